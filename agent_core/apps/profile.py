@@ -1,0 +1,66 @@
+"""App profiles: where a chat app's parts are found. Data, one TOML file an app.
+
+Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
+ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+Region = tuple[float, float, float, float]
+
+
+class AppProfile(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str  # "qq"
+    name: str  # "QQ", as launchers show it
+    aliases: tuple[str, ...] = ()
+    packages: tuple[str, ...]
+    ai_entries: tuple[str, ...] = ()  # texts of the built-in AI, never to be tapped in a reply task
+    risky: tuple[str, ...] = ()  # texts that pay, delete, add, call, grant: never tapped without a person
+    send_texts: tuple[str, ...] = ("发送", "Send")
+    delivery_only: tuple[str, ...] = ()  # texts that only delivery may tap: send, stickers, quick replies, paste
+    # the tree
+    title_ids: tuple[str, ...] = ()
+    bubble_ids: tuple[str, ...] = ()
+    input_ids: tuple[str, ...] = ()
+    send_ids: tuple[str, ...] = ()
+    failed_ids: tuple[str, ...] = ()
+    sending_ids: tuple[str, ...] = ()
+    # the picture
+    title_region: Region = (0.1, 0.03, 0.9, 0.1)
+    messages_region: Region = (0.0, 0.1, 1.0, 0.85)
+    my_bubble_color: str = "#0099ff"
+    their_bubble_color: str = "#ffffff"
+    page_color: str = "#f1f1f1"
+    input_color: str = "#ffffff"
+
+
+@cache
+def profiles() -> tuple[AppProfile, ...]:
+    """Every profile in this folder."""
+    files = sorted(resources.files("agent_core.apps").iterdir(), key=lambda item: item.name)
+    return tuple(
+        AppProfile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        for file in files
+        if file.name.endswith(".toml")
+    )
+
+
+def profile(key: str) -> AppProfile:
+    """The profile with this key; KeyError where there is none."""
+    for candidate in profiles():
+        if candidate.key == key:
+            return candidate
+    raise KeyError(key)
+
+
+def profile_of_package(package: str | None) -> AppProfile | None:
+    """The profile whose packages hold exactly this one."""
+    return next((p for p in profiles() if package in p.packages), None)

@@ -1,0 +1,156 @@
+"""What the agent needs of a phone. One protocol; Android over adb is its first form.
+
+All coordinates are pixels of the screen as it is turned now; all durations are seconds. Every method raises errors of
+``agent_core.errors.DeviceError`` only, may be cancelled, and has a timeout of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from PIL import Image
+
+from agent_core.geometry import Box, Point
+
+
+class Key(StrEnum):
+    BACK = "BACK"
+    HOME = "HOME"
+    ENTER = "ENTER"
+    APP_SWITCH = "APP_SWITCH"
+    DELETE = "DEL"
+
+
+class WindowKind(StrEnum):
+    APP = "app"
+    SHADE = "shade"  # the notification shade is down
+    LOCK = "lock"  # the lock screen
+    NONE = "none"  # no window has the focus
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is in front. ``package`` is whole (``com.tencent.mobileqq``), None where no app is."""
+
+    package: str | None
+    activity: str | None = None
+    kind: WindowKind = WindowKind.APP
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One picture of the screen. ``digest`` is of its pixels: equal digests are equal screens."""
+
+    image: Image.Image = field(repr=False, compare=False)  # RGB
+    digest: str
+    taken_at: float  # time.monotonic() of the moment the capture was asked for
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return (self.image.width, self.image.height)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of the accessibility tree, in document order."""
+
+    box: Box
+    text: str = ""
+    description: str = ""
+    resource_id: str = ""
+    class_name: str = ""
+    package: str = ""
+    clickable: bool = False
+    focused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    package: str
+    title: str
+    text: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenState:
+    awake: bool
+    locked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    serial: str
+    model: str
+    size: tuple[int, int]
+    sdk: int
+    status: str = "device"  # device, offline, unauthorized …
+    connection: str = "usb"  # usb or tcp
+
+
+class TextInput(Protocol):
+    """The keyboard, while it is ours."""
+
+    async def clear(self) -> None:
+        """Empty the focused field."""
+
+    async def type(self, text: str) -> None:
+        """Add ``text`` (any Unicode, ``\\n`` is a new line) to the focused field.
+
+        No error does not mean that it was typed: read the field back.
+        """
+
+
+class Device(Protocol):
+    @property
+    def serial(self) -> str: ...
+
+    async def info(self) -> DeviceInfo: ...
+
+    async def screenshot(self) -> Frame:
+        """A fresh picture. A black or broken one raises ScreenshotFailed, never an old one."""
+
+    async def window(self) -> Window: ...
+
+    async def screen(self) -> ScreenState: ...
+
+    async def tap(self, point: Point) -> None: ...
+
+    async def double_tap(self, point: Point) -> None: ...
+
+    async def long_press(self, point: Point, seconds: float = 1.0) -> None: ...
+
+    async def swipe(self, start: Point, end: Point, seconds: float = 0.4) -> None: ...
+
+    async def key(self, key: Key) -> None: ...
+
+    async def launch(self, package: str) -> None:
+        """Bring the app to the front. AppNotFound where it is not installed."""
+
+    async def packages(self) -> Sequence[str]:
+        """The installed packages; kept for an hour."""
+
+    def keyboard(self) -> AbstractAsyncContextManager[TextInput]:
+        """Take the keyboard; the one that was there is back in every outcome, cancelling included."""
+
+    async def tree(self) -> Sequence[Node]:
+        """The accessibility tree. TreeUnavailable where it cannot be had in time."""
+
+    async def notifications(self) -> Sequence[Notification]: ...
+
+    async def wake(self) -> None:
+        """Screen on, and the lock screen away where no secret is needed."""
+
+    def kept_awake(self) -> AbstractAsyncContextManager[None]:
+        """The screen stays on inside; the phone's own setting is back afterwards."""
+
+    async def properties(self, *names: str) -> Mapping[str, str]:
+        """Android system properties by name (``ro.build.version.release``); HarmonyOS and iOS answer what they can."""
+
+    async def app_version(self, package: str) -> str | None: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,222 @@
+"""One tree of errors. Each says what went wrong and what to do about it.
+
+``kind`` is stable: logs, rows and the text files of both languages (``error.<kind>``) use it. ``advice`` tells the one
+who can act what to do next. ``str(error)`` is both, in one line.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PhonedeskError(Exception):
+    """Base of every error that a person or a model is told about."""
+
+    kind: ClassVar[str] = "error"
+    default_advice: ClassVar[str] = ""
+
+    def __init__(self, message: str, *, advice: str | None = None) -> None:
+        self.message = message
+        self.advice = self.default_advice if advice is None else advice
+        super().__init__(f"{message} {self.advice}".strip())
+
+
+class ConfigError(PhonedeskError):
+    """A setting is missing, invalid, or names something that is not there."""
+
+    kind = "config"
+    default_advice = "Run `phonedesk doctor` to see which setting is meant."
+
+
+class ConfigMissing(ConfigError):
+    kind = "config.missing"
+
+
+class ConfigInvalid(ConfigError):
+    kind = "config.invalid"
+
+
+class AdbNotFound(ConfigError):
+    """No adb program, or no adb server could be reached or started."""
+
+    kind = "config.adb"
+    default_advice = "Install adb (Debian: apt-get install adb) or set PHONEDESK_DEVICE__ADB_PATH."
+
+
+class DeviceError(PhonedeskError):
+    """The phone, or the way to it."""
+
+    kind = "device"
+
+
+class DeviceOffline(DeviceError):
+    """The phone is not attached, is offline, or went away in the middle."""
+
+    kind = "device.offline"
+    default_advice = "Check the cable or the network, and `adb devices`."
+
+
+class DeviceUnauthorized(DeviceError):
+    kind = "device.unauthorized"
+    default_advice = "Unlock the phone and allow USB debugging for this computer."
+
+
+class CommandFailed(DeviceError):
+    """A command on the phone ended with an error or took too long."""
+
+    kind = "device.command"
+
+
+class ScreenshotFailed(DeviceError):
+    """No picture, or one that must not be acted on (black, stale)."""
+
+    kind = "device.screenshot"
+    default_advice = "A protected window gives black pictures; leave it by hand, or look whether the screen is on."
+
+
+class AppNotFound(DeviceError):
+    kind = "device.app_missing"
+    default_advice = "Install the app on the phone, or name it as the launcher does."
+
+
+class TextInputFailed(DeviceError):
+    """The phone took the text but did not type it, or has no keyboard for it."""
+
+    kind = "device.text_input"
+    default_advice = (
+        "Install ADB Keyboard on the phone and allow 'USB debugging (security settings)' where the maker has it."
+    )
+
+
+class InputDenied(DeviceError):
+    """Taps or keys are refused by the phone (INJECT_EVENTS)."""
+
+    kind = "device.input_denied"
+    default_advice = "Turn on 'USB debugging (security settings)' in the developer options."
+
+
+class TreeUnavailable(DeviceError):
+    """The accessibility tree could not be read (screen moving, service failing, too slow)."""
+
+    kind = "device.tree"
+    default_advice = "The picture is used instead."
+
+
+class ScreenOff(DeviceError):
+    """The screen went off during a run: a person's way to stop it."""
+
+    kind = "device.screen_off"
+    default_advice = "Wake the phone and start again."
+
+
+class LeaseLost(DeviceError):
+    """Another owner has the phone."""
+
+    kind = "device.lease"
+    default_advice = "Wait until the other run has ended, or stop it."
+
+
+class ModelError(PhonedeskError):
+    kind = "model"
+
+
+class ModelUnreachable(ModelError):
+    """Network error, or HTTP 5xx after the retries."""
+
+    kind = "model.unreachable"
+    default_advice = "Check PHONEDESK_MODEL__BASE_URL and that the model server runs."
+
+
+class ModelTimeout(ModelError):
+    kind = "model.timeout"
+    default_advice = "The model server is slow or stuck; look at it, or raise PHONEDESK_MODEL__TIMEOUT_SECONDS."
+
+
+class ModelAuth(ModelError):
+    kind = "model.auth"
+    default_advice = "Check PHONEDESK_MODEL__API_KEY."
+
+
+class ModelQuota(ModelError):
+    """HTTP 429 after the retries, or a spent balance."""
+
+    kind = "model.quota"
+    default_advice = "Top up the account or lower the rate."
+
+
+class ModelRefused(ModelError):
+    """The provider refused the content."""
+
+    kind = "model.refused"
+
+
+class ModelFormat(ModelError):
+    """The endpoint did not answer in the chat completions form, or with nothing at all."""
+
+    kind = "model.format"
+    default_advice = "Check that PHONEDESK_MODEL__BASE_URL is an OpenAI-compatible endpoint and …__NAME is right."
+
+
+class ActionError(PhonedeskError):
+    kind = "action"
+
+
+class ActionParseError(ActionError):
+    """A reply that holds no complete, valid call. ``message`` is meant for the model: what was wrong, exactly."""
+
+    kind = "action.parse"
+
+
+class ActionParameterError(ActionError):
+    kind = "action.parameters"
+
+
+class ActionFailed(ActionError):
+    """The action ran and failed; the run goes on and the model is told."""
+
+    kind = "action.failed"
+
+
+class SecurityError(PhonedeskError):
+    kind = "security"
+
+
+class InputRejected(SecurityError):
+    """Input that is not what it must be: a task, a package name, a URL."""
+
+    kind = "security.input"
+
+
+class RateLimited(SecurityError):
+    kind = "security.rate"
+
+
+class KnowledgeError(PhonedeskError):
+    kind = "knowledge"
+
+
+class KnowledgeAuth(KnowledgeError):
+    kind = "knowledge.key"
+    default_advice = "Check PHONEDESK_KNOWLEDGE__TOKEN."
+
+
+class KnowledgeQuota(KnowledgeError):
+    kind = "knowledge.quota"
+    default_advice = "The knowledge service refuses more for now: wait, or raise its plan."
+
+
+class KnowledgeNotFound(KnowledgeError):
+    kind = "knowledge.not_found"
+    default_advice = "Check PHONEDESK_KNOWLEDGE__DATASET_ID."
+
+
+class KnowledgeNotReady(KnowledgeError):
+    kind = "knowledge.not_ready"
+    default_advice = "The dataset is not indexed yet: finish it in the knowledge service."
+
+
+class KnowledgeUnreachable(KnowledgeError):
+    """Network error, time-out, HTTP 5xx, or an answer that is not the provider's JSON."""
+
+    kind = "knowledge.network"
+    default_advice = "Check PHONEDESK_KNOWLEDGE__BASE_URL and that the service runs."

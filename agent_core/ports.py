@@ -1,0 +1,142 @@
+"""What the agent needs from outside, by shape. ``storage``, ``knowledge`` and ``scheduler`` fit these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from agent_core.devices.base import Frame
+from agent_core.session import Answer, Question, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of the knowledge base. ``text`` is what a customer gets, word for word.
+
+    ``score`` 0–1 by the provider's own measure, None where it gives none. ``sure``: the provider's rule says that this
+    record answers this query, without a person or a model looking at it.
+    """
+
+    id: str
+    text: str
+    question: str = ""
+    score: float | None = None
+    sure: bool = False
+    source: str = ""  # provider and document, for a person: "dify:returns.csv"
+
+
+class KnowledgeBase(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def retrieve(self, query: str) -> Sequence[Record]:
+        """The best records first; empty where nothing fits. KnowledgeError where it could not be asked."""
+
+
+class ReplyState(StrEnum):
+    PLANNED = "planned"
+    TYPING = "typing"
+    SENDING = "sending"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Provenance(StrEnum):
+    KNOWLEDGE = "knowledge"  # word for word from a record
+    PERSON = "person"  # written or chosen by a person
+
+
+@dataclass(frozen=True, slots=True)
+class MessageKey:
+    """What a customer asked, once: ledger rows are unique by these four.
+
+    ``fingerprint`` is of the message's normalised words, its neighbours and its place after our last bubble.
+    """
+
+    serial: str
+    app: str
+    contact: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    id: int
+    key: MessageKey
+    run_id: str
+    question: str
+    text: str = ""
+    state: ReplyState = ReplyState.PLANNED
+    provenance: Provenance | None = None
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+
+
+class Ledger(Protocol):
+    """One row for each customer message: what is answered, exactly once. Every write is on the disk when it returns."""
+
+    async def find(self, key: MessageKey) -> LedgerRow | None: ...
+
+    async def open(self, key: MessageKey, *, run_id: str, question: str) -> LedgerRow:
+        """The row of this message, made where there is none."""
+
+    async def plan(
+        self,
+        row_id: int,
+        *,
+        run_id: str,
+        text: str,
+        provenance: Provenance,
+        record_id: str = "",
+        record_source: str = "",
+        score: float | None = None,
+        person: str = "",
+    ) -> LedgerRow:
+        """Set what is going to be sent; only while nothing of it can have left (planned, typing, failed, skipped)."""
+
+    async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
+        """Move on to ``state`` if the row is in one of ``expected``; LedgerConflict (a LookupError) where it is not."""
+
+    async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
+        """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
+
+
+class LedgerConflict(LookupError):
+    """The row is not in a state from which this step may be taken; somebody else moved it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a run, for every consumer. ``data`` is plain JSON data.
+
+    Kinds: started, step, thinking, question, answered, reply, note, resumed, outcome.
+    """
+
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class RunStore(Protocol):
+    async def save(self, session: Session) -> None:
+        """Store the session; it is what another process goes on with."""
+
+    async def event(
+        self, run_id: str, event: Event, *, frame: Frame | None = None, picture: bytes | None = None
+    ) -> None:
+        """Append to the run's event log. ``picture`` is an encoded JPEG shown with it, kept beside the row."""
+
+
+class Human(Protocol):
+    async def ask(self, session: Session, question: Question) -> Answer | None:
+        """Ask a person. None: nobody answered here and now; the run waits (is parked) and goes on with a later leg."""
+
+
+class Lease(Protocol):
+    async def check(self) -> None:
+        """LeaseLost where the phone is no longer ours. Called before every act."""

@@ -1,0 +1,87 @@
+"""What was read from a screen: single texts, and the chat page as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent_core.geometry import Box, Point
+
+
+class Source(StrEnum):
+    TREE = "tree"
+    OCR = "ocr"
+    MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One text on the screen. ``confidence`` 0–1; ``clickable`` is known from the tree only."""
+
+    text: str
+    box: Box
+    source: Source
+    confidence: float = 1.0
+    clickable: bool = False
+    role: str = ""  # "button", "input", "text" …, from the tree
+
+
+class Side(StrEnum):
+    ME = "me"
+    THEM = "them"
+
+
+class BubbleKind(StrEnum):
+    TEXT = "text"
+    IMAGE = "image"
+    VOICE = "voice"
+    STICKER = "sticker"
+    RED_PACKET = "red_packet"
+    OTHER = "other"
+
+
+class BubbleState(StrEnum):
+    OK = "ok"
+    SENDING = "sending"  # a spinner stands beside it
+    FAILED = "failed"  # a red mark stands beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    side: Side
+    text: str
+    box: Box | None = None  # None where a model transcribed it
+    kind: BubbleKind = BubbleKind.TEXT
+    state: BubbleState = BubbleState.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ChatScreen:
+    """A chat page. ``bubbles`` from the top to the bottom, the newest last.
+
+    ``sure`` is False where two sources disagreed or none was confident; then a person is asked before anything is sent.
+    ``draft`` is what stands in the input: "" is known to be empty, None is not known.
+    """
+
+    title: str
+    bubbles: tuple[Bubble, ...]
+    draft: str | None
+    source: Source
+    sure: bool = True
+    doubt: str = ""  # why it is not sure, for a person
+    input_box: Box | None = None
+    send_point: Point | None = None
+
+    @property
+    def newest(self) -> Bubble | None:
+        return self.bubbles[-1] if self.bubbles else None
+
+    @property
+    def question(self) -> tuple[Bubble, ...]:
+        """The cluster of the other side's newest messages since our last bubble."""
+        cluster: list[Bubble] = []
+        for bubble in reversed(self.bubbles):
+            if bubble.side is Side.ME:
+                break
+            cluster.append(bubble)
+        return tuple(reversed(cluster))

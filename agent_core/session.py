@@ -1,0 +1,145 @@
+"""The state of a run: pure data, saved after each step, enough to go on in another process."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from agent_core.actions.types import Action
+
+
+class Status(StrEnum):
+    RUNNING = "running"
+    WAITING = "waiting"  # for a person
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+FINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.STOPPED})
+
+
+class QuestionKind(StrEnum):
+    INTERACT = "interact"  # the model asks
+    TAKE_OVER = "take_over"  # a person acts on the phone, then says done
+    SENSITIVE_TAP = "sensitive_tap"
+    NO_SURE_ANSWER = "no_sure_answer"
+    RIGHT_CHAT = "right_chat"  # is this the contact's chat?
+    DELIVERY_UNKNOWN = "delivery_unknown"  # did our answer arrive?
+    ANSWERED_BEFORE = "answered_before"  # the same words were answered; is it a new question?
+    FOREIGN_DRAFT = "foreign_draft"  # a draft that is not ours stands in the input
+    CHAT_CHANGED = "chat_changed"  # new messages came in twice while we answered
+    STUCK = "stuck"  # replies that cannot be read, or a loop
+
+
+class Choice(BaseModel):
+    """``value`` is stored and compared; ``label`` is shown (the customer's or a record's words, or a text key)."""
+
+    value: str
+    label: str = ""
+
+
+class Question(BaseModel):
+    """Something the run asks a person. The texts around it come from the text files by ``kind``."""
+
+    id: str
+    kind: QuestionKind
+    text: str = ""  # the model's or the customer's words, as data
+    choices: list[Choice] = Field(default_factory=list)
+    free_text: bool = False  # may be answered in one's own words
+    data: dict[str, Any] = Field(default_factory=dict)  # contact, candidates, texts … for the card
+
+
+class Answer(BaseModel):
+    """A person's answer: the value of a choice, or their own words."""
+
+    choice: str = ""
+    text: str = ""
+    by: str = ""
+
+
+class GateState(BaseModel):
+    """The state of the knowledge gate; reset for each run."""
+
+    enabled: bool = False
+    app: str = "qq"
+    contact: str = ""
+    knowledge_done: bool = False
+    pending_question: str = ""
+    chat_confirmed: str = ""  # the title that a person confirmed as the contact's
+
+
+class Planned(BaseModel):
+    """The reply that is under way: chosen, not yet seen as delivered."""
+
+    ledger_id: int
+    fingerprint: str
+    question: str  # the customer's words
+    query: str
+    text: str
+    provenance: str
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+    tries: int = 0  # how often the chat changed under it
+
+
+class ReplyRecord(BaseModel):
+    contact: str
+    question: str
+    text: str
+    provenance: str
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+    delivered: bool = False
+
+
+class StepRecord(BaseModel):
+    """One step as it happened. ``asked`` is what the model proposed, ``action`` what was done after the gate."""
+
+    index: int
+    thinking: str = ""
+    reply: str = ""
+    asked: dict[str, Any] | None = None
+    action: dict[str, Any] | None = None
+    ok: bool = True
+    result: str = ""
+    verdicts: list[str] = Field(default_factory=list)
+    package: str | None = None
+    timings: dict[str, float] = Field(default_factory=dict)  # seconds by phase
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class Session(BaseModel):
+    """Version 1. New fields have defaults, so that an older run is taken up by a newer release."""
+
+    version: Literal[1] = 1
+    run_id: str
+    task: str
+    serial: str = ""
+    lang: Literal["zh", "en"] = "zh"
+    max_steps: int = 100
+    dry_run: bool = False
+    date: str = ""  # today's date where the run began, as the prompt shows it
+    status: Status = Status.RUNNING
+    message: str = ""
+    started_at: datetime | None = None
+    gate: GateState = Field(default_factory=GateState)
+    steps: list[StepRecord] = Field(default_factory=list)
+    observation: str = ""  # what the next prompt says about the last action
+    notes: list[str] = Field(default_factory=list)
+    planned: Planned | None = None
+    replies: list[ReplyRecord] = Field(default_factory=list)
+    question: Question | None = None  # open, waiting for a person
+    questions: list[Question] = Field(default_factory=list)  # all that were asked
+    next_action: Action | None = None  # decided without the model: what an answer or a restart calls for
+    parse_failures: int = 0
+    repeats: int = 0
+    last_signature: str = ""
