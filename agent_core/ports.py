@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from agent_core.devices.base import Frame
 from agent_core.session import Answer, Question, Session
 
 
@@ -115,7 +115,7 @@ class LedgerConflict(LookupError):
 class Event:
     """Something that happened in a run, for every consumer. ``data`` is plain JSON data.
 
-    Kinds: started, step, thinking, question, answered, reply, note, resumed, outcome.
+    Kinds: started, step, thinking, question (by Human), answered, reply, note, resumed, outcome.
     """
 
     kind: str
@@ -126,17 +126,24 @@ class RunStore(Protocol):
     async def save(self, session: Session) -> None:
         """Store the session; it is what another process goes on with."""
 
-    async def event(
-        self, run_id: str, event: Event, *, frame: Frame | None = None, picture: bytes | None = None
-    ) -> None:
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
         """Append to the run's event log. ``picture`` is an encoded JPEG shown with it, kept beside the row."""
 
 
 class Human(Protocol):
-    async def ask(self, session: Session, question: Question) -> Answer | None:
-        """Ask a person. None: nobody answered here and now; the run waits (is parked) and goes on with a later leg."""
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        """Ask a person; the question is stored before anybody sees it. ``picture`` is the screen as JPEG.
+
+        None: nobody answered here and now; the run waits (is parked) and goes on with a later leg.
+        """
 
 
 class Lease(Protocol):
     async def check(self) -> None:
         """LeaseLost where the phone is no longer ours. Called before every act."""
+
+
+class StopGuard(Protocol):
+    """Stop cancels the run; inside ``shielded`` it waits until the block has ended."""
+
+    def shielded(self) -> AbstractAsyncContextManager[None]: ...

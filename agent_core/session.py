@@ -35,6 +35,14 @@ class QuestionKind(StrEnum):
     STUCK = "stuck"  # replies that cannot be read, or a loop
 
 
+class Answer(BaseModel):
+    """A person's answer: the value of a choice, or their own words."""
+
+    choice: str = ""
+    text: str = ""
+    by: str = ""
+
+
 class Choice(BaseModel):
     """``value`` is stored and compared; ``label`` is shown (the customer's or a record's words, or a text key)."""
 
@@ -52,13 +60,11 @@ class Question(BaseModel):
     free_text: bool = False  # may be answered in one's own words
     data: dict[str, Any] = Field(default_factory=dict)  # contact, candidates, texts … for the card
 
-
-class Answer(BaseModel):
-    """A person's answer: the value of a choice, or their own words."""
-
-    choice: str = ""
-    text: str = ""
-    by: str = ""
+    def accepts(self, answer: Answer) -> bool:
+        """Is this one of the choices, or own words where they are allowed?"""
+        if answer.choice:
+            return any(choice.value == answer.choice for choice in self.choices)
+        return self.free_text and bool(answer.text.strip())
 
 
 class GateState(BaseModel):
@@ -77,21 +83,28 @@ class Planned(BaseModel):
 
     ledger_id: int
     fingerprint: str
-    question: str  # the customer's words
+    cluster: list[str]  # the customer's newest messages, as the reply is bound to them
     query: str
-    text: str
-    provenance: str
+    text: str = ""  # "" until it is chosen, by the provider's rule or by a person
+    provenance: str = ""
     record_id: str = ""
     record_source: str = ""
     score: float | None = None
     person: str = ""
-    tries: int = 0  # how often the chat changed under it
+
+    @property
+    def question(self) -> str:
+        return "\n".join(self.cluster)
 
 
 class ReplyRecord(BaseModel):
+    """A reply that was seen to arrive. ``app`` is the profile's key."""
+
     contact: str
     question: str
     text: str
+    app: str = ""
+    query: str = ""
     provenance: str
     record_id: str = ""
     record_source: str = ""
@@ -130,6 +143,7 @@ class Session(BaseModel):
     date: str = ""  # today's date where the run began, as the prompt shows it
     status: Status = Status.RUNNING
     message: str = ""
+    error_kind: str = ""  # of the error that ended it, for the texts and the advice
     started_at: datetime | None = None
     gate: GateState = Field(default_factory=GateState)
     steps: list[StepRecord] = Field(default_factory=list)
@@ -139,7 +153,12 @@ class Session(BaseModel):
     replies: list[ReplyRecord] = Field(default_factory=list)
     question: Question | None = None  # open, waiting for a person
     questions: list[Question] = Field(default_factory=list)  # all that were asked
-    next_action: Action | None = None  # decided without the model: what an answer or a restart calls for
-    parse_failures: int = 0
-    repeats: int = 0
+    answered: Answer | None = None  # the answer to ``question``, not yet taken up
+    approved: Action | None = None  # a sensitive tap that a person allowed, once
+    draft_dropped: str = ""  # a draft that a person allowed to be cleared
+    answer_again: str = ""  # the fingerprint that a person declared to be a new question
+    parse_failures: int = 0  # in a row
+    knowledge_failures: int = 0
+    changed_chats: int = 0  # how often the chat changed under a reply
+    repeats: int = 0  # how often the same action met the same screen
     last_signature: str = ""

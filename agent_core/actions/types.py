@@ -134,10 +134,14 @@ Action = Annotated[
 
 
 class Reply(BaseModel):
-    """A model's reply, read. ``ignored`` is what followed the first complete call."""
+    """A model's reply, read. ``ignored`` is what followed the first complete call.
+
+    ``summary`` is the model's own account of what was done so far, in the dialect that has one (gelab).
+    """
 
     model_config = ConfigDict(frozen=True)
 
     thinking: str
     action: Action
     ignored: str = ""
+    summary: str = ""

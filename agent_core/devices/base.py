@@ -83,6 +83,14 @@ class ScreenState:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """What is in front and whether the screen is on, from one round trip."""
+
+    window: Window
+    screen: ScreenState
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceInfo:
     serial: str
     model: str
@@ -113,6 +121,9 @@ class Device(Protocol):
 
     async def screenshot(self) -> Frame:
         """A fresh picture. A black or broken one raises ScreenshotFailed, never an old one."""
+
+    async def look(self) -> Look:
+        """Window and screen state in one round trip."""
 
     async def window(self) -> Window: ...
 

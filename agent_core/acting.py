@@ -1,0 +1,157 @@
+"""From an action to the phone. One method an action; errors are ActionFailed, for the model to know."""
+
+from __future__ import annotations
+
+import asyncio
+
+from PIL import ImageChops
+
+from agent_core import questions
+from agent_core.actions.types import (
+    Action,
+    Back,
+    CallAPI,
+    DoubleTap,
+    GetKnowledgeData,
+    Home,
+    Interact,
+    Launch,
+    LongPress,
+    Note,
+    PressKey,
+    Swipe,
+    TakeOver,
+    Tap,
+    Type,
+    TypeName,
+    Wait,
+)
+from agent_core.apps.names import resolve_app
+from agent_core.devices.base import Device, Frame, Key
+from agent_core.errors import ActionFailed, AppNotFound, CommandFailed, KnowledgeError, TextInputFailed
+from agent_core.gate.base import touched
+from agent_core.geometry import Box, Point
+from agent_core.observer import Observation
+from agent_core.ports import KnowledgeBase, Lease
+from agent_core.result import ActResult
+from agent_core.session import Session
+from agent_core.texts import say
+
+KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
+
+
+class Actor:
+    """Does on the phone what an action says; every act checks the lease first."""
+
+    def __init__(self, device: Device, lease: Lease, session: Session, knowledge: KnowledgeBase) -> None:
+        self._device = device
+        self._lease = lease
+        self._session = session
+        self._knowledge = knowledge
+
+    async def attempt(self, action: Action, seen: Observation) -> ActResult:
+        """Do it. ``seen`` is what the action was proposed on.
+
+        What the model can help (no such app, no keyboard, a command that failed) is a failed result that it is told;
+        what it cannot (the phone is gone, denied, or somebody else's) is raised.
+        """
+        try:
+            return await self._act(action, seen)
+        except (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError) as error:
+            return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
+
+    async def _act(self, action: Action, seen: Observation) -> ActResult:
+        match action:
+            case GetKnowledgeData(query=query):
+                return await self._ask_knowledge(query)
+            case Wait(duration=seconds):
+                await asyncio.sleep(seconds)
+                return self._ok("run.waited")
+            case Note(message=message):
+                self._session.notes.append(message or " / ".join(r.text for r in seen.readings))
+                return self._ok("run.noted")
+            case Interact(question=text, choices=choices):
+                return self._ask_model_question(text, choices)
+            case TakeOver(message=message):
+                return ActResult("", ok=False, question=questions.take_over(self._session, message))
+            case Tap(message=message) if message and action != self._session.approved:
+                return ActResult("", ok=False, question=questions.sensitive_tap(self._session, action))
+            case CallAPI():
+                return ActResult(say(self._session.lang, "run.summary_unavailable"), ok=False)
+            case _:
+                return await self._touch(action, seen)
+
+    async def _touch(self, action: Action, seen: Observation) -> ActResult:
+        await self._lease.check()
+        pair = touched(action)
+        if pair is not None and self._session.gate.enabled and not await self._is_fresh(pair, seen.frame):
+            return ActResult(say(self._session.lang, "gate.screen_moved"), ok=False)
+        await self._do(action, seen.size)
+        if action == self._session.approved:
+            self._session.approved = None
+        return ActResult(say(self._session.lang, "run.done", action=action.kind))
+
+    async def _do(self, action: Action, size: tuple[int, int]) -> None:
+        device = self._device
+        match action:
+            case Launch(app=app):
+                await self._launch(app)
+            case Tap(element=pair):
+                await device.tap(Point.from_relative(pair, size))
+            case DoubleTap(element=pair):
+                await device.double_tap(Point.from_relative(pair, size))
+            case LongPress(element=pair, duration=seconds):
+                await device.long_press(Point.from_relative(pair, size), seconds)
+            case Swipe(start=start, end=end, duration=seconds):
+                await device.swipe(Point.from_relative(start, size), Point.from_relative(end, size), seconds)
+            case Type(text=text) | TypeName(text=text):
+                async with device.keyboard() as keyboard:
+                    await keyboard.clear()
+                    await keyboard.type(text)
+            case Back():
+                await device.key(Key.BACK)
+            case Home():
+                await device.key(Key.HOME)
+            case PressKey(key=key):
+                await device.key(KEYS[key])
+            case _:
+                raise ActionFailed(f"{action.kind} is not an act on the phone.")
+
+    async def _ask_knowledge(self, query: str) -> ActResult:
+        """Outside a reply task the answer is reported to the model and nothing is sent."""
+        if not query.strip():
+            return ActResult(say(self._session.lang, "run.query_blank"), ok=False)
+        records = await self._knowledge.retrieve(query.strip())
+        if not records:
+            return ActResult(say(self._session.lang, "run.knowledge_nothing"), ok=False)
+        return ActResult(say(self._session.lang, "run.knowledge_only", text=records[0].text))
+
+    async def _launch(self, app: str) -> None:
+        package = resolve_app(app, await self._device.packages())
+        if package is None:
+            raise ActionFailed(say(self._session.lang, "run.app_unknown", app=app))
+        await self._device.launch(package)
+
+    async def _is_fresh(self, pair: tuple[int, int], proposed_on: Frame) -> bool:
+        """Is the place that is going to be touched still as it was on the picture that the model saw?"""
+        now = await self._device.screenshot()
+        if now.digest == proposed_on.digest:
+            return True
+        if now.size != proposed_on.size:
+            return False
+        width, height = now.size
+        point = Point.from_relative(pair, now.size)
+        reach = height // 40
+        box = Box(
+            max(0, point.x - 4 * reach),
+            max(0, point.y - reach),
+            min(width, point.x + 4 * reach),
+            min(height, point.y + reach),
+        ).as_tuple()
+        return ImageChops.difference(now.image.crop(box), proposed_on.image.crop(box)).getbbox() is None
+
+    def _ask_model_question(self, text: str, choices: tuple[str, ...]) -> ActResult:
+        return ActResult("", ok=False, question=questions.interact(self._session, text, choices))
+
+    def _ok(self, key: str) -> ActResult:
+        return ActResult(say(self._session.lang, key))

@@ -1,0 +1,317 @@
+"""From a call's name and arguments to an action: one set of names and arguments for all dialects.
+
+Every problem is told to the model in the words that it wrote. Coordinates are whole numbers 0–1000; 500.0 is whole,
+500.4 is rounded, and fractions of the screen such as [0.5, 0.3] are refused, because rounding would tap a corner.
+Durations are seconds (a number, ``"2 seconds"``, ``"500 ms"``), cut at 30.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from agent_core.actions import types
+from agent_core.actions.dialects._literals import Number, Value, shown
+from agent_core.actions.types import MAX_WAIT_SECONDS, Action, Pair
+from agent_core.errors import ActionParseError
+from agent_core.geometry import SCALE
+
+# What else an argument is called. The first name is the one that messages use.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "element": ("point", "coordinates", "coordinate", "position"),
+    "start": ("point1", "from", "start_point"),
+    "end": ("point2", "to", "end_point"),
+    "text": ("value", "content"),
+    "app": ("value", "package", "app_name"),
+    "key": ("value",),
+    "query": ("value",),
+    "question": ("value", "message", "prompt"),
+    "instruction": ("value", "message"),
+    "message": ("value", "text"),
+}
+FINISH_MESSAGE = ("message", "return", "value", "result", "text")
+ABORT_MESSAGE = ("message", "abort_reason", "value", "reason", "return")
+
+_PAIR_TEXT = re.compile(r"\s*[\[(【（]?\s*([+-]?[\d.]{1,12})\s*[,，、;\s]\s*([+-]?[\d.]{1,12})\s*[\])】）]?\s*")
+_DURATION = re.compile(
+    r"\s*([+-]?(?:\d{1,12}(?:\.\d{0,20})?|\.\d{1,20})(?:e[+-]?\d{1,3})?)\s*"
+    r"(ms|msec|milliseconds?|毫秒|s|secs?|seconds?|秒钟?|m|mins?|minutes?|分钟?)?\s*",
+    re.IGNORECASE,
+)
+_DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+_DIRECTION_LENGTH = 400  # of 1000: about half a screen
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """From which number on a bare duration counts as milliseconds; None: it is always seconds."""
+
+    wait_ms_from: float | None = None
+    swipe_ms_from: float | None = None
+
+
+SECONDS = Units()
+
+
+class Arguments:
+    """The arguments of one call. What nobody took is unknown, and refused in ``done``."""
+
+    def __init__(self, name: str, values: Mapping[str, Value], units: Units = SECONDS) -> None:
+        self.name = name
+        self.units = units
+        self._left = {key: value for key, value in values.items() if value is not None}
+        self._known: list[str] = []
+
+    def done(self) -> None:
+        if self._left:
+            known = ", ".join(dict.fromkeys(self._known)) or "none"
+            raise ActionParseError(
+                f"{self.name} has no argument {', '.join(sorted(self._left))[:80]}. It takes: {known}."
+            )
+
+    def _take(self, key: str, names: tuple[str, ...] | None = None) -> Value:
+        self._known.append(key)
+        for name in names or (key, *ALIASES.get(key, ())):
+            if name in self._left:
+                return self._left.pop(name)
+        return None
+
+    def text(self, key: str, *, names: tuple[str, ...] | None = None) -> str | None:
+        value = self._take(key, names)
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, Number):
+            return value.raw
+        if isinstance(value, bool):
+            return str(value)
+        raise ActionParseError(f"{self.name} needs {key} as one text in quotes; you wrote {shown(value)}.")
+
+    def needed_text(self, key: str, *, blank: bool = True) -> str:
+        text = self.text(key)
+        if text is None or (not blank and not text.strip()):
+            raise ActionParseError(f'{self.name} needs {key}="…"; it is missing.')
+        return text
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self._take(key)
+        if value is None:
+            return ()
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, str | Number) for item in items):
+            raise ActionParseError(f'{self.name} needs {key}=["…", "…"]; you wrote {shown(value)}.')
+        return tuple(item.raw if isinstance(item, Number) else str(item) for item in items)
+
+    def pair(self, key: str) -> Pair:
+        value = self._take(key)
+        if value is None and key == "element" and {"x", "y"} <= self._left.keys():
+            value = [self._left.pop("x"), self._left.pop("y")]
+        if value is None:
+            raise ActionParseError(f"{self.name} needs {key}=[x, y]; it is missing.")
+        numbers = _numbers(value)
+        if numbers is None:
+            raise ActionParseError(
+                f"{self.name} needs {key}=[x, y] with exactly two numbers from 0 to {SCALE}; you wrote {shown(value)}."
+            )
+        if any(not 0 <= number <= SCALE for number in numbers):
+            raise ActionParseError(
+                f"{self.name}: {key}={shown(value)} is outside the picture. Both numbers go from 0 to {SCALE}, "
+                "from the top left."
+            )
+        if any(0 < number < 1 for number in numbers):
+            raise ActionParseError(
+                f"{self.name}: {key}={shown(value)} holds fractions. Write whole numbers from 0 to {SCALE}."
+            )
+        return (round(numbers[0]), round(numbers[1]))
+
+    def seconds(self, default: float, *, ms_from: float | None, zero: bool = False) -> float:
+        plain = self._take("duration", ("seconds",))
+        value = self._take("duration", ("duration", "value")) if plain is None else plain
+        if value is None:
+            return default
+        match = _DURATION.fullmatch(value.raw if isinstance(value, Number) else value if isinstance(value, str) else "")
+        if not match:
+            raise ActionParseError(f'{self.name} needs duration="2 seconds"; you wrote {shown(value)}.')
+        amount, unit = float(match.group(1)), (match.group(2) or "").lower()
+        if unit.startswith(("ms", "milli", "毫")) or (
+            not unit and plain is None and ms_from is not None and amount >= ms_from
+        ):
+            amount /= 1000
+        elif unit.startswith(("m", "分")):
+            amount *= 60
+        if amount < 0 or (amount == 0 and not zero):
+            raise ActionParseError(f"{self.name}: a duration of {shown(value)} is too short.")
+        return min(amount, MAX_WAIT_SECONDS)
+
+
+def _numbers(value: Value) -> tuple[float, float] | None:
+    """Two numbers from ``[x, y]``, ``(x, y)`` or either of them in quotes."""
+    if isinstance(value, str):
+        match = _PAIR_TEXT.fullmatch(value)
+        if not match:
+            return None
+        try:
+            return (float(match.group(1)), float(match.group(2)))
+        except ValueError:
+            return None
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(item, Number) for item in value):
+        first, second = (item.value for item in value if isinstance(item, Number))
+        return (first, second)
+    return None
+
+
+def _launch(a: Arguments) -> Action:
+    return types.Launch(app=a.needed_text("app", blank=False))
+
+
+def _tap(a: Arguments) -> Action:
+    return types.Tap(element=a.pair("element"), message=a.text("message", names=("message",)))
+
+
+def _double_tap(a: Arguments) -> Action:
+    return types.DoubleTap(element=a.pair("element"))
+
+
+def _long_press(a: Arguments) -> Action:
+    return types.LongPress(element=a.pair("element"), duration=a.seconds(1.0, ms_from=a.units.wait_ms_from))
+
+
+def _swipe(a: Arguments) -> Action:
+    direction = a.text("direction")
+    duration = a.seconds(0.5, ms_from=a.units.swipe_ms_from)
+    if direction is None:
+        return types.Swipe(start=a.pair("start"), end=a.pair("end"), duration=duration)
+    step = _DIRECTIONS.get(direction.strip().lower())
+    if step is None:
+        raise ActionParseError(f"{a.name}: direction is one of UP, DOWN, LEFT, RIGHT; you wrote {shown(direction)}.")
+    x, y = a.pair("element")
+    end = tuple(min(SCALE, max(0, v + s * _DIRECTION_LENGTH)) for v, s in zip((x, y), step, strict=True))
+    return types.Swipe(start=(x, y), end=(end[0], end[1]), duration=duration)
+
+
+def _type(a: Arguments) -> Action:
+    return types.Type(text=a.needed_text("text"))
+
+
+def _type_name(a: Arguments) -> Action:
+    return types.TypeName(text=a.needed_text("text"))
+
+
+def _back(_: Arguments) -> Action:
+    return types.Back()
+
+
+def _home(_: Arguments) -> Action:
+    return types.Home()
+
+
+def _hot_key(a: Arguments) -> Action:
+    key = plain(a.needed_text("key"))
+    if key == "back":
+        return types.Back()
+    if key == "home":
+        return types.Home()
+    if key == "enter":
+        return types.PressKey(key="enter")
+    if key in {"appswitch", "recent", "recents"}:
+        return types.PressKey(key="app_switch")
+    raise ActionParseError(f"{a.name}: the key is one of BACK, HOME, ENTER, APP_SWITCH; you wrote {key[:40]}.")
+
+
+def _wait(a: Arguments) -> Action:
+    return types.Wait(duration=a.seconds(1.0, ms_from=a.units.wait_ms_from, zero=True))
+
+
+def _take_over(a: Arguments) -> Action:
+    return types.TakeOver(message=a.text("message") or "")
+
+
+def _interact(a: Arguments) -> Action:
+    return types.Interact(question=a.text("question") or "", choices=a.texts("choices"))
+
+
+def _note(a: Arguments) -> Action:
+    return types.Note(message=a.text("message") or "")
+
+
+def _call_api(a: Arguments) -> Action:
+    return types.CallAPI(instruction=a.text("instruction") or "")
+
+
+def _knowledge(a: Arguments) -> Action:
+    return types.GetKnowledgeData(query=a.text("query") or "")
+
+
+def _finish(a: Arguments) -> Action:
+    return types.Finish(message=a.text("message", names=FINISH_MESSAGE) or "")
+
+
+def _complete(a: Arguments) -> Action:
+    status = plain(a.text("status") or "success")
+    if status not in {"success", "failure"}:
+        raise ActionParseError(f"{a.name}: the status is SUCCESS or FAILURE; you wrote {status[:40]}.")
+    return types.Finish(message=a.text("message", names=FINISH_MESSAGE) or "", success=status == "success")
+
+
+def _abort(a: Arguments) -> Action:
+    return types.Finish(message=a.text("message", names=ABORT_MESSAGE) or "", success=False)
+
+
+_MAKERS: Mapping[str, Callable[[Arguments], Action]] = {
+    "launch": _launch,
+    "awake": _launch,
+    "tap": _tap,
+    "click": _tap,
+    "doubletap": _double_tap,
+    "doubleclick": _double_tap,
+    "longpress": _long_press,
+    "swipe": _swipe,
+    "slide": _swipe,
+    "type": _type,
+    "typename": _type_name,
+    "back": _back,
+    "home": _home,
+    "hotkey": _hot_key,
+    "wait": _wait,
+    "takeover": _take_over,
+    "interact": _interact,
+    "info": _interact,
+    "note": _note,
+    "callapi": _call_api,
+    "getknowledgedata": _knowledge,
+    "finish": _finish,
+    "complete": _complete,
+    "abort": _abort,
+}
+_FOR_THE_MODEL = (
+    "Launch, Tap, Type, Type_Name, Swipe, Long Press, Double Tap, Back, Home, Wait, Take_over, Interact, Note, "
+    "Call_API, GET_KNOWLEDGE_DATA"
+)
+_FILLING = re.compile(r"[\s_\-]+")
+
+
+def plain(name: str) -> str:
+    """A name without case, blanks and joining marks: ``Long Press`` and ``LONG_PRESS`` are ``longpress``."""
+    return _FILLING.sub("", name).lower()
+
+
+def is_known(name: str) -> bool:
+    return plain(name) in _MAKERS
+
+
+def build(name: str, values: Mapping[str, Value], units: Units = SECONDS) -> Action:
+    """The action with this name; ActionParseError says what is wrong with it."""
+    maker = _MAKERS.get(plain(name))
+    if maker is None:
+        raise ActionParseError(f"There is no action {shown(name)}. The actions are: {_FOR_THE_MODEL}, finish.")
+    arguments = Arguments(name.strip(), values, units)
+    try:
+        action = maker(arguments)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ActionParseError(f"{arguments.name}: {where} is not valid: {first['msg']}.") from None
+    arguments.done()
+    return action

@@ -1,0 +1,272 @@
+"""From a model's reply to one action: what is thinking, what is the answer, and the first complete call in it.
+
+- Between think tags stands thinking; a call mentioned there never counts. A closing tag without an opening one (the
+  opening one may be part of the prompt) makes everything before it thinking.
+- With answer tags, only what stands between them is read; without, everything outside the thinking; where all is inside
+  thinking that was never closed, that.
+- The first complete call wins. Outside answer tags, a finish within a sentence is only a mention where a call follows
+  on a line of its own.
+- Tags inside the quotes of a call are data.
+
+Reading goes once from left to right, in time proportional to the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent_core.actions.dialects import _call
+from agent_core.actions.dialects._call import Call
+from agent_core.actions.dialects._literals import Incomplete
+from agent_core.actions.dialects._text import Tag, next_tag, stands_alone, unwrapped
+from agent_core.actions.dialects.autoglm import AutoGLM
+from agent_core.actions.dialects.gelab import GELab
+from agent_core.actions.dialects.json_calls import JsonCalls
+from agent_core.actions.types import Reply
+from agent_core.errors import ActionParseError
+
+Dialect = Literal["autoglm", "json", "gelab", "auto"]
+
+_MOST_TRIES = 16  # calls looked at outside answer tags before the rest is only searched for tags
+_CLOSERS = frozenset(")）}｝\n>")
+
+
+def parse_reply(text: str, dialect: Dialect = "autoglm") -> Reply:
+    """Read a reply. ActionParseError, with a message for the model, where it holds no complete and valid call."""
+    reader = _Reader(text, _dialect(dialect))
+    try:
+        call = reader.find()
+        if call is None:
+            raise ActionParseError(_nothing_found(text, reader))
+        action = call.build()
+    except RecursionError:  # nested beyond reason, in a place where no limit was set
+        raise ActionParseError("The call is nested too deeply.") from None
+    ignored = [part for part in (call.aside, unwrapped(text[call.end :])) if part]
+    return Reply(
+        thinking="\n".join(part for part in (*reader.thoughts(call), call.thinking) if part),
+        action=action,
+        ignored="\n".join(ignored),
+        summary=call.summary,
+    )
+
+
+def complete_call_end(text: str, dialect: Dialect = "autoglm") -> int | None:
+    """The index just after the first complete call in a reply that is still arriving; None while there is none.
+
+    Complete means that nothing still to come can change the call: not within thinking that is open, not with a quote
+    still open, and, outside answer tags, only on a line of its own. The call may still be invalid: ``parse_reply`` says
+    so. In the gelab dialect a call is complete with the line of its summary.
+    """
+    reader = _Reader(text, _dialect(dialect), streaming=True)
+    try:
+        call = reader.find()
+    except ActionParseError:  # malformed as far as it has come
+        return None
+    return call.end if call and call.closed else None
+
+
+class CallWatch:
+    """``complete_call_end`` for a text that grows: feed it the pieces.
+
+    ``end`` is the index just after the first complete call in ``text``, None until there is one.
+    """
+
+    def __init__(self, dialect: Dialect = "autoglm") -> None:
+        self.text = ""
+        self.end: int | None = None
+        self._dialect: Dialect = dialect
+        self._thinking = False
+
+    def feed(self, piece: str) -> int | None:
+        """Add ``piece``; ``end`` as it is now. Cheap where the piece cannot have ended a call."""
+        seam = max(0, len(self.text) - 16)  # a tag may come in two pieces
+        self.text += piece
+        if self.end is None and not _CLOSERS.isdisjoint(piece):
+            if self._thinking and not self._left_thinking(seam):
+                return None
+            self.end = complete_call_end(self.text, self._dialect)
+            self._thinking = self.end is None and _in_open_thinking(self.text)
+        return self.end
+
+    def _left_thinking(self, seam: int) -> bool:
+        found = next_tag(self.text, seam)
+        return found is not None
+
+
+def _in_open_thinking(text: str) -> bool:
+    last: Tag | None = None
+    pos = 0
+    while found := next_tag(text, pos):
+        last, _, pos = found
+    return last is Tag.THINK
+
+
+def _dialect(name: Dialect) -> _call.Dialect:
+    if name == "autoglm":
+        return AutoGLM()
+    if name == "json":
+        return JsonCalls()
+    if name == "gelab":
+        return GELab()
+    return _Auto()
+
+
+class _Auto:
+    """All dialects at once: what stands first is read as what it is. One object for one text: it remembers."""
+
+    hint = AutoGLM.hint
+
+    def __init__(self) -> None:
+        self._parts: tuple[_call.Dialect, ...] = (AutoGLM(), JsonCalls(), GELab(known_only=True))
+        self._next: dict[int, tuple[int, int | None]] = {}
+
+    def next_start(self, text: str, pos: int, end: int) -> int | None:
+        starts = [self._start(index, text, pos, end) for index in range(len(self._parts))]
+        return min((start for start in starts if start is not None), default=None)
+
+    def _start(self, index: int, text: str, pos: int, end: int) -> int | None:
+        remembered = self._next.get(index)
+        if remembered and remembered[0] == end and (remembered[1] is None or remembered[1] >= pos):
+            return remembered[1]
+        start = self._parts[index].next_start(text, pos, end)
+        self._next[index] = (end, start)
+        return start
+
+    def read_at(self, text: str, start: int, end: int) -> Call | None:
+        for part in self._parts:
+            call = part.read_at(text, start, end)
+            if call is not None:
+                return call
+        return None
+
+
+@dataclass
+class _Reader:
+    """One reading of one text."""
+
+    text: str
+    dialect: _call.Dialect
+    streaming: bool = False
+    in_answer: bool = False
+    answer_begin: int = 0
+    in_open_thinking: bool = False  # all the rest stands in thinking that was never closed; it is read
+    think_spans: list[tuple[int, int]] = field(default_factory=list)
+    prose_begin: int = 0
+    first: Call | None = None  # outside answer tags
+    alone: Call | None = None  # the first of those that stands on its own line
+    error: ActionParseError | None = None
+    tries: int = 0
+
+    def find(self) -> Call | None:
+        pos = 0
+        while True:
+            tag = next_tag(self.text, pos)
+            call = self._read(pos, tag[1] if tag else len(self.text))
+            if isinstance(call, Call):
+                return call
+            if call is not None:  # a call outside answer tags was passed; tags inside it are data
+                pos = call
+                continue
+            if tag is None:
+                break
+            next_pos = self._pass_tag(*tag)
+            if next_pos is None:
+                return None
+            pos = next_pos
+        return self._outside()
+
+    def thoughts(self, call: Call) -> list[str]:
+        """What the model thought before ``call``: between think tags, else the prose before it."""
+        spans = self.think_spans or [(0, self.answer_begin if self.in_answer else call.start)]
+        return [part for begin, end in spans if (part := unwrapped(self.text[begin:end]).strip())]
+
+    def _read(self, pos: int, end: int) -> Call | int | None:
+        """Look for calls from ``pos`` to the tag at ``end``: the call, or where one that was passed ends, or None."""
+        region = pos
+        while self.tries < _MOST_TRIES:
+            start = self.dialect.next_start(self.text, pos, end)
+            if start is None:
+                return None
+            alone = self.in_answer or stands_alone(self.text, region, start)
+            try:
+                call = self.dialect.read_at(self.text, start, end)
+            except ActionParseError as error:
+                if self.in_answer or (alone and isinstance(error, Incomplete) and self.first is None):
+                    raise  # a text that is cut off may hold tags, which must not be taken for real ones
+                self.error = self.error or (error if self.first is None else None)
+                self.tries = _MOST_TRIES if isinstance(error, Incomplete) else self.tries + 1
+                pos = start + 1
+                continue
+            if call is None:
+                pos = start + 1
+                continue
+            if self.in_answer or (self.streaming and alone):
+                return call
+            self.tries += 1
+            self.first = self.first or call
+            if alone:
+                self.alone = self.alone or call
+            if call.end > end:
+                return call.end
+            pos = max(call.end, start + 1)
+        return None
+
+    def _pass_tag(self, tag: Tag, begin: int, end: int) -> int | None:
+        """Go on after a tag; None where the text ends inside thinking that is still arriving."""
+        if tag is Tag.END_THINK and not self.in_answer and not self.in_open_thinking:
+            self.think_spans.append((self.prose_begin, begin))
+            self.first = self.alone = self.error = None
+            self.tries = 0
+        elif tag is Tag.THINK and not self.in_open_thinking:
+            return self._pass_thinking(end)
+        elif tag is Tag.ANSWER and not self.in_answer:
+            self.in_answer, self.answer_begin, self.tries = True, end, 0
+            self.first = self.alone = self.error = None
+        elif tag is Tag.END_ANSWER and self.in_answer:
+            if self.text[self.answer_begin : begin].strip():
+                raise ActionParseError(f"The answer holds no call. {self.dialect.hint}")
+            self.in_answer = False
+        self.prose_begin = end
+        return end
+
+    def _pass_thinking(self, begin: int) -> int | None:
+        answer: int | None = None
+        pos = begin
+        while found := next_tag(self.text, pos):
+            tag, tag_begin, tag_end = found
+            if tag is Tag.END_THINK:
+                self.think_spans.append((begin, tag_begin))
+                self.prose_begin = tag_end
+                return tag_end
+            if tag is Tag.THINK:
+                break
+            if tag is Tag.ANSWER and answer is None:
+                answer = tag_begin
+            pos = tag_end
+        # never closed: an answer tag in it ends it, else another think tag
+        if found is None and self.streaming:
+            return None
+        if answer is not None:
+            self.think_spans.append((begin, answer))
+            return answer
+        if found is not None:
+            self.think_spans.append((begin, found[1]))
+            return found[1]
+        self.in_open_thinking = True
+        return begin
+
+    def _outside(self) -> Call | None:
+        if self.in_answer:
+            return None
+        if self.first and self.first.finishes and self.alone:
+            return self.alone
+        if self.error and self.first is None:
+            raise self.error
+        return self.first
+
+
+def _nothing_found(text: str, reader: _Reader) -> str:
+    if not text.strip():
+        return f"The reply was empty. {reader.dialect.hint}"
+    return f"The reply holds no call. {reader.dialect.hint}"

@@ -1,0 +1,29 @@
+"""What a person's answer means for a run: the questions that do not belong to the reply flow."""
+
+from __future__ import annotations
+
+from agent_core.actions.types import Tap
+from agent_core.result import ActResult, Ending
+from agent_core.session import Answer, Question, QuestionKind, Session, Status
+from agent_core.texts import say
+
+
+def take_answer(session: Session, question: Question, answer: Answer) -> ActResult:
+    """The result that the run goes on with."""
+    lang = session.lang
+    match question.kind:
+        case QuestionKind.SENSITIVE_TAP:
+            if answer.choice != "allow":
+                return ActResult(say(lang, "run.tap_denied"), ok=False)
+            session.approved = Tap.model_validate(question.data["tap"])
+            return ActResult(say(lang, "run.tap_allowed"))
+        case QuestionKind.TAKE_OVER | QuestionKind.STUCK if answer.choice == "stop":
+            message = say(lang, "run.stuck_stopped")
+            return ActResult(message, ok=False, ending=Ending(Status.FAILED, message))
+        case QuestionKind.TAKE_OVER:
+            return ActResult(say(lang, "run.taken_over"))
+        case QuestionKind.STUCK:
+            session.repeats = 0
+            return ActResult(say(lang, "run.continue_hint", text=answer.text))
+        case _:
+            return ActResult(say(lang, "run.answered", text=answer.text or answer.choice))

@@ -1,0 +1,119 @@
+"""What the agent uses where nothing else is given: alone in a process, nobody to ask, nothing on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from agent_core.errors import KnowledgeNotFound
+from agent_core.ports import (
+    Event,
+    LedgerConflict,
+    LedgerRow,
+    MessageKey,
+    Provenance,
+    Record,
+    ReplyState,
+)
+from agent_core.session import Answer, Question, Session
+
+
+class NoKnowledge:
+    """No knowledge base is configured."""
+
+    name = "none"
+
+    async def retrieve(self, query: str) -> Sequence[Record]:
+        raise KnowledgeNotFound("No knowledge base is configured.", advice="Set PHONEDESK_KNOWLEDGE__PROVIDER.")
+
+
+class NobodyThere:
+    """Nobody answers; the run waits."""
+
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        return None
+
+
+class NoStore:
+    """Nothing is kept."""
+
+    async def save(self, session: Session) -> None:
+        return None
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        return None
+
+
+class FreeLease:
+    """The phone is ours: there is one process and one run."""
+
+    async def check(self) -> None:
+        return None
+
+
+class Unguarded:
+    """Nothing stops the run but cancelling its task."""
+
+    @asynccontextmanager
+    async def shielded(self) -> AsyncIterator[None]:
+        yield
+
+
+class MemoryLedger:
+    """A ledger that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, LedgerRow] = {}
+
+    async def find(self, key: MessageKey) -> LedgerRow | None:
+        return next((row for row in self._rows.values() if row.key == key), None)
+
+    async def open(self, key: MessageKey, *, run_id: str, question: str) -> LedgerRow:
+        found = await self.find(key)
+        if found is None:
+            found = LedgerRow(id=len(self._rows) + 1, key=key, run_id=run_id, question=question)
+            self._rows[found.id] = found
+        return found
+
+    async def plan(
+        self,
+        row_id: int,
+        *,
+        run_id: str,
+        text: str,
+        provenance: Provenance,
+        record_id: str = "",
+        record_source: str = "",
+        score: float | None = None,
+        person: str = "",
+    ) -> LedgerRow:
+        row = self._rows[row_id]
+        if row.state in (ReplyState.SENDING, ReplyState.SENT, ReplyState.UNKNOWN):
+            raise LedgerConflict(f"Reply {row_id} is {row.state}.")
+        self._rows[row_id] = replace(
+            row,
+            run_id=run_id,
+            text=text,
+            provenance=provenance,
+            record_id=record_id,
+            record_source=record_source,
+            score=score,
+            person=person,
+            state=ReplyState.PLANNED,
+        )
+        return self._rows[row_id]
+
+    async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
+        row = self._rows[row_id]
+        if row.state not in expected:
+            raise LedgerConflict(f"Reply {row_id} is {row.state}.")
+        self._rows[row_id] = replace(row, state=state)
+        return self._rows[row_id]
+
+    async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
+        return [
+            row
+            for row in self._rows.values()
+            if row.key.serial == serial and row.state in (ReplyState.TYPING, ReplyState.SENDING)
+        ]

@@ -1,0 +1,190 @@
+"""Pictures of the screen: the faster of two ways to take them, decoded, hashed and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+
+from PIL import Image, UnidentifiedImageError
+
+from agent_core.devices.adb.parse import first_line
+from agent_core.devices.adb.transport import Transport, command_line
+from agent_core.devices.adb.waiting import Time
+from agent_core.devices.base import Frame
+from agent_core.errors import ScreenshotFailed
+
+STATUS_BAR = 0.035  # of the height: the clock there must not make a screen look changed
+_CONTENT = (0.05, 0.94)  # between status and navigation bar, which show even over a protected window
+_BLACK = 4  # of 255
+_LOOK_AGAIN = 100  # captures after which the slower way is measured anew
+_PNG = b"\x89PNG\r\n\x1a\n"
+_MARK = b"phonedesk-picture\n"
+# Pixel formats of android.graphics.PixelFormat that a screen has, by what Pillow calls them.
+_RAW_MODES = {1: "RGBX", 2: "RGBX", 5: "BGRX"}
+
+
+class Way(StrEnum):
+    PNG = "png"
+    RAW = "raw"
+
+
+class RawUnusableError(Exception):
+    """What came is no raw picture of the screen as it was known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    frame: Frame
+    black: bool
+    before: str  # what was printed before the picture
+    several_displays: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    image: Image.Image
+    digest: str
+    black: bool
+
+
+class Capture:
+    """Takes pictures through ``transport``. Way and timings are learned from the captures that are taken anyway."""
+
+    def __init__(self, transport: Transport, time: Time) -> None:
+        self.size: tuple[int, int] | None = None  # of the newest picture
+        self.display: str | None = None  # physical id, where there are several
+        self._transport, self._time = transport, time
+        self._seconds: dict[tuple[Way, bool], float] = {}
+        self._raw_usable = True
+        self._count = 0
+        self._last: tuple[bytes, _Decoded] | None = None
+
+    async def take(self, before: str = "") -> Shot:
+        """One picture, in one call; ``before`` is a command line whose output is wanted with it.
+
+        ScreenshotFailed where no whole picture came. A black one is told, not refused.
+        """
+        self._count += 1
+        way = self._choose(bool(before))
+        try:
+            return await self._take(way, before)
+        except RawUnusableError:
+            self._raw_usable = self._count > 2 and self._raw_usable and self.size is not None
+            self.size = None  # the screen was turned or changed: a PNG says how
+            return await self._take(Way.PNG, before)
+
+    def forget(self) -> None:
+        """Let go of the pictures that are kept for comparing."""
+        self._last = None
+
+    @property
+    def way(self) -> Way:
+        """The way that would be taken now."""
+        return self._choose(False)
+
+    def _choose(self, with_before: bool) -> Way:
+        if not self._raw_usable or self.size is None:
+            return Way.PNG
+        png, raw = (self._seconds.get((way, with_before)) for way in (Way.PNG, Way.RAW))
+        if png is None or raw is None:
+            return Way.PNG if png is None else Way.RAW
+        faster = Way.PNG if png <= raw else Way.RAW
+        if self._count % _LOOK_AGAIN == 0:
+            return Way.PNG if faster is Way.RAW else Way.RAW
+        return faster
+
+    async def _take(self, way: Way, before: str) -> Shot:
+        args = ["screencap"]
+        if way is Way.PNG:
+            args.append("-p")
+        if self.display is not None:
+            args += ["-d", self.display]
+        line = command_line(args)
+        if before:
+            line = "; ".join((before, command_line(["echo", _MARK.decode().strip()]), line))
+        started = self._time.clock()
+        output = await self._transport.exec_out(line, seconds=20)
+        text, data = _split(output) if before else (b"", output)
+        decoded = await self._decode(way, data)
+        self._seconds[way, bool(before)] = self._time.clock() - started
+        self.size = decoded.image.size
+        frame = Frame(decoded.image, decoded.digest, started)
+        warned = b"Multiple displays" in data[:2000]
+        return Shot(frame, decoded.black, text.decode("utf-8", "replace").replace("\r\n", "\n"), warned)
+
+    async def _decode(self, way: Way, data: bytes) -> _Decoded:
+        if self._last is not None and self._last[0] == data:
+            return self._last[1]  # the very same bytes: nothing to decode
+        size = self.size
+
+        def work() -> _Decoded:
+            image = decode_png(data) if way is Way.PNG else decode_raw(data, size)
+            return _Decoded(image, digest(image), is_black(image))
+
+        decoded = await asyncio.to_thread(work)
+        self._last = (data, decoded)
+        return decoded
+
+
+def _split(output: bytes) -> tuple[bytes, bytes]:
+    text, mark, data = output.partition(_MARK)
+    if not mark:
+        raise ScreenshotFailed(f"The phone gave no picture: {_words(output)}.")
+    return text, data
+
+
+def _words(data: bytes) -> str:
+    return first_line(data[:2000].decode("utf-8", "replace")) or "nothing was printed"
+
+
+def decode_png(data: bytes) -> Image.Image:
+    """RGB, from what ``screencap -p`` printed, warnings before it among it. ScreenshotFailed where it is not whole."""
+    start = data.find(_PNG)
+    if start < 0:
+        raise ScreenshotFailed(f"The phone gave no picture: {_words(data)}.")
+    try:
+        with Image.open(io.BytesIO(memoryview(data)[start:]), formats=["PNG"]) as image:
+            return image.convert("RGB")
+    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise ScreenshotFailed(f"The picture did not come whole: {error}.") from error
+
+
+def decode_raw(data: bytes, size: tuple[int, int] | None) -> Image.Image:
+    """RGB, from what ``screencap`` printed: width, height, format, from Android 9 a colour space (each 4 bytes, little
+    endian), then four bytes a pixel. ``size`` is what a PNG showed, either way round; RawUnusableError where it is not
+    that."""
+    if size is None:
+        raise RawUnusableError
+    for width, height in (size, size[::-1]):
+        start = data.find(struct.pack("<II", width, height), 0, 4096)
+        length = width * height * 4
+        header = len(data) - start - length
+        if start < 0 or header not in {12, 16}:
+            continue
+        (pixel_format,) = struct.unpack_from("<I", data, start + 8)
+        if pixel_format not in _RAW_MODES:
+            continue
+        pixels = memoryview(data)[start + header :]
+        return Image.frombytes("RGB", (width, height), pixels, "raw", _RAW_MODES[pixel_format])
+    raise RawUnusableError
+
+
+def digest(image: Image.Image) -> str:
+    """Of the pixels below the status bar, and of the size; 32 hexadecimal digits."""
+    top = round(image.height * STATUS_BAR)
+    pixels = memoryview(image.tobytes())[top * image.width * 3 :]
+    hashed = hashlib.sha256(struct.pack("<II", *image.size))
+    hashed.update(pixels)
+    return hashed.hexdigest()[:32]
+
+
+def is_black(image: Image.Image) -> bool:
+    """Whether nothing is to be seen between the bars (a protected window, a screen that is off)."""
+    factor = max(1, min(16, image.width // 8, image.height // 8))
+    box = (0, int(image.height * _CONTENT[0]), image.width, int(image.height * _CONTENT[1]))
+    small = image.reduce(factor, box=box).convert("L")
+    return max(small.tobytes()) <= _BLACK

@@ -1,0 +1,307 @@
+"""An Android phone over adb."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from agent_core.devices.adb import parse
+from agent_core.devices.adb.capture import Capture, Shot
+from agent_core.devices.adb.keyboard import Keyboard
+from agent_core.devices.adb.launching import Launcher, check_package
+from agent_core.devices.adb.parse import Look
+from agent_core.devices.adb.power import Power
+from agent_core.devices.adb.transport import PIPE, Raw, ShellResult, Transport, command_line, require
+from agent_core.devices.adb.tree import extract_xml, parse_tree
+from agent_core.devices.adb.waiting import Time
+from agent_core.devices.base import (
+    DeviceInfo,
+    Frame,
+    Key,
+    Node,
+    Notification,
+    ScreenState,
+    TextInput,
+    Window,
+    WindowKind,
+)
+from agent_core.errors import (
+    AppNotFound,
+    CommandFailed,
+    ScreenOff,
+    ScreenshotFailed,
+    TreeUnavailable,
+)
+from agent_core.geometry import Point
+from agent_core.retry import Sleep, with_retries
+
+log = structlog.get_logger(__name__)
+
+PACKAGES_SECONDS = 3600.0
+TREE_SECONDS = 3.0
+MAX_COORDINATE = 20_000
+_TREE_FILE = "/data/local/tmp/phonedesk-tree.xml"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
+
+LOOK_LINE = command_line(
+    ("dumpsys", "window", PIPE, "grep", "-E", parse.WINDOW_LINES),
+    ("dumpsys", "power", PIPE, "grep", "-E", parse.POWER_LINES),
+)
+_ACTIVITY_LINE = command_line(("dumpsys", "activity", "activities", PIPE, "grep", "-E", parse.ACTIVITY_LINES))
+
+
+class Address(Protocol):
+    """Where the adb server listens."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A picture, and what was in front directly before it was taken."""
+
+    frame: Frame
+    look: Look
+
+
+class AdbDevice:
+    """Fits ``Device``. Reads are tried again by the retry table; what acts never is, once the phone was asked."""
+
+    def __init__(
+        self,
+        server: Address,
+        serial: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+        tree_seconds: float = TREE_SECONDS,
+    ) -> None:
+        self._serial = serial
+        self._time = Time(clock, sleep)
+        self._transport = Transport(server.host, server.port, serial, sleep=sleep)
+        self._capture = Capture(self._transport, self._time)
+        self._keyboard = Keyboard(self._transport, self._time)
+        self._tree_seconds = tree_seconds
+        self._packages: tuple[float, tuple[str, ...]] | None = None
+        self._launcher = Launcher(self._transport, self._time, self.window)
+        self._power = Power(self._transport, self._time, self.look)
+
+    @property
+    def serial(self) -> str:
+        return self._serial
+
+    @property
+    def round_trips(self) -> int:
+        """How many calls have been made to the phone so far."""
+        return self._transport.round_trips
+
+    # -- what it is
+
+    async def info(self) -> DeviceInfo:
+        displays = ("dumpsys", "window", "displays", PIPE, "grep", "cur=")
+        result = await self._read(
+            ("getprop", "ro.product.model"), ("getprop", "ro.build.version.sdk"), ("wm", "size"), displays
+        )
+        lines = [*result.out.splitlines(), "", ""]
+        size = parse.parse_size(result.out) or self._capture.size
+        if size is None:
+            raise CommandFailed(f"The phone did not tell the size of its screen: {parse.first_line(result.text)}")
+        sdk = lines[1].strip()
+        return DeviceInfo(
+            serial=self._serial,
+            model=lines[0].strip(),
+            size=size,
+            sdk=int(sdk) if sdk.isdecimal() else 0,
+            connection=connection_of(self._serial),
+        )
+
+    async def properties(self, *names: str) -> Mapping[str, str]:
+        for name in names:
+            if not parse.PROPERTY.fullmatch(name):
+                raise CommandFailed(f"{name!r} is no name of a system property.")
+        if not names:
+            return {}
+        result = await self._read(*(("getprop", name) for name in names))
+        lines = [line.strip() for line in result.out.splitlines()]
+        return dict(zip(names, lines + [""] * (len(names) - len(lines)), strict=False))
+
+    async def packages(self) -> Sequence[str]:
+        now = self._time.clock()
+        if self._packages is None or now - self._packages[0] >= PACKAGES_SECONDS:
+            result = await self._read(("pm", "list", "packages"))
+            names = parse.parse_packages(result.out)
+            if not names:
+                raise CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
+            self._packages = (now, names)
+        return self._packages[1]
+
+    async def app_version(self, package: str) -> str | None:
+        check_package(package)
+        result = await self._read(("dumpsys", "package", package, PIPE, "grep", "versionName="))
+        return parse.parse_version(result.out)
+
+    # -- what it shows
+
+    async def look(self) -> Look:
+        """``window()`` and ``screen()`` of one moment, in one call."""
+        return await self._look_of((await self._read_line(LOOK_LINE)).out)
+
+    async def window(self) -> Window:
+        return (await self.look()).window
+
+    async def screen(self) -> ScreenState:
+        return (await self.look()).screen
+
+    async def screenshot(self) -> Frame:
+        return (await with_retries(lambda: self._shot(""), sleep=self._time.sleep)).frame
+
+    async def observe(self) -> Observation:
+        """Picture and look in one call. ScreenOff where the screen is off, whatever the picture shows."""
+        shot = await with_retries(lambda: self._shot(LOOK_LINE), sleep=self._time.sleep)
+        return Observation(shot.frame, await self._look_of(shot.before))
+
+    async def tree(self) -> Sequence[Node]:
+        try:
+            async with asyncio.timeout(self._tree_seconds):
+                xml = await self._dump()
+        except TimeoutError as error:
+            raise TreeUnavailable(f"The accessibility tree took over {self._tree_seconds:g} s.") from error
+        return await asyncio.to_thread(parse_tree, xml, self._capture.size)
+
+    async def notifications(self) -> Sequence[Notification]:
+        result = await self._read(("dumpsys", "notification", "--noredact"))
+        return parse.parse_notifications(result.out)
+
+    # -- what is done to it
+
+    async def tap(self, point: Point) -> None:
+        await self._act(("input", "tap", *_pair(point)))
+
+    async def double_tap(self, point: Point) -> None:
+        await self._act(("input", "tap", *_pair(point)), ("input", "tap", *_pair(point)))
+
+    async def long_press(self, point: Point, seconds: float = 1.0) -> None:
+        await self.swipe(point, point, seconds)
+
+    async def swipe(self, start: Point, end: Point, seconds: float = 0.4) -> None:
+        if not 0 <= seconds <= 30:
+            raise CommandFailed(f"A touch of {seconds} s is not possible; it lasts 0 to 30 s.")
+        milliseconds = str(max(1, round(seconds * 1000)))
+        await self._act(("input", "swipe", *_pair(start), *_pair(end), milliseconds), seconds=15 + seconds)
+
+    async def key(self, key: Key) -> None:
+        await self._act(("input", "keyevent", f"KEYCODE_{Key(key).value}"))
+
+    def keyboard(self) -> AbstractAsyncContextManager[TextInput]:
+        return self._keyboard.hold()
+
+    async def restore_keyboard(self) -> str | None:
+        """Put back the keyboard that a run which died left behind; its id, or None. Call it when a phone is taken."""
+        return await self._keyboard.restore()
+
+    async def launch(self, package: str) -> None:
+        """CommandFailed where it was started but something else is in front 10 s later."""
+        await self._launcher.launch(package)
+
+    async def open_url(self, url: str) -> None:
+        """Let the app that takes ``url`` open it. AppNotFound where none does."""
+        if not _URL.fullmatch(url):
+            raise CommandFailed(f"{url[:100]!r} is no address that an app could open.")
+        result = await self._transport.shell(
+            command_line(("am", "start", "-a", "android.intent.action.VIEW", "-d", url))
+        )
+        if "unable to resolve Intent" in result.text:
+            raise AppNotFound(f"No app on the phone opens {url[:100]}.")
+        require(result)
+
+    async def wake(self) -> None:
+        """ScreenOff where it stays off; CommandFailed where the lock screen asks for a secret."""
+        await self._power.wake()
+
+    def kept_awake(self) -> AbstractAsyncContextManager[None]:
+        return self._power.hold()
+
+    async def restore_awake(self) -> bool:
+        """Put back what a run which died changed to keep the screen on; whether there was anything."""
+        return await self._power.restore()
+
+    async def close(self) -> None:
+        self._capture.forget()
+
+    # -- pictures
+
+    async def _shot(self, before: str) -> Shot:
+        shot = await self._capture.take(before)
+        if shot.several_displays and self._capture.display is None and await self._choose_display():
+            shot = await self._capture.take(before)
+        awake = parse.parse_awake(shot.before) if before else not shot.black or (await self.look()).screen.awake
+        if not awake:
+            raise ScreenOff("The screen of the phone is off.")
+        if shot.black and await self._choose_display():
+            shot = await self._capture.take(before)
+        if shot.black:
+            raise ScreenshotFailed("The picture of the screen is black.")
+        return shot
+
+    async def _choose_display(self) -> bool:
+        """Look for the display that is on; True where it is another than the one used so far."""
+        result = await self._read(("dumpsys", "display"))
+        displays = parse.parse_display_count(result.out)
+        found = parse.parse_active_display(result.out) if displays > 1 else None
+        changed = found is not None and found != self._capture.display
+        self._capture.display = found or self._capture.display
+        return changed
+
+    async def _look_of(self, text: str) -> Look:
+        look = parse.parse_look(text)
+        if look.window.kind is not WindowKind.NONE or "mCurrentFocus" in text or "mFocusedApp" in text:
+            return look
+        # Some makers print neither; what runs in front is then asked of the activity manager.
+        return parse.parse_look(text + (await self._read_line(_ACTIVITY_LINE)).out)
+
+    async def _dump(self) -> str:
+        # The time-out of the whole is the caller's; these are only an upper bound.
+        line = command_line(("uiautomator", "dump", "--compressed", "/dev/tty"))
+        try:
+            output = await self._transport.exec_out(line, seconds=60)
+            if b"</hierarchy>" not in output and b"ERROR" not in output:
+                # Where there is no terminal to print to, a file; never one of an earlier dump.
+                remove = ("rm", "-f", _TREE_FILE)
+                dump = ("uiautomator", "dump", "--compressed", _TREE_FILE)
+                line = command_line(remove, (*dump, Raw("&&"), "cat", _TREE_FILE), remove)
+                output = await self._transport.exec_out(line, seconds=60)
+        except CommandFailed as error:
+            raise TreeUnavailable(f"The accessibility tree could not be read: {error.message}") from error
+        return extract_xml(output)
+
+    # -- calls
+
+    async def _read(self, *commands: Sequence[str | Raw]) -> ShellResult:
+        """Commands that may be run twice without harm."""
+        return await self._read_line(command_line(*commands))
+
+    async def _read_line(self, line: str) -> ShellResult:
+        return await self._transport.shell(line, safe=True)
+
+    async def _act(self, *commands: Sequence[str | Raw], seconds: float = 15.0) -> None:
+        require(await self._transport.shell(command_line(*commands), seconds=seconds))
+
+
+def connection_of(serial: str) -> str:
+    """``usb`` or ``tcp``, which is to be seen in the serial."""
+    over_network = ":" in serial or "._adb-tls-connect._tcp" in serial or serial.startswith("emulator-")
+    return "tcp" if over_network else "usb"
+
+
+def _pair(point: Point) -> tuple[str, str]:
+    if not (0 <= point.x < MAX_COORDINATE and 0 <= point.y < MAX_COORDINATE):
+        raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.")
+    return str(int(point.x)), str(int(point.y))

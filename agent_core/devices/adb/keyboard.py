@@ -1,0 +1,192 @@
+"""Text through ADB Keyboard, an input method that types what broadcasts tell it.
+
+Android's own ``input text`` takes ASCII only. The keyboard of the phone's owner is put back in every outcome; its name
+is left in a setting of the phone meanwhile, so that after a crash another process can put it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from agent_core.devices.adb.parse import first_line, parse_input_method
+from agent_core.devices.adb.transport import AND, PIPE, ShellResult, Transport, command_line
+from agent_core.devices.adb.waiting import Time, finish
+from agent_core.errors import DeviceError, TextInputFailed
+
+log = structlog.get_logger(__name__)
+
+PACKAGE = "com.android.adbkeyboard"
+METHOD = f"{PACKAGE}/.AdbIME"
+MARKER = "phonedesk_previous_ime"  # in Android's global settings
+CHUNK_BYTES = 12_000  # of UTF-8 in one broadcast; base64 makes 16,000 of it, adbd's limit is 65,535
+SWITCH_SECONDS = 3.0
+_METHOD_ID = re.compile(r"[A-Za-z][\w.]*/[\w.$]+", re.ASCII)
+_READ_METHOD = ("settings", "get", "secure", "default_input_method")
+
+
+class Keyboard:
+    """One phone's keyboard. ``hold`` may be nested and shared: the first takes it, the last gives it back."""
+
+    def __init__(self, transport: Transport, time: Time) -> None:
+        self._transport, self._time = transport, time
+        self._lock = asyncio.Lock()
+        self._holders = 0
+        self._previous: str | None = None
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator[Keyboard, None]:
+        """Our keyboard inside, the owner's afterwards. TextInputFailed where it cannot be had."""
+        counted = False
+        try:
+            async with self._lock:
+                self._holders += 1
+                counted = True
+                if self._holders == 1:
+                    await self._take()
+            yield self
+        finally:
+            # Whether it was taken wholly or in part: what was begun is undone.
+            if counted:
+                await finish(self._release())
+
+    async def restore(self) -> str | None:
+        """Put back the keyboard that a dead run left behind; its id, or None where there was nothing to do."""
+        async with self._lock:
+            if self._holders:
+                return None
+            result = await self._transport.shell(
+                command_line(_READ_METHOD, ("settings", "get", "global", MARKER)), safe=True
+            )
+            current, marker = _two_lines(result.out)
+            if not _METHOD_ID.fullmatch(marker):
+                return None
+            if current == METHOD:
+                await self._put_back(marker)
+                return marker
+            await self._transport.shell(command_line(("settings", "delete", "global", MARKER)), safe=True)
+            return None
+
+    # -- typing
+
+    async def type(self, text: str) -> None:
+        """Add ``text``; nothing is sent where it is empty."""
+        for part in chunks(text.replace("\r\n", "\n").replace("\r", "\n")):
+            encoded = base64.b64encode(part.encode()).decode()
+            await self._broadcast("ADB_INPUT_B64", "--es", "msg", encoded)
+
+    async def clear(self) -> None:
+        """Empty the focused field; by keys where ADB Keyboard is too old to do it."""
+        try:
+            await self._broadcast("ADB_CLEAR_TEXT")
+        except TextInputFailed:
+            await self.clear_by_keys()
+
+    async def clear_by_keys(self, count: int = 200) -> None:
+        """To the end of the field and ``count`` (at most 2,000) times Delete, in one call."""
+        count = max(1, min(count, 2000))
+        keys = ["KEYCODE_MOVE_END", *["KEYCODE_DEL"] * count]
+        result = await self._transport.shell(command_line(("input", "keyevent", *keys)), seconds=30)
+        _must(result, "could not be emptied")
+
+    async def _broadcast(self, action: str, *extras: str) -> None:
+        # Newer Androids drop the broadcast where the receiver is not named.
+        args = ("am", "broadcast", "-a", action, "-p", PACKAGE, *extras)
+        _must(await self._transport.shell(command_line(args)), "was not typed")
+
+    # -- taking and giving back
+
+    async def _take(self) -> None:
+        result = await self._transport.shell(
+            command_line(
+                _READ_METHOD,
+                ("settings", "get", "global", MARKER),
+                ("ime", "list", "-a", "-s"),
+            ),
+            safe=True,
+        )
+        lines = [line.strip() for line in result.out.splitlines()]
+        current, marker = _two_lines(result.out)
+        if METHOD not in lines[2:]:
+            raise TextInputFailed("ADB Keyboard is not installed on the phone.")
+        if current == METHOD:
+            # Left by a run that died, or the owner's own choice; then there is nothing to give back.
+            self._previous = marker if _METHOD_ID.fullmatch(marker) else None
+        else:
+            self._previous = current if _METHOD_ID.fullmatch(current) else ""
+            # Not cut in two: a change that is still under way on the phone would come after it was undone.
+            await finish(self._switch())
+        if await self._time.until(self._is_current, SWITCH_SECONDS) is None:
+            raise TextInputFailed("The phone did not change to ADB Keyboard in time.")
+
+    async def _switch(self) -> None:
+        mark = ("settings", "put", "global", MARKER, self._previous or "none")
+        # Setting the same method twice changes nothing, so it may be tried again.
+        result = await self._transport.shell(
+            command_line(mark, ("ime", "enable", METHOD, AND, "ime", "set", METHOD)), safe=True
+        )
+        if result.code != 0 or "cannot be selected" in result.text or "Exception" in result.text:
+            raise TextInputFailed(f"The phone refused to change its keyboard: {first_line(result.text)}.")
+
+    async def _is_current(self) -> bool | None:
+        """True once the method is chosen and bound, so that it hears broadcasts; None until then."""
+        watched = r"mCurId=|mCurMethodId=|mHaveConnection=|mHasConnection=|mHasMainConnection="
+        result = await self._transport.shell(
+            command_line(_READ_METHOD, ("dumpsys", "input_method", PIPE, "grep", "-E", watched)), safe=True
+        )
+        setting, _, dump = result.out.partition("\n")
+        if setting.strip() != METHOD:
+            return None
+        method, bound = parse_input_method(dump)
+        return True if method is None or (method == METHOD and bound) else None
+
+    async def _release(self) -> None:
+        async with self._lock:
+            self._holders -= 1
+            if self._holders or self._previous is None:
+                return
+            previous, self._previous = self._previous, None
+            try:
+                await self._put_back(previous)
+            except DeviceError as error:
+                # The marker stays on the phone: the next start puts it back.
+                log.warning("adb.keyboard_left", serial=self._transport.serial, kind=error.kind, error=str(error))
+
+    async def _put_back(self, previous: str) -> None:
+        unmark = ("settings", "delete", "global", MARKER)
+        if _METHOD_ID.fullmatch(previous):
+            result = await self._transport.shell(command_line(("ime", "set", previous, AND, *unmark)), safe=True)
+            if result.code == 0 and "cannot be selected" not in result.text:
+                return
+            log.warning("adb.keyboard_gone", serial=self._transport.serial, method=previous)
+        # There was none, or it was uninstalled meanwhile: Android chooses.
+        result = await self._transport.shell(command_line(("ime", "reset"), unmark), safe=True)
+        _must(result, "could not be put back")
+
+
+def chunks(text: str, size: int = CHUNK_BYTES) -> Iterator[str]:
+    """``text`` in parts of at most ``size`` bytes of UTF-8, cut between characters; none of an empty text."""
+    start = used = 0
+    for index, character in enumerate(text):
+        width = len(character.encode("utf-8", "surrogatepass"))
+        if used + width > size:
+            yield text[start:index]
+            start, used = index, 0
+        used += width
+    if start < len(text):
+        yield text[start:]
+
+
+def _two_lines(text: str) -> tuple[str, str]:
+    lines = [line.strip() for line in text.splitlines()] + ["", ""]
+    return lines[0], lines[1]
+
+
+def _must(result: ShellResult, what: str) -> None:
+    if result.code != 0 or "Exception" in result.text:
+        raise TextInputFailed(f"The text {what}: {first_line(result.text) or f'exit code {result.code}'}.")

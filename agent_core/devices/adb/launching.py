@@ -1,0 +1,83 @@
+"""Bringing an app to the front, and seeing it there."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from agent_core.devices.adb import parse
+from agent_core.devices.adb.transport import Transport, command_line, require
+from agent_core.devices.adb.waiting import Time
+from agent_core.devices.base import Window, WindowKind
+from agent_core.errors import AppNotFound, CommandFailed
+
+LAUNCH_SECONDS = 10.0
+_LAUNCHER = "android.intent.category.LAUNCHER"
+_MAIN = ("-a", "android.intent.action.MAIN", "-c", _LAUNCHER)
+_BRING_TO_FRONT = "0x10200000"  # FLAG_ACTIVITY_NEW_TASK | FLAG_ACTIVITY_RESET_TASK_IF_NEEDED, as a launcher does
+
+
+class Launcher:
+    """Starts apps as the home screen does. The launcher activities are kept until one turns out to be gone."""
+
+    def __init__(self, transport: Transport, time: Time, window: Callable[[], Awaitable[Window]]) -> None:
+        self._transport, self._time, self._window = transport, time, window
+        self._components: dict[str, str] = {}
+
+    async def launch(self, package: str) -> None:
+        check_package(package)
+        component = self._components.get(package) or await self._resolve(package)
+        if component is None:
+            await self._start_by_monkey(package)
+        elif not await self._start(component):
+            # An update moved the activity.
+            self._components.pop(package, None)
+            component = await self._resolve(package)
+            if component is None or not await self._start(component):
+                await self._start_by_monkey(package)
+        await self._wait_in_front(package)
+
+    async def _resolve(self, package: str) -> str | None:
+        """The launcher activity; None where the system names none. AppNotFound where the app is not there."""
+        resolve = ("cmd", "package", "resolve-activity", "--brief", *_MAIN, package)
+        result = await self._transport.shell(command_line(resolve), safe=True)
+        component = parse.parse_component(result.out, package)
+        if component is not None:
+            self._components[package] = component
+            return component
+        installed = await self._transport.shell(command_line(("pm", "path", package)), safe=True)
+        if "package:" not in installed.out:
+            raise AppNotFound(f"{package} is not installed on the phone.")
+        return None
+
+    async def _start(self, component: str) -> bool:
+        """False where there is no such activity (any more)."""
+        args = ("am", "start", *_MAIN, "-f", _BRING_TO_FRONT, "-n", component)
+        result = await self._transport.shell(command_line(args))
+        if "does not exist" in result.text or "Error type 3" in result.text:
+            return False
+        require(result)
+        return True
+
+    async def _start_by_monkey(self, package: str) -> None:
+        result = await self._transport.shell(command_line(("monkey", "-p", package, "-c", _LAUNCHER, "1")))
+        if "No activities found" in result.text:
+            raise AppNotFound(f"{package} has nothing that could be started.")
+        require(result)
+
+    async def _wait_in_front(self, package: str) -> None:
+        seen: Window | None = None
+
+        async def in_front() -> bool | None:
+            nonlocal seen
+            seen = await self._window()
+            return True if seen.kind is WindowKind.APP and seen.package == package else None
+
+        if await self._time.until(in_front, LAUNCH_SECONDS) is None:
+            what = "nothing" if seen is None else seen.package or f"the {seen.kind.value} window"
+            raise CommandFailed(f"{package} was started but did not come to the front; there is {what}.")
+
+
+def check_package(package: str) -> None:
+    """AppNotFound for what can not be the name of a package."""
+    if len(package) > 255 or not parse.PACKAGE.fullmatch(package):
+        raise AppNotFound(f"{package[:100]!r} is no name of a package.")

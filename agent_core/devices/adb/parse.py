@@ -1,0 +1,255 @@
+"""What Android's tools print, read by pure functions. Formats of Android 8 to 14; none of them raises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.devices.base import Notification, ScreenState, Window, WindowKind
+
+PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
+PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
+
+# What `look` keeps of `dumpsys window`, `dumpsys power` and `dumpsys activity`: the rest is hundreds of kilobytes.
+WINDOW_LINES = r"mCurrentFocus|mFocusedApp|mDreamingLockscreen|mShowingLockscreen|showing=|mIsShowing=|occluded="
+POWER_LINES = r"mWakefulness=|Display Power: state="
+ACTIVITY_LINES = r"topResumedActivity|mResumedActivity|ResumedActivity:"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is in front and whether anybody could see it, of one moment."""
+
+    window: Window
+    screen: ScreenState
+
+
+# -- windows
+
+_FOCUS = re.compile(r"^\s*mCurrentFocus=(?:null|Window\{\S+(?: u\d+)?(?: d\d+)? (?P<title>[^}]*)\})", re.MULTILINE)
+_RECORD = r"ActivityRecord\{\S+ u\d+ (?P<package>[\w.]+)/(?P<activity>[\w.$]+)"
+_FOCUSED_APP = re.compile(r"^\s*mFocusedApp=.*?" + _RECORD, re.MULTILINE)
+_RESUMED = re.compile(r"^\s*(?:topResumedActivity|mResumedActivity|ResumedActivity)\s*[=:].*?" + _RECORD, re.MULTILINE)
+_COMPONENT = re.compile(r"(?P<package>[\w.]+)/(?P<activity>[\w.$]+)")
+# Android 11 put the shade and the lock screen into one window; before it was the status bar's own.
+_SHADE_TITLES = ("NotificationShade", "StatusBar", "QuickSettings", "com.android.systemui.volume.panel")
+_LOCK_TITLES = ("Keyguard", "Bouncer", "AOD", "LockScreen")
+
+
+def parse_window(text: str) -> Window:
+    """The focused window of ``dumpsys window``, else the focused or resumed app.
+
+    A popup of an app belongs to the app with the focus; a system dialog (not responding, crashed) to ``android``.
+    """
+    locked = parse_locked(text)
+    matches = list(_FOCUS.finditer(text))
+    titles = [title for match in matches if (title := match["title"])]
+    if titles:
+        return _titled(titles[0].strip(), text, locked=locked)
+    if locked:
+        return Window(None, kind=WindowKind.LOCK)
+    if matches:
+        return Window(None, kind=WindowKind.NONE)
+    app = _FOCUSED_APP.search(text) or _RESUMED.search(text)
+    return _app(app) if app else Window(None, kind=WindowKind.NONE)
+
+
+def _titled(title: str, text: str, *, locked: bool) -> Window:
+    component = _COMPONENT.match(title)
+    if title.startswith(_LOCK_TITLES):
+        return Window(None, kind=WindowKind.LOCK)
+    if title.startswith(_SHADE_TITLES):
+        return Window(None, kind=WindowKind.LOCK if locked else WindowKind.SHADE)
+    if component:
+        return _app(component)
+    if title.startswith(("Application Not Responding", "Application Error")):
+        return Window("android", title)
+    app = _FOCUSED_APP.search(text) or _RESUMED.search(text)
+    if app:
+        return _app(app)
+    package = PACKAGE.match(title)
+    return Window(package[0]) if package else Window(None, kind=WindowKind.NONE)
+
+
+def _app(match: re.Match[str]) -> Window:
+    return Window(match["package"], match["activity"])
+
+
+_LOCK_FLAG = re.compile(r"\b(?:mShowingLockscreen|mIsShowing|isStatusBarKeyguard)=(true|false)")
+_DREAMING_FLAG = re.compile(r"\bmDreamingLockscreen=(true|false)")
+_DELEGATE_FLAG = re.compile(r"^\s*showing=(true|false)\s*$", re.MULTILINE)
+_OCCLUDED_FLAG = re.compile(r"^\s*(?:occluded|mOccluded)=true\s*$", re.MULTILINE)
+
+
+def parse_locked(text: str) -> bool:
+    """Whether ``dumpsys window`` says that the lock screen covers everything.
+
+    The keyguard's own word (``showing``) counts before the older ``mDreamingLockscreen``, which stays true on some
+    phones; a lock screen that an app (a call, an alarm) lies over does not lock.
+    """
+    for flag in (_DELEGATE_FLAG, _LOCK_FLAG, _DREAMING_FLAG):
+        if found := flag.findall(text):
+            return "true" in found and not _OCCLUDED_FLAG.search(text)
+    return False
+
+
+def parse_awake(text: str) -> bool:
+    """From ``dumpsys power``. A phone that says nothing of it is taken to be awake."""
+    if wakefulness := re.search(r"mWakefulness=(\w+)", text):
+        return wakefulness[1] == "Awake"
+    if power := re.search(r"Display Power: state=(\w+)", text):
+        return power[1] == "ON"
+    return True
+
+
+def parse_look(text: str) -> Look:
+    return Look(parse_window(text), ScreenState(awake=parse_awake(text), locked=parse_locked(text)))
+
+
+# -- size and displays
+
+
+def parse_size(text: str) -> tuple[int, int] | None:
+    """Width and height in pixels: ``cur=`` of ``dumpsys window displays`` (as it is turned now), else ``wm size``."""
+    for pattern in (r"\bcur=(\d+)x(\d+)", r"Override size: (\d+)x(\d+)", r"Physical size: (\d+)x(\d+)"):
+        if found := re.search(pattern, text):
+            return int(found[1]), int(found[2])
+    return None
+
+
+_DISPLAY = re.compile(r"DisplayDeviceInfo\{.*?uniqueId=\"local:(\d+)\"[^\n]*?\bstate (\w+)")
+
+
+def parse_active_display(text: str) -> str | None:
+    """The physical id (for ``screencap -d``) of the first display of ``dumpsys display`` that is on."""
+    for number, state in _DISPLAY.findall(text):
+        if state == "ON":
+            return str(number)
+    return None
+
+
+def parse_display_count(text: str) -> int:
+    """How many displays of its own ``dumpsys display`` lists."""
+    return len({number for number, _ in _DISPLAY.findall(text)})
+
+
+# -- packages
+
+
+def parse_packages(text: str) -> tuple[str, ...]:
+    """``pm list packages``."""
+    names = (line.removeprefix("package:").strip() for line in text.splitlines() if line.startswith("package:"))
+    return tuple(sorted({name for name in names if name}))
+
+
+def parse_component(text: str, package: str) -> str | None:
+    """The launcher activity (``package/.Activity``) of ``cmd package resolve-activity --brief``; None where none is."""
+    for line in reversed(text.splitlines()):
+        component = _COMPONENT.fullmatch(line.strip())
+        if component and component["package"] == package:
+            return line.strip()
+    return None
+
+
+def parse_version(text: str) -> str | None:
+    """``versionName`` of ``dumpsys package NAME``: the first is in use, a later one the system's hidden copy."""
+    found = re.search(r"versionName=(\S+)", text)
+    return None if found is None or found[1] == "null" else found[1]
+
+
+# -- keyboard
+
+
+def parse_input_method(text: str) -> tuple[str | None, bool]:
+    """Of ``dumpsys input_method``: the current method's id and whether it is bound (not said counts as bound)."""
+    current = re.search(r"\bmCurId=([^\s,]+)", text)
+    chosen = re.search(r"\bmCurMethodId=([^\s,]+)", text)
+    found = current if current and current[1] != "null" else chosen
+    bound = re.search(r"\bm(?:HaveConnection|HasConnection|HasMainConnection)=(true|false)", text)
+    identity = None if found is None or found[1] == "null" else found[1]
+    return identity, bound is None or bound[1] == "true"
+
+
+# -- notifications
+
+_RECORD_START = re.compile(
+    r"^\s*NotificationRecord\(\S+:? ?pkg=(?P<package>\S+).*?(?:\bkey=(?P<key>[^\s:)]+))?[:)]?\s*$"
+)
+_KEY = re.compile(r"\bkey=(?P<key>\d+\|[^\s:]+)")
+_SECTION = re.compile(r"^ {0,2}\S[^=(]*:\s*(?:\(\d+\))?\s*$")
+_EXTRA = re.compile(r"^\s*android\.(?P<name>\w+(?:\.\w+)*)=(?P<value>.*)$")
+_TYPED = re.compile(r"^(?:\w+) \((?P<value>.*)$", re.DOTALL)
+
+
+def parse_notifications(text: str) -> tuple[Notification, ...]:
+    """``dumpsys notification --noredact``: what stands in the shade, in the phone's order, each key once.
+
+    Only the list of shown ones is read, not the archive nor the snoozed. Texts may span lines.
+    """
+    found: dict[str, Notification] = {}
+    for start, block in _records(text):
+        extras = _extras(block)
+        key = _KEY.search(start)
+        package = re.search(r"pkg=(\S+)", start)
+        title, body = extras.get("title", ""), extras.get("bigText") or extras.get("text", "")
+        if package is None or not (title or body):
+            continue
+        identity = key["key"] if key else f"{package[1]}#{len(found)}"
+        found.setdefault(identity, Notification(package[1], title, body, key["key"] if key else ""))
+    return tuple(found.values())
+
+
+def _records(text: str) -> list[tuple[str, list[str]]]:
+    records: list[tuple[str, list[str]]] = []
+    inside = True
+    for line in text.splitlines():
+        if line.lstrip().startswith("NotificationRecord("):
+            if inside:
+                records.append((line, []))
+        elif _SECTION.match(line):
+            inside = "notification list" in line.lower() or line.startswith("Current Notification")
+        elif inside and records:
+            records[-1][1].append(line)
+    return records
+
+
+def _extras(lines: Sequence[str]) -> dict[str, str]:
+    raw: dict[str, list[str]] = {}
+    name, inside = None, False
+    for line in lines:
+        if line.strip() == "extras={":
+            inside = True
+        elif inside and (match := _EXTRA.match(line)):
+            name = match["name"]
+            raw.setdefault(name, [match["value"]])
+        elif inside and line.strip() == "}" and (name is None or raw[name][-1].rstrip().endswith((")", "null", "]"))):
+            break
+        elif inside and name:
+            raw[name].append(line)
+    return {name: value for name, parts in raw.items() if (value := _typed("\n".join(parts))) is not None}
+
+
+def _typed(value: str) -> str | None:
+    match = _TYPED.match(value.rstrip())
+    if match is None:
+        return None
+    inner = match["value"]
+    return inner[:-1] if inner.endswith(")") else inner
+
+
+# -- words of failure
+
+
+def first_line(text: str) -> str:
+    """The line that says what went wrong: the first that is not a stack trace's or a mere heading."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
+        if not line.startswith(("at ", "Starting:", "Broadcasting:", "Exception occurred while executing")):
+            return line[:300]
+    return lines[0][:300] if lines else ""
+
+
+def denies_input(text: str) -> bool:
+    """Whether the phone refuses injected input, as some makers do until a developer setting is on."""
+    return "INJECT_EVENTS" in text or ("SecurityException" in text and "inject" in text.lower())

@@ -1,0 +1,129 @@
+"""The screen: on, unlocked, and kept on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from agent_core.devices.adb.parse import Look, first_line, parse_size
+from agent_core.devices.adb.transport import Transport, command_line, require
+from agent_core.devices.adb.waiting import Time, finish
+from agent_core.errors import CommandFailed, DeviceError, ScreenOff
+
+log = structlog.get_logger(__name__)
+
+WAKE_SECONDS = 3.0
+UNLOCK_SECONDS = 1.0
+MARKER = "phonedesk_previous_awake"  # in Android's global settings: what was there before, for the next start
+# Where it stays on: while it is charged (by mains 1, USB 2, wireless 4), and for half an hour where it is not.
+AWAKE = (("global", "stay_on_while_plugged_in", "7"), ("system", "screen_off_timeout", "1800000"))
+
+
+class Power:
+    """One phone's screen. ``hold`` may be nested and shared."""
+
+    def __init__(self, transport: Transport, time: Time, look: Callable[[], Awaitable[Look]]) -> None:
+        self._transport, self._time, self._look = transport, time, look
+        self._lock = asyncio.Lock()
+        self._holders = 0
+
+    # -- on and unlocked
+
+    async def wake(self) -> None:
+        look = await self._look()
+        if not look.screen.awake:
+            require(await self._transport.shell(command_line(("input", "keyevent", "KEYCODE_WAKEUP"))))
+            woken = await self._time.until(self._awake, WAKE_SECONDS)
+            if woken is None:
+                raise ScreenOff("The screen stays off.")
+            look = woken
+        if look.screen.locked and not (await self._dismissed() or await self._swiped_away()):
+            raise CommandFailed(
+                "The lock screen of the phone asks for a PIN, a pattern or a finger.",
+                advice="Unlock it by hand, or take the screen lock off this phone.",
+            )
+
+    async def _awake(self) -> Look | None:
+        look = await self._look()
+        return look if look.screen.awake else None
+
+    async def _unlocked(self) -> bool | None:
+        return None if (await self._look()).screen.locked else True
+
+    async def _dismissed(self) -> bool:
+        await self._transport.shell(command_line(("wm", "dismiss-keyguard")))
+        return await self._time.until(self._unlocked, UNLOCK_SECONDS) is not None
+
+    async def _swiped_away(self) -> bool:
+        size = parse_size((await self._transport.shell(command_line(("wm", "size")), safe=True)).out)
+        if size is None:
+            return False
+        x, bottom, top = (str(value) for value in (size[0] // 2, size[1] * 4 // 5, size[1] // 5))
+        require(await self._transport.shell(command_line(("input", "swipe", x, bottom, x, top, "300"))))
+        return await self._time.until(self._unlocked, UNLOCK_SECONDS) is not None
+
+    # -- kept on
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator[None, None]:
+        """The screen stays on inside; what was set before is set again afterwards, in every outcome."""
+        counted = False
+        try:
+            async with self._lock:
+                self._holders += 1
+                counted = True
+                if self._holders == 1:
+                    await self._stay_awake()
+            yield
+        finally:
+            if counted:
+                await finish(self._release())
+
+    async def restore(self) -> bool:
+        """Put back what a dead run changed; whether there was anything."""
+        async with self._lock:
+            return False if self._holders else await self._put_back()
+
+    async def _stay_awake(self) -> None:
+        reads = [("settings", "get", space, name) for space, name, _ in AWAKE]
+        found = await self._transport.shell(command_line(("settings", "get", "global", MARKER), *reads), safe=True)
+        marker, *values = [line.strip() for line in found.out.splitlines()] + ["null"] * 3
+        if not _is_marker(marker):  # else a run died here, and these values are its own
+            marker = "/".join(value if value.isdecimal() else "null" for value in values[: len(AWAKE)])
+        writes = [("settings", "put", space, name, value) for space, name, value in AWAKE]
+        mark = ("settings", "put", "global", MARKER, marker)
+        changed = await self._transport.shell(command_line(mark, *writes), safe=True)
+        if changed.code != 0 or "Exception" in changed.text:
+            # Some makers refuse it; the run can go on, and says so itself if the screen goes off.
+            log.warning("adb.not_kept_awake", serial=self._transport.serial, words=first_line(changed.text))
+
+    async def _release(self) -> None:
+        async with self._lock:
+            self._holders -= 1
+            if self._holders:
+                return
+            try:
+                await self._put_back()
+            except DeviceError as error:
+                # The marker stays on the phone: the next start puts it back.
+                log.warning("adb.awake_left", serial=self._transport.serial, kind=error.kind, error=str(error))
+
+    async def _put_back(self) -> bool:
+        read = await self._transport.shell(command_line(("settings", "get", "global", MARKER)), safe=True)
+        marker = read.out.strip()
+        if not _is_marker(marker):
+            return False
+        commands = [
+            ("settings", "delete", space, name) if value == "null" else ("settings", "put", space, name, value)
+            for (space, name, _), value in zip(AWAKE, marker.split("/"), strict=True)
+        ]
+        await self._transport.shell(command_line(*commands, ("settings", "delete", "global", MARKER)), safe=True)
+        return True
+
+
+def _is_marker(text: str) -> bool:
+    return re.fullmatch(r"(?:\d+|null)/(?:\d+|null)", text) is not None

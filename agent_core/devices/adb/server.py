@@ -1,0 +1,314 @@
+"""The adb server: found, or started as a child of ours, and asked about its phones."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, TypeVar
+
+import adbutils
+import structlog
+
+from agent_core.devices.adb import transport
+from agent_core.devices.adb.device import AdbDevice, connection_of
+from agent_core.errors import AdbNotFound, CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputRejected
+from agent_core.retry import Sleep
+
+log = structlog.get_logger(__name__)
+
+DEFAULT_PORT = 5037
+START_SECONDS = 20.0  # adb 36 takes 3 s where there is no USB
+POLL_SECONDS = 0.02
+CONNECT_SECONDS = 15.0  # `connect` waits for TCP and for the phone's answer
+STATE_SECONDS = 5.0
+_SERIAL = re.compile(r"[A-Za-z0-9][\w.:\-\[\]%]{0,127}", re.ASCII)
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):\d{1,5}", re.ASCII)
+_CODE = re.compile(r"\d{6}", re.ASCII)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntry:
+    """One of ``adb devices -l``. ``state`` is ``device`` where it can be used, else ``offline``, ``unauthorized``…"""
+
+    serial: str
+    state: str
+    model: str = ""
+
+    @property
+    def connection(self) -> str:
+        return connection_of(self.serial)
+
+
+class AdbServer:
+    """A running adb server. ``async with`` or ``close()`` ends the process only where we started it."""
+
+    def __init__(self, host: str, port: int, child: Child | None = None) -> None:
+        self.host, self.port = host, port
+        self._child = child
+        self._client = _Client(host, port)
+
+    @property
+    def owned(self) -> bool:
+        return self._child is not None
+
+    async def devices(self) -> list[DeviceEntry]:
+        """All that are attached, whatever their state."""
+        listed = await self._blocking(lambda: self._client.list(extended=True))
+        return [DeviceEntry(d.serial, d.state, d.tags.get("model", "").replace("_", " ")) for d in listed]
+
+    async def connect(self, address: str) -> None:
+        """Attach a phone over the network (``host:port``) and wait until it can be used.
+
+        DeviceUnauthorized where the phone has yet to allow it, DeviceOffline for everything else.
+        """
+        if not _ADDRESS.fullmatch(address):
+            raise InputRejected(f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555.")
+        answer = await self._connect(address)
+        if answer.startswith("already connected to") and await self._state(address) == "offline":
+            # The server says so of a connection that died, too.
+            await self.disconnect(address)
+            await self._connect(address)
+        await self._wait_usable(address)
+
+    async def _connect(self, address: str) -> str:
+        answer = str(await self._blocking(lambda: self._client.connect(address, timeout=CONNECT_SECONDS))).strip()
+        # The server answers OKAY however it went; only the words tell.
+        if "failed to authenticate" in answer:
+            raise DeviceUnauthorized(f"{address} does not accept this computer ({answer}).")
+        if not answer.startswith(("connected to", "already connected to")):
+            raise DeviceOffline(f"{address} cannot be reached ({answer}).")
+        return answer
+
+    async def _state(self, serial: str) -> str:
+        return next((entry.state for entry in await self.devices() if entry.serial == serial), "absent")
+
+    async def disconnect(self, address: str) -> None:
+        """Forget a phone of the network; none of that name is no error."""
+        await self._blocking(lambda: self._client.disconnect(address))
+
+    async def pair(self, address: str, code: str) -> None:
+        """Once for each computer, from Android 11: the six digits that the phone shows under wireless debugging."""
+        if not _ADDRESS.fullmatch(address) or not _CODE.fullmatch(code):
+            raise InputRejected("Pairing needs the address (host:port) and the six digits that the phone shows.")
+        answer = await transport.query(self.host, self.port, f"host:pair:{code}:{address}", seconds=CONNECT_SECONDS)
+        if not answer.startswith("Successfully paired"):
+            raise DeviceUnauthorized(
+                f"{address} could not be paired ({answer.strip()}).",
+                advice="Ask the phone for a new code, and give the port of the pairing dialog.",
+            )
+
+    async def track(self) -> AsyncGenerator[list[DeviceEntry], None]:
+        """The whole list at once, and again after each change. DeviceOffline when the server ends."""
+        async with aclosing(transport.subscribe(self.host, self.port, "host:track-devices")) as lists:
+            async for text in lists:
+                rows = (line.split("\t", 1) for line in text.splitlines() if "\t" in line)
+                yield [DeviceEntry(serial, state.strip()) for serial, state in rows]
+
+    def device(
+        self, serial: str, *, clock: Callable[[], float] | None = None, sleep: Sleep = asyncio.sleep
+    ) -> AdbDevice:
+        """The phone of this serial; whether it is there shows at the first call."""
+        if not _SERIAL.fullmatch(serial):
+            raise InputRejected(f"{serial!r} is no serial of a phone.")
+        return (
+            AdbDevice(self, serial, sleep=sleep) if clock is None else AdbDevice(self, serial, clock=clock, sleep=sleep)
+        )
+
+    async def install(self, serial: str, apk: Path) -> None:
+        """Install an application file of this computer, over an older version of it if there is one."""
+        await self._blocking(lambda: self._client.device(serial=serial).install(str(apk), nolaunch=True, silent=True))
+
+    async def close(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            await child.end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _wait_usable(self, serial: str) -> None:
+        state = "absent"
+        try:
+            async with asyncio.timeout(STATE_SECONDS):
+                async with aclosing(self.track()) as lists:
+                    async for entries in lists:
+                        state = next((entry.state for entry in entries if entry.serial == serial), "absent")
+                        if state == "device":
+                            return
+        except TimeoutError:
+            pass
+        raise unusable(serial, state)
+
+    async def _blocking(self, call: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(call)
+        except adbutils.AdbError as error:
+            raise transport.failure(str(error)) from error
+        except (OSError, EOFError, ValueError) as error:
+            raise DeviceOffline(f"No adb server answers at {self.host}:{self.port} ({error}).") from error
+
+
+def unusable(serial: str, state: str) -> DeviceError:
+    """The error for a phone that is listed in a state other than ``device``, or ``absent``."""
+    if state in {"unauthorized", "authorizing"}:
+        return DeviceUnauthorized(f"{serial} does not accept this computer yet.")
+    if state == "absent":
+        return DeviceOffline(f"{serial} is not attached.")
+    return DeviceOffline(f"{serial} is attached but {state}.")
+
+
+async def open_adb(
+    adb_path: str | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    *,
+    usb: bool = True,
+    home: Path | None = None,
+) -> AdbServer:
+    """The adb server at ``host:port`` (default ``ANDROID_ADB_SERVER_PORT`` or 5037), started by us where none answers.
+
+    ``port`` 0 always starts one, on a free port. ``usb=False`` leaves phones on a cable alone and starts at once;
+    ``home`` is where the keys are that phones have allowed (default: the user's). AdbNotFound where there is no adb
+    program, or no server came up.
+    """
+    wanted = _default_port() if port is None else port
+    if wanted and await _answers(host, wanted):
+        return AdbServer(host, wanted)
+    if host not in {"127.0.0.1", "localhost", "::1"}:
+        raise AdbNotFound(f"No adb server answers at {host}:{wanted}.", advice="Start it there, or use this machine's.")
+    child = await _start(find_adb(adb_path), host, wanted or _free_port(), _environment(usb, home))
+    return AdbServer(host, child.port, child if child.process.returncode is None else None)
+
+
+def find_adb(adb_path: str | None = None) -> str:
+    """The adb program: the one named, else what adbutils finds (``ADBUTILS_ADB_PATH``, the search path, its own)."""
+    if adb_path:
+        if found := shutil.which(adb_path):
+            return found
+        raise AdbNotFound(f"There is no adb program at {adb_path}.")
+    try:
+        found = shutil.which(str(adbutils.adb_path()))
+    except (adbutils.AdbError, RuntimeError, OSError) as error:
+        raise AdbNotFound("There is no adb program on this machine.") from error
+    if not found:
+        raise AdbNotFound("There is no adb program on this machine.")
+    return found
+
+
+@dataclass
+class Child:
+    """An adb server that is ours to end."""
+
+    process: asyncio.subprocess.Process
+    port: int
+    output: IO[bytes]
+
+    def last_words(self) -> str:
+        self.output.seek(0)
+        lines = [line for line in self.output.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return " ".join(lines[-2:])[:300]
+
+    async def end(self) -> None:
+        if self.process.returncode is None:
+            self.process.terminate()
+            try:
+                await asyncio.wait_for(self.process.wait(), 3)
+            except TimeoutError:
+                self.process.kill()
+                await self.process.wait()
+        self.output.close()
+
+
+async def _start(program: str, host: str, port: int, environment: Mapping[str, str]) -> Child:
+    output = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the child
+    process = await asyncio.create_subprocess_exec(
+        program,
+        "-P",
+        str(port),
+        "nodaemon",
+        "server",
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        # A Ctrl-C in the terminal must not end it: the phone is cleaned up through it.
+        start_new_session=True,
+    )
+    child = Child(process, port, output)
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while not await _answers(host, port):
+                if process.returncode is not None:
+                    raise AdbNotFound(f"The adb server ended at once: {child.last_words()}")
+                await asyncio.sleep(POLL_SECONDS)
+    except BaseException as error:
+        await child.end()
+        if isinstance(error, TimeoutError):
+            raise AdbNotFound(f"The adb server did not start within {START_SECONDS:g} s.") from error
+        raise
+    log.info("adb.server_started", port=port, program=program, pid=process.pid)
+    return child
+
+
+async def _answers(host: str, port: int) -> bool:
+    try:
+        await transport.query(host, port, "host:version", seconds=2)
+    except (DeviceOffline, CommandFailed):
+        return False
+    return True
+
+
+def _default_port() -> int:
+    value = os.environ.get("ANDROID_ADB_SERVER_PORT", "")
+    return int(value) if value.isdecimal() and 0 < int(value) < 65536 else DEFAULT_PORT
+
+
+def _free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return int(chosen.getsockname()[1])
+
+
+def _environment(usb: bool, home: Path | None) -> dict[str, str]:
+    environment = dict(os.environ)
+    if not usb:
+        # The range of emulators' ports is not scanned either: a network phone there would be listed twice.
+        environment |= {"ADB_USB": "0", "ADB_LIBUSB": "0", "ADB_EMU": "0", "ADB_MDNS": "0"}
+    if home is not None:
+        environment |= {"HOME": str(home), "USERPROFILE": str(home)}
+    return environment
+
+
+class _Connection(adbutils.AdbConnection):  # type: ignore[misc]  # adbutils has no types
+    """Without the two habits that we can not use: starting a detached server of its own, and sleeping in ``close``."""
+
+    def _safe_connect(self) -> socket.socket:
+        connected: socket.socket = self._create_socket()
+        return connected
+
+    def close(self) -> None:
+        if not self.closed:
+            self.conn.close()
+
+
+class _Client(adbutils.AdbClient):  # type: ignore[misc]  # adbutils has no types
+    def make_connection(self, timeout: float | None = None) -> _Connection:
+        connection = _Connection(self.host, self.port)
+        connection.conn.settimeout(timeout or CONNECT_SECONDS)
+        return connection

@@ -1,0 +1,242 @@
+"""The adb server's smart-socket protocol over asyncio: one connection a call, nothing slept, nothing kept open.
+
+A request is four hexadecimal digits of length and the text; the answer is ``OKAY``, or ``FAIL`` and a text of the same
+form (adb's ``SERVICES.TXT`` and ``OVERVIEW.TXT``). ``adbutils`` speaks it too, with two connections and 20 ms of sleep
+a call; it is used where that does not matter (see ``server.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import TypeVar
+
+from agent_core.devices.adb.parse import denies_input, first_line
+from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputDenied
+from agent_core.retry import Sleep, with_retries
+
+READ_LIMIT = 4 * 1024 * 1024  # bytes buffered before the sender is held; a raw picture is 10 MB
+MAX_COMMAND = 60_000  # bytes; adbd closes the stream at 65,535
+CONNECT_SECONDS = 5.0
+_EXIT_MARK = re.compile(rb"phonedesk-exit:(\d+)\s*$")
+_STDOUT, _STDERR, _EXIT = 1, 2, 3
+
+T = TypeVar("T")
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass(frozen=True, slots=True)
+class ShellResult:
+    """``code`` is the exit status; ``out`` and ``err`` are text (UTF-8, what is broken replaced)."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Everything that was printed."""
+        return self.out + self.err
+
+
+def command_line(*commands: Sequence[str | Raw]) -> str:
+    """Lists of arguments as one line for the phone's shell, run one after the other whatever the earlier gave.
+
+    The one place where arguments are quoted.
+    """
+    return "; ".join(_quoted(command) for command in commands)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A piece of shell that is written by us and holds no data: ``|``, ``&&``, ``2>/dev/null``."""
+
+    text: str
+
+
+PIPE, AND, OR, QUIET = Raw("|"), Raw("&&"), Raw("||"), Raw("2>/dev/null")
+
+
+def _quoted(command: Sequence[str | Raw]) -> str:
+    return " ".join(part.text if isinstance(part, Raw) else quote(part) for part in command)
+
+
+def require(result: ShellResult) -> None:
+    """InputDenied or CommandFailed where the phone refused or failed, whatever exit status it gave."""
+    if denies_input(result.text):
+        raise InputDenied("The phone refuses taps and keys from outside.")
+    if result.code != 0 or "Exception occurred" in result.text:
+        raise CommandFailed(f"The phone said: {first_line(result.text) or f'exit code {result.code}'}")
+
+
+class Transport:
+    """Calls to one phone through one adb server. ``round_trips`` counts the streams that were opened to the phone."""
+
+    def __init__(self, host: str, port: int, serial: str, *, sleep: Sleep = asyncio.sleep) -> None:
+        self.host, self.port, self.serial = host, port, serial
+        self.round_trips = 0
+        self._sleep = sleep
+        self._features: frozenset[str] | None = None
+
+    async def shell(self, line: str, *, seconds: float = 15.0, safe: bool = False) -> ShellResult:
+        """Run ``line`` on the phone and wait for its end.
+
+        CommandFailed after ``seconds``; DeviceOffline where the way to the phone breaks. ``safe`` says that it only
+        reads, or changes nothing when it is run twice: then all of it is tried again by the retry table. Otherwise only
+        what comes before the phone was asked anything.
+        """
+        v2 = "shell_v2" in await self.features()
+        request = f"shell,v2,raw:{line}" if v2 else f"shell:{line}; echo phonedesk-exit:$?"
+        return await self._call(request, line, seconds, safe, _read_v2 if v2 else _read_v1)
+
+    async def exec_out(self, line: str, *, seconds: float = 20.0, safe: bool = False) -> bytes:
+        """What ``line`` prints, stderr among it, without an exit status. ``safe`` as for ``shell``."""
+        return await self._call(f"exec:{line}", line, seconds, safe, asyncio.StreamReader.read)
+
+    async def features(self) -> frozenset[str]:
+        """What the phone's adbd can; asked once."""
+        if self._features is None:
+            answer = await with_retries(
+                lambda: query(self.host, self.port, f"host-serial:{self.serial}:features"), sleep=self._sleep
+            )
+            self._features = frozenset(answer.strip().split(","))
+        return self._features
+
+    async def _call(
+        self, request: str, line: str, seconds: float, safe: bool, read: Callable[[asyncio.StreamReader], Awaitable[T]]
+    ) -> T:
+        if len(line.encode()) > MAX_COMMAND:
+            raise CommandFailed(f"The command is too long for the phone (over {MAX_COMMAND} bytes): {_short(line)}")
+        if safe:
+            return await with_retries(lambda: self._once(self._attach, request, line, seconds, read), sleep=self._sleep)
+        return await self._once(lambda: with_retries(self._attach, sleep=self._sleep), request, line, seconds, read)
+
+    async def _once(
+        self,
+        attach: Callable[[], Awaitable[Streams]],
+        request: str,
+        line: str,
+        seconds: float,
+        read: Callable[[asyncio.StreamReader], Awaitable[T]],
+    ) -> T:
+        reader, writer = await attach()
+        try:
+            async with asyncio.timeout(seconds):
+                self.round_trips += 1
+                await _ask(reader, writer, request)
+                return await read(reader)
+        except TimeoutError as error:
+            raise CommandFailed(f"`{_short(line)}` did not end within {seconds:g} s.") from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise DeviceOffline(f"The connection to {self.serial} broke during `{_short(line)}`.") from error
+        finally:
+            writer.close()
+
+    async def _attach(self) -> Streams:
+        """A connection that speaks to the phone; nothing has been asked of the phone yet."""
+        return await _open(self.host, self.port, f"host:transport:{self.serial}")
+
+
+async def query(host: str, port: int, request: str, *, seconds: float = CONNECT_SECONDS) -> str:
+    """The text that the server answers to ``host:…``. DeviceOffline where no server answers in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            reader, writer = await _open(host, port, request)
+            try:
+                return (await _read_block(reader)).decode("utf-8", "replace")
+            finally:
+                writer.close()
+    except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
+        raise DeviceOffline(f"The adb server at {host}:{port} gave no answer.") from error
+
+
+async def subscribe(host: str, port: int, request: str) -> AsyncGenerator[str, None]:
+    """Every text that the server sends after ``request``, until the server ends (DeviceOffline) or nobody listens."""
+    reader, writer = await _open(host, port, request)
+    try:
+        while True:
+            yield (await _read_block(reader)).decode("utf-8", "replace")
+    except (asyncio.IncompleteReadError, ConnectionError) as error:
+        raise DeviceOffline(f"The adb server at {host}:{port} went away.") from error
+    finally:
+        writer.close()
+
+
+async def _open(host: str, port: int, request: str) -> Streams:
+    writer: asyncio.StreamWriter | None = None
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port, limit=READ_LIMIT)
+            await _ask(reader, writer, request)
+            return reader, writer
+    except BaseException as error:
+        if writer is not None:
+            writer.close()
+        if isinstance(error, (OSError, asyncio.IncompleteReadError, TimeoutError)):
+            raise DeviceOffline(f"No adb server answers at {host}:{port}.") from error
+        raise
+
+
+async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: str) -> None:
+    data = request.encode()
+    writer.write(b"%04x" % len(data) + data)
+    await writer.drain()
+    status = await reader.readexactly(4)
+    if status == b"FAIL":
+        raise failure((await _read_block(reader)).decode("utf-8", "replace"))
+    if status != b"OKAY":
+        raise DeviceOffline(f"The adb server answered {status!r}, which is not its protocol.")
+
+
+async def _read_block(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readexactly(4)
+    try:
+        length = int(head, 16)
+    except ValueError as error:
+        raise DeviceOffline(f"The adb server answered {head!r}, which is not its protocol.") from error
+    return await reader.readexactly(length)
+
+
+def failure(words: str) -> DeviceError:
+    """The error for what the server says instead of OKAY."""
+    line = words.strip().splitlines()[0] if words.strip() else "no reason given"
+    if "unauthorized" in line:
+        return DeviceUnauthorized(f"The phone does not accept this computer ({line}).")
+    offline = ("not found", "offline", "no devices", "still connecting", "still authorizing", "device error")
+    if any(word in line for word in offline):
+        return DeviceOffline(f"The phone cannot be reached ({line}).")
+    return CommandFailed(f"The adb server refused: {line}.")
+
+
+async def _read_v2(reader: asyncio.StreamReader) -> ShellResult:
+    out, err = bytearray(), bytearray()
+    while True:
+        kind, length = struct.unpack("<BI", await reader.readexactly(5))
+        data = await reader.readexactly(length)
+        if kind == _EXIT:
+            return ShellResult(data[0], _text(out), _text(err))
+        if kind == _STDOUT:
+            out += data
+        elif kind == _STDERR:
+            err += data
+
+
+async def _read_v1(reader: asyncio.StreamReader) -> ShellResult:
+    # Before Android 7 a shell has a terminal, which makes line ends \r\n, and no exit status: we print it ourselves.
+    data = (await reader.read()).replace(b"\r\n", b"\n")
+    mark = _EXIT_MARK.search(data)
+    if mark is None:
+        raise asyncio.IncompleteReadError(data, None)
+    return ShellResult(int(mark[1]), _text(data[: mark.start()]), "")
+
+
+def _text(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= 80 else line[:77] + "…"

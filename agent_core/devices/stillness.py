@@ -1,0 +1,74 @@
+"""Waiting until the screen has stopped moving, instead of sleeping for a while and hoping."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent_core.devices.base import Frame
+from agent_core.errors import ScreenshotFailed
+from agent_core.retry import Sleep
+
+
+class Camera(Protocol):
+    """The part of a ``Device`` that is needed."""
+
+    async def screenshot(self) -> Frame: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """The newest picture and whether the screen had come to rest; ``pictures`` counts what was taken."""
+
+    frame: Frame
+    still: bool
+    pictures: int
+    seconds: float
+
+
+async def wait_until_still(
+    device: Camera,
+    *,
+    floor: float = 0.05,
+    ceiling: float = 3.0,
+    quiet: int = 2,
+    before: str | None = None,
+    patience: float = 0.3,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Sleep = asyncio.sleep,
+) -> Still:
+    """Take pictures until the screen rests, or ``ceiling`` seconds are over.
+
+    It rests when ``quiet`` pictures in a row are equal and lie at least ``floor`` seconds apart. ``before`` is the
+    digest of the screen before an act whose effect is waited for: for ``patience`` seconds that screen does not count
+    as rest. The pauses follow from what a picture takes: a phone that needs longer than ``floor`` for one is asked
+    again at once.
+    ScreenshotFailed where not one picture could be had.
+    """
+    started = clock()
+    frame: Frame | None = None
+    since, equal, pictures = started, 0, 0
+    while True:
+        asked = clock()
+        try:
+            newest = await device.screenshot()
+        except ScreenshotFailed:
+            # Black for a moment, as between two pages; at the end it is the caller's to know.
+            if clock() - started >= ceiling and frame is None:
+                raise
+            equal = 0
+        else:
+            pictures += 1
+            if frame is None or equal == 0 or newest.digest != frame.digest:
+                since, equal = asked, 0
+            frame, equal = newest, equal + 1
+            waits_for_effect = newest.digest == before and asked - started < patience
+            if equal >= quiet and asked - since >= floor and not waits_for_effect:
+                return Still(frame, True, pictures, clock() - started)
+        now = clock()
+        if now - started >= ceiling and frame is not None:
+            return Still(frame, False, pictures, now - started)
+        await sleep(max(0.0, floor - (now - asked)))

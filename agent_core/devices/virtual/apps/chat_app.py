@@ -1,0 +1,181 @@
+"""A chat app: its pages and what moves between them. QQ and the WeChat-like app differ in looks and names."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from agent_core.devices.virtual.apps import chat_list
+from agent_core.devices.virtual.apps.base import App, Host
+from agent_core.devices.virtual.apps.chat_page import ChatHandlers, ChatView, chat_page
+from agent_core.devices.virtual.apps.style import ChatStyle
+from agent_core.devices.virtual.widgets import Element, TextField
+from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side, World
+
+Page = Literal["list", "contacts", "moments", "search", "chat", "ai"]
+
+
+class ChatApp(App):
+    prefix = ""  # of the keys of its contacts
+    style: ChatStyle
+    list_title = ""
+    tabs: tuple[tuple[str, Page], ...] = ()
+    ai_name = ""  # its built-in AI, where it has one
+
+    def __init__(self, host: Host, world: World) -> None:
+        super().__init__(host)
+        self.world = world
+        self.page: Page = "list"
+        self.chat: Chat | None = None
+        self.drafts: dict[str, TextField] = {}
+        self.search = TextField()
+        self.ai = TextField(action=self._ask_ai)
+        self.ai_lines: list[tuple[Side, str]] = []
+        self.view = ChatView()
+        self.list_scroll = 0
+        self._came_from: Page = "list"
+
+    # ---- state ------------------------------------------------------------------------------------------------
+
+    def key(self, chat: Chat) -> str:
+        return self.prefix + chat.name
+
+    def draft(self, chat: Chat) -> TextField:
+        if chat.name not in self.drafts:
+            self.drafts[chat.name] = TextField(multiline=True, action=self._send, enter_acts=self.host.enter_sends)
+        return self.drafts[chat.name]
+
+    def open_chat(self, chat: Chat) -> None:
+        """Bring the chat to the front, read."""
+        self.host.focus_on(None)
+        if chat.kind is ContactKind.BAIT:
+            self.open_ai()
+            return
+        self._came_from = "search" if self.page == "search" else "list"
+        self.page, self.chat = "chat", chat
+        self.view = ChatView()
+        chat.unread = 0
+        self.host.chat_opened(self.key(chat))
+
+    def open_ai(self) -> None:
+        self.host.focus_on(None)
+        self.host.log("opened_ai")
+        if self.page != "ai":
+            self._came_from = self.page
+        self.page = "ai"
+
+    def show(self, page: Page) -> None:
+        self.host.focus_on(None)
+        self.page = page
+        self.list_scroll = 0
+        if page == "search":
+            self.search.text = ""
+            self.host.focus_on(self.search)
+
+    def back(self) -> bool:
+        self.host.focus_on(None)
+        match self.page:
+            case "chat":
+                self.page, self.chat = self._came_from, None
+                self._came_from = "list"
+            case "ai":
+                self.page = self._came_from
+                self._came_from = "list"
+            case "search":
+                self.page = "list"
+            case _:
+                return False
+        return True
+
+    def reset(self) -> None:
+        self.page, self.chat, self.list_scroll = "list", None, 0
+        self.search.text = self.ai.text = ""
+
+    def scroll(self, distance: int) -> None:
+        if self.page == "chat":
+            self.view.scroll += distance
+        else:
+            self.list_scroll = max(0, self.list_scroll - distance)
+
+    def top_color(self) -> str:
+        return {"chat": self.style.bar, "ai": "#f4f2ff"}.get(self.page, "#ffffff")
+
+    # ---- messages ---------------------------------------------------------------------------------------------
+
+    def receive(self, chat: Chat, message: Message) -> None:
+        """A message comes in, from the other side or from another device of ours."""
+        chat.messages.append(message)
+        if message.side is Side.THEM and not self.reading(chat):
+            chat.unread += 1
+
+    def reading(self, chat: Chat) -> bool:
+        return self.page == "chat" and self.chat is chat
+
+    def _send(self) -> None:
+        if self.chat is None:
+            return
+        field = self.draft(self.chat)
+        if not field.text.strip():
+            return
+        message = Message(Side.ME, field.text, Kind.TEXT, self.host.now(), from_here=True)
+        field.text = ""
+        self.chat.messages.append(message)
+        self.view.scroll = 0
+        self._despatch(self.chat, message)
+
+    def _despatch(self, chat: Chat, message: Message) -> None:
+        """On its way: with a red mark, with a spinner, or gone."""
+        faults = self.host.faults
+        if faults.send_fails:
+            message.state = MessageState.FAILED
+            self.host.log("send_failed", message.text)
+        elif faults.send_slow:
+            message.state = MessageState.SENDING
+            message.done_at = self.host.now() + timedelta(seconds=faults.send_slow)
+        else:
+            message.state = MessageState.OK
+            self.host.text_left(self.key(chat), message)
+
+    def _resend(self, message: Message) -> None:
+        if self.chat is not None and message in self.chat.messages:
+            self.host.log("resend", message.text)
+            self._despatch(self.chat, message)
+
+    def settle(self) -> bool:
+        """End the spinners that are due; whether there were any."""
+        changed = False
+        for chat in self.world.chats.values():
+            for message in chat.settle(self.host.now()):
+                changed = True
+                self.host.text_left(self.key(chat), message)
+        return changed
+
+    def _ask_ai(self) -> None:
+        text = self.ai.text.strip()
+        if text:
+            self.ai.text = ""
+            self.ai_lines += [(Side.ME, text), (Side.THEM, f"关于“{text}”，为您找到以下内容：")]
+            self.host.ai_asked(text)
+
+    def _tool(self, name: str) -> None:
+        self.host.log("tool", name)
+        if name == "问AI":
+            self.open_ai()
+        elif name in ("红包", "转账"):
+            self.host.pay_tapped(name)
+
+    # ---- the screen -------------------------------------------------------------------------------------------
+
+    def elements(self) -> list[Element]:
+        if self.page == "chat" and self.chat is not None:
+            handlers = ChatHandlers(lambda: _drop(self.back()), self._send, self._resend, self._tool)
+            return chat_page(self.host, self.chat, self.draft(self.chat), self.style, self.view, handlers)
+        if self.page == "search":
+            return chat_list.search_page(self)
+        if self.page == "ai":
+            return chat_list.ai_page(self)
+        return chat_list.list_page(self)
+
+
+def _drop(_: bool) -> None:
+    """A handler answers nothing."""

@@ -1,0 +1,16 @@
+"""The WeChat-like app: the same pages in other colours."""
+
+from __future__ import annotations
+
+from agent_core.devices.virtual.apps.chat_app import ChatApp
+from agent_core.devices.virtual.apps.style import WECHAT_STYLE
+
+
+class WeChat(ChatApp):
+    package = "com.tencent.mm"
+    label = "微信"
+    activity = ".ui.LauncherUI"
+    prefix = "wechat:"
+    style = WECHAT_STYLE
+    list_title = "微信"
+    tabs = (("微信", "list"), ("通讯录", "contacts"), ("发现", "moments"))

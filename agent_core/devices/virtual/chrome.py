@@ -1,0 +1,131 @@
+"""What the system draws around and over the apps: status bar, gesture bar, lock screen, shade, dialog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from agent_core.devices.base import Notification
+from agent_core.devices.virtual.apps.base import GREY, INK, STATUS_BAR
+from agent_core.devices.virtual.widgets import (
+    BUTTON,
+    IMAGE,
+    WIDTH,
+    Canvas,
+    Element,
+    Handler,
+    Rect,
+    background,
+    ellipsize,
+    label,
+    wrap,
+)
+
+SYSTEM_UI = "com.android.systemui"
+SHADE_ROW = 190
+
+
+def _bright(color: str) -> bool:
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return red * 3 + green * 6 + blue > 1400
+
+
+def status_bar(now: datetime, battery: int, color: str, waiting: int) -> Element:
+    """Clock at the left, signal and battery at the right, a dot where notifications wait. ``color`` lies under it."""
+    ink = "#1a1a1a" if _bright(color) else "#ffffff"
+
+    def paint(canvas: Canvas) -> None:
+        canvas.text(56, 48, f"{now:%H:%M}", 38, ink)
+        if waiting:
+            canvas.oval((172, 40, 188, 56), ink)
+        for index, bar in enumerate((10, 17, 24, 31)):
+            canvas.rect((800 + index * 12, 64 - bar, 808 + index * 12, 64), ink, 2)
+        canvas.polygon([(862, 42), (884, 64), (906, 42)], ink)
+        canvas.arc((858, 30, 910, 82), 222, 318, ink, 5)
+        canvas.rect((934, 34, 1000, 64), ink, 8)
+        canvas.rect((1001, 43, 1006, 55), ink, 2)
+        canvas.rect((938, 38, 996, 60), color, 5)
+        canvas.rect((941, 41, 941 + 52 * battery // 100, 57), ink, 3)
+
+    return Element((0, 0, WIDTH, STATUS_BAR), paint=paint, listed=False)
+
+
+def gesture_bar(height: int, color: str = "#1a1a1a") -> Element:
+    return background((390, height - 22, 690, height - 13), color, 4)
+
+
+def lock_screen(height: int, now: datetime) -> list[Element]:
+    def paint(canvas: Canvas) -> None:
+        canvas.rect((0, 0, WIDTH, height), "#1d2b3f")
+        canvas.polygon([(0, height * 3 // 4), (WIDTH, height // 2), (WIDTH, height), (0, height)], "#26384f")
+
+    day = f"{now.month}月{now.day}日 星期{'一二三四五六日'[now.weekday()]}"
+    return [
+        Element((0, 0, WIDTH, height), paint=paint, listed=False, blocks=True),
+        label(WIDTH // 2, 480, f"{now:%H:%M}", 200, "#ffffff", anchor="middle", id="keyguard_clock"),
+        label(WIDTH // 2, 640, day, 48, "#dbe6f2", anchor="middle"),
+        label(WIDTH // 2, height - 160, "向上滑动解锁", 42, "#dbe6f2", anchor="middle", id="keyguard_indication_text"),
+    ]
+
+
+def shade(
+    height: int, notes: Sequence[Notification], open_note: Callable[[Notification], None], close: Handler
+) -> list[Element]:
+    """The notification shade over the whole screen."""
+    found = [
+        Element((0, 0, WIDTH, height), paint=lambda canvas: canvas.dim(0.72), listed=False, tap=close),
+        label(56, 170, "通知", 52, "#ffffff", id="title"),
+    ]
+    for index, note in enumerate(notes[: (height - 400) // SHADE_ROW]):
+        found += _note(note, 240 + index * SHADE_ROW, open_note)
+    if not notes:
+        found.append(label(WIDTH // 2, 360, "没有通知", 42, "#dfe3e8", anchor="middle"))
+    return found
+
+
+def _note(note: Notification, top: int, open_note: Callable[[Notification], None]) -> list[Element]:
+    box: Rect = (32, top, WIDTH - 32, top + SHADE_ROW - 20)
+
+    def open_it() -> None:
+        open_note(note)
+
+    return [
+        Element(box, "", "notification", open_it, lambda canvas: canvas.rect(box, "#ffffff", 30)),
+        label(72, top + 54, ellipsize(note.title, 42, 900), 42, INK, id="notification_title"),
+        label(72, top + 114, ellipsize(note.text, 38, 900), 38, GREY, id="notification_text"),
+    ]
+
+
+def dialog(height: int, text: str, close: Handler, accept: Handler) -> list[Element]:
+    """A dialog over the page: a text, a button that nobody should press, 关闭, and an X."""
+    lines = wrap(text, 44, 700)[:8]
+    top = height // 2 - 260
+    box: Rect = (130, top, 950, top + 330 + 64 * len(lines))
+    buttons = box[3] - 120
+
+    def paint(canvas: Canvas) -> None:
+        canvas.dim(0.5)
+        canvas.rect(box, "#ffffff", 36)
+        canvas.text(540, top + 80, "提示", 50, INK, "middle", bold=True)
+        canvas.rect((130, buttons, 950, buttons + 2), "#e6e6e6")
+        canvas.rect((539, buttons, 541, box[3]), "#e6e6e6")
+        canvas.line([(884, top + 36), (912, top + 64)], GREY, 5)
+        canvas.line([(912, top + 36), (884, top + 64)], GREY, 5)
+
+    found = [Element((0, 0, WIDTH, height), paint=paint, listed=False, blocks=True)]
+    found += [
+        label(540, top + 170 + 64 * index, line, 44, "#404040", anchor="middle", listed=False)
+        for index, line in enumerate(lines)
+    ]
+    found.append(Element((190, top + 130, 890, buttons - 20), text, "dialog_text"))
+    found.append(_dialog_button((130, buttons, 539, box[3]), "关闭", GREY, close, "dialog_close"))
+    found.append(_dialog_button((541, buttons, 950, box[3]), "立即更新", "#0099ff", accept, "dialog_accept"))
+    found.append(Element((858, top + 14, 938, top + 90), "", "dialog_x", close, description="关闭", kind=IMAGE))
+    return found
+
+
+def _dialog_button(box: Rect, text: str, color: str, tap: Handler, name: str) -> Element:
+    def paint(canvas: Canvas) -> None:
+        canvas.text((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, text, 44, color, "middle")
+
+    return Element(box, text, name, tap, paint, kind=BUTTON)

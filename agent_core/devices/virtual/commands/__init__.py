@@ -1,0 +1,16 @@
+"""The commands of the virtual phone's shell, by subject. A new one is a function in one of these files."""
+
+from agent_core.devices.virtual.commands import (  # noqa: F401  (importing them fills the table)
+    activity,
+    dumpsys,
+    keyboard,
+    packages,
+    screen,
+    system,
+    texts,
+    tools,
+    touch,
+)
+from agent_core.devices.virtual.commands.base import COMMANDS
+
+__all__ = ["COMMANDS"]

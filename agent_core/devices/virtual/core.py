@@ -1,0 +1,339 @@
+"""What goes on inside the virtual phone: its apps, the focus, the world's events, the layers of its screen.
+
+``phone.py`` is its face to the outside. The apps see this as ``apps.base.Host``, the keyboards as ``ime.Typist``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from agent_core.devices.base import Notification
+from agent_core.devices.virtual import chrome, display, ime
+from agent_core.devices.virtual.apps.base import GESTURE_BAR, App
+from agent_core.devices.virtual.apps.chat_app import ChatApp
+from agent_core.devices.virtual.apps.launcher import Launcher
+from agent_core.devices.virtual.assembly import IME_SETTING, build_apps, first_settings, installed_apps, properties
+from agent_core.devices.virtual.port import InstalledApp
+from agent_core.devices.virtual.report import Recorder
+from agent_core.devices.virtual.scenario import EventPart, Faults, Scenario, default_scenario
+from agent_core.devices.virtual.script import Script
+from agent_core.devices.virtual.widgets import WIDTH, TextField
+from agent_core.devices.virtual.world import Chat, Message, Side
+
+
+def local_now() -> datetime:
+    return datetime.now(UTC).astimezone()
+
+
+class Link(Protocol):
+    """The way in (adbd), as the fault ``dropped`` needs it."""
+
+    def drop(self) -> None: ...
+
+    def refuse(self, refused: bool, /) -> None: ...
+
+
+class PhoneCore:
+    """The phone's state and all that changes it from within."""
+
+    def __init__(
+        self, scenario: Scenario | None, clock: Callable[[], datetime], sleep: Callable[[float], Awaitable[None]]
+    ) -> None:
+        scenario = scenario or default_scenario()
+        self.scenario = scenario
+        self.serial = scenario.phone.serial
+        self.size: tuple[int, int] = scenario.phone.size
+        self.properties: MutableMapping[str, str] = properties(scenario.phone)
+        self.settings: MutableMapping[tuple[str, str], str] = first_settings(scenario.keyboard)
+        adb_keyboard = [ime.ADB] if scenario.keyboard.adb_installed else []
+        self.input_methods: Sequence[str] = [ime.SOGOU, *adb_keyboard]
+        self.link: Link | None = None  # set by the one who serves the phone
+        self.enter_sends = scenario.enter_sends
+        self.faults = scenario.faults.model_copy()
+        self.tree_mode = scenario.tree
+        self._clock = clock
+        self._sleep = sleep
+        self._record = Recorder()
+        self._version = 0
+        self._focus: TextField | None = None
+        self._keyboard_hidden = False
+        self._shade = False
+        self._notes: dict[str, Notification] = {}
+        self._init_apps()
+        self._script = Script(scenario.events, clock())
+        self._display = display.Display(self.size, self._compose)
+
+    def _init_apps(self) -> None:
+        built = build_apps(self, self.scenario, self._clock())
+        self._chat_apps = {name: app for name, app in built.items() if isinstance(app, ChatApp)}
+        home: App = Launcher(self, [(app.package, app.label) for app in built.values()])
+        self._home = self._front = home
+        self._apps: dict[str, App] = {app.package: app for app in (self._home, *built.values())}
+        self.apps: Mapping[str, InstalledApp] = installed_apps(
+            self._apps.values(), adb_keyboard=self.scenario.keyboard.adb_installed
+        )
+        for app in self._chat_apps.values():
+            for chat in app.world.chats.values():
+                if chat.unread and chat.newest:
+                    self._notify(app, chat, chat.newest)
+
+    # ---- what the apps and the keyboards ask of the phone --------------------------------------------------------
+
+    def keyboard_shown(self) -> bool:
+        return self._focus is not None and not self._keyboard_hidden and not self._covered()
+
+    @property
+    def height(self) -> int:
+        return round(self.size[1] * WIDTH / self.size[0])
+
+    @property
+    def bottom(self) -> int:
+        if self.keyboard_shown():
+            return self.height - ime.height_of(self.settings.get(IME_SETTING, ime.SOGOU))
+        return self.height - GESTURE_BAR
+
+    @property
+    def focus(self) -> TextField | None:
+        return self._focus
+
+    def now(self) -> datetime:
+        return self._clock()
+
+    def focus_on(self, field: TextField | None) -> None:
+        self._focus = field
+        self._keyboard_hidden = False
+
+    def log(self, what: str, detail: str = "") -> None:
+        self._record.actions.append({"what": what, "detail": detail, "time": self._clock().isoformat()})
+
+    def launch_app(self, package: str) -> bool:
+        """Bring an app to the front, on the page where it was left."""
+        self._advance()
+        app = self._apps.get(package)
+        if app is None:
+            return False
+        self._record.opened.append(package)
+        self.log("launch", package)
+        self._shade = False
+        if app is not self._front:
+            self.focus_on(None)
+            self._front = app
+        if isinstance(app, ChatApp) and app.page == "chat" and app.chat is not None:
+            app.chat.unread = 0
+            self._notes.pop(f"{app.package}|{app.chat.name}", None)
+        self._changed()
+        return True
+
+    def go_home(self) -> None:
+        self.focus_on(None)
+        self._shade = False
+        self._front = self._home
+
+    def chat_opened(self, key: str) -> None:
+        self._record.chats_opened.append(key)
+        app, chat = self._find(key)
+        self._notes.pop(f"{app.package}|{chat.name}", None)
+        self._script.happened("opened", key, self._clock())
+
+    def text_left(self, key: str, message: Message) -> None:
+        self._record.sent.setdefault(key, []).append(message.text)
+        self.log("sent", key)
+        self._script.happened("sent", key, self._clock())
+
+    def ai_asked(self, text: str) -> None:
+        self._record.ai_asked.append(text)
+
+    def pay_tapped(self, what: str) -> None:
+        self._record.pay_taps.append(what)
+
+    def insert(self, text: str) -> None:
+        if self._focus is None or not text:
+            return
+        self._focus.add(text)
+        name = self._field_name(self._focus)
+        self._record.typed.append({"field": name, "text": text})
+        self._script.happened("typed", name, self._clock())
+        self._changed()
+
+    def erase(self, count: int | None) -> None:
+        if self._focus is not None:
+            self._focus.text = "" if count is None else self._focus.text[:-count]
+
+    def press(self, name: str) -> None:
+        """A key on an unlocked screen that is on."""
+        match name:
+            case "BACK":
+                self._back()
+            case "HOME" | "APP_SWITCH":
+                self.faults.popup = ""
+                self.go_home()
+            case "ENTER" | "NUMPAD_ENTER":
+                self._enter()
+            case "DEL":
+                self.erase(1)
+            case "SPACE":
+                self.insert(" ")
+            case _:
+                pass
+
+    def notifications(self) -> Sequence[Notification]:
+        """The newest first."""
+        self._advance()
+        return list(reversed(self._notes.values()))
+
+    def set_fault(self, name: str, value: object = True) -> None:
+        """Set one of the fields of ``Faults``; False, 0 or "" ends it. ValueError for an unknown name or value."""
+        if name not in Faults.model_fields:
+            raise ValueError(f"no fault {name!r}; there are {', '.join(Faults.model_fields)}")
+        try:
+            setattr(self.faults, name, value)
+        except ValidationError as error:
+            raise ValueError(f"{name}: {error.errors()[0]['msg']}") from error
+        if name == "dropped" and self.link is not None:
+            self.link.refuse(self.faults.dropped)
+            if self.faults.dropped:
+                self.link.drop()
+        self._changed()
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    def _back(self) -> None:
+        if self.faults.popup:
+            self.faults.popup = ""
+        elif self._shade:
+            self._shade = False
+        elif self.keyboard_shown():
+            self._keyboard_hidden = True
+        elif not self._front.back():
+            self.go_home()
+
+    def _enter(self) -> None:
+        field = self._focus
+        if field is None:
+            return
+        handler = ime.editor_action(field)
+        if handler:
+            handler()
+        elif field.multiline:
+            self.insert("\n")
+
+    def _covered(self) -> bool:
+        """Whether something lies over the app that takes its keyboard away."""
+        return bool(self.faults.asleep or self.faults.locked or self._shade or self.faults.popup)
+
+    def _key(self) -> tuple[object, ...]:
+        """All that the screen depends on."""
+        return (self._version, f"{self._clock():%d%H%M}")
+
+    def _changed(self) -> None:
+        self._version += 1
+        if self.faults.slow:
+            self._display.begin_transition(self.faults.slow)
+
+    def _advance(self) -> None:
+        """Let happen what is due by now."""
+        now = self._clock()
+        for app in self._chat_apps.values():
+            if app.settle():
+                self._changed()
+        while due := self._script.due(now):
+            for moment, event in due:
+                self._happen(moment, event)
+
+    def _happen(self, moment: datetime, event: EventPart) -> None:
+        match event.do:
+            case "fault":
+                self.set_fault(event.fault, event.value)
+            case "tree":
+                self.tree_mode = event.mode
+            case "recall":
+                self._find(event.contact)[1].recall(Side.THEM, event.text)
+                self._changed()
+            case "receive" | "colleague":
+                side = Side.THEM if event.do == "receive" else Side.ME
+                self._deliver(event.contact, Message(side, event.text, event.kind, moment, quoted=event.quoted))
+
+    def _find(self, key: str) -> tuple[ChatApp, Chat]:
+        name, _, rest = key.partition(":")
+        app, contact = (name, rest) if name in self._chat_apps and rest else ("qq", key)
+        chat = self._chat_apps[app].world.chats.get(contact) if app in self._chat_apps else None
+        if chat is None:
+            known = [found.key(chat) for found in self._chat_apps.values() for chat in found.world.chats.values()]
+            raise LookupError(f"no contact {key!r}; there are {', '.join(known) or 'none'}")
+        return self._chat_apps[app], chat
+
+    def _deliver(self, contact: str, message: Message) -> None:
+        app, chat = self._find(contact)
+        app.receive(chat, message)
+        seen = self._front is app and app.reading(chat) and not self._covered()
+        if message.side is Side.THEM and not seen:
+            self._notify(app, chat, message)
+            chat.unread = max(chat.unread, 1)
+        self._changed()
+
+    def _notify(self, app: ChatApp, chat: Chat, message: Message) -> None:
+        key = f"{app.package}|{chat.name}"
+        self._notes.pop(key, None)  # so that the newest is the last
+        text = f"{message.sender}: {message.summary}" if message.sender else message.summary
+        self._notes[key] = Notification(app.package, chat.name, text, key)
+
+    def _open_note(self, note: Notification) -> None:
+        app = self._apps[note.package]
+        self._shade = False
+        self._notes.pop(note.key, None)
+        self.launch_app(note.package)
+        if isinstance(app, ChatApp):
+            app.open_chat(app.world.chats[note.title])
+
+    def _field_name(self, field: TextField) -> str:
+        for app in self._chat_apps.values():
+            for name, draft in app.drafts.items():
+                if draft is field:
+                    return app.prefix + name
+            if field is app.search:
+                return "search"
+            if field is app.ai:
+                return "ai"
+        return "other"
+
+    def _compose(self) -> display.Scene:
+        now = self._clock()
+        battery = self.scenario.phone.battery
+        if self.faults.locked:
+            overlay = chrome.lock_screen(self.height, now)
+            overlay.append(chrome.status_bar(now, battery, "#1d2b3f", 0))
+            return display.Scene([], [], overlay, chrome.SYSTEM_UI)
+        app = self._front
+        system = [chrome.status_bar(now, battery, app.top_color(), len(self._notes))]
+        if self.keyboard_shown():
+            adb = self.settings.get(IME_SETTING) == ime.ADB
+            system += (
+                ime.adb_keyboard(self.height)
+                if adb
+                else ime.sogou_keyboard(self.height, self, self.faults.stuck_keyboard)
+            )
+            system.append(chrome.gesture_bar(self.height, "#ffffff" if adb else "#1a1a1a"))
+        else:
+            system.append(chrome.gesture_bar(self.height, "#ffffff" if app is self._home else "#1a1a1a"))
+        overlay = []
+        package = app.package
+        if self.faults.popup:
+            overlay = chrome.dialog(self.height, self.faults.popup, self._close_popup, self._accept_popup)
+        elif self._shade:
+            overlay = chrome.shade(self.height, self.notifications(), self._open_note, self._close_shade)
+            package = chrome.SYSTEM_UI
+        return display.Scene(app.elements(), system, overlay, package)
+
+    def _close_popup(self) -> None:
+        self.faults.popup = ""
+
+    def _accept_popup(self) -> None:
+        self.log("popup_accepted", self.faults.popup)
+        self.faults.popup = ""
+
+    def _close_shade(self) -> None:
+        self._shade = False

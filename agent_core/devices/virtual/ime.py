@@ -1,0 +1,157 @@
+"""The keyboards: what they draw, and how ADB Keyboard listens to broadcasts, with all its traps.
+
+A broadcast is never answered, whether anybody listened or not. ADB Keyboard listens only while it is the current input
+method; where the phone asks for it, only to broadcasts that name its package; and what it types goes into the focused
+field or nowhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from agent_core.devices.virtual.widgets import WIDTH, Canvas, Element, Rect, TextField, background
+
+SOGOU = "com.sohu.inputmethod.sogou/.SogouIME"
+ADB = "com.android.adbkeyboard/.AdbIME"
+ADB_PACKAGE = "com.android.adbkeyboard"
+
+SOGOU_HEIGHT = 840
+ADB_HEIGHT = 110
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_EDITOR_ACTIONS = {"2", "3", "4", "6"}  # go, search, send, done
+
+
+class Typist(Protocol):
+    """What the keyboard types into: the phone."""
+
+    @property
+    def focus(self) -> TextField | None: ...
+
+    def insert(self, text: str) -> None:
+        """Into the focused field, if there is one."""
+
+    def erase(self, count: int | None) -> None:
+        """Take ``count`` characters off the focused field's end; None takes all."""
+
+    def press(self, name: str) -> None:
+        """A key of the keyboard: ENTER, DEL, BACK …"""
+
+
+def height_of(method: str) -> int:
+    """How much of the screen the keyboard covers, in units."""
+    return ADB_HEIGHT if method == ADB else SOGOU_HEIGHT
+
+
+def editor_action(field: TextField) -> Callable[[], None] | None:
+    """What the action key of the keyboard does in this field: nothing where Enter makes new lines."""
+    return field.action if field.enter_acts or not field.multiline else None
+
+
+def hear(typist: Typist, action: str, extras: Mapping[str, str]) -> None:
+    """What ADB Keyboard does with a broadcast that it has received."""
+    field = typist.focus
+    if field is None:
+        return
+    message = extras.get("msg", "")
+    match action:
+        case "ADB_INPUT_TEXT":
+            typist.insert(message)
+        case "ADB_INPUT_B64":
+            typist.insert(_decoded(message))
+        case "ADB_INPUT_CHARS":
+            typist.insert(_characters(extras.get("chars", "")))
+        case "ADB_CLEAR_TEXT":
+            typist.erase(None)
+        case "ADB_INPUT_CODE":
+            typist.press({"66": "ENTER", "67": "DEL", "4": "BACK"}.get(extras.get("code", ""), ""))
+        case "ADB_EDITOR_CODE":
+            handler = editor_action(field)
+            if handler and extras.get("code") in _EDITOR_ACTIONS:
+                handler()
+        case _:
+            pass
+
+
+def _decoded(message: str) -> str:
+    try:
+        return base64.b64decode(message, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""  # the keyboard's own log says so, and nobody reads it
+
+
+def _characters(chars: str) -> str:
+    try:
+        return "".join(chr(int(number)) for number in chars.split(",") if number.strip())
+    except (ValueError, OverflowError):
+        return ""
+
+
+def adb_keyboard(height: int) -> list[Element]:
+    """The bar of ADB Keyboard at the bottom of a screen of ``height`` units."""
+    top = height - ADB_HEIGHT
+    return [
+        background((0, top, WIDTH, height), "#30343a"),
+        Element(
+            (0, top, WIDTH, height),
+            "ADB Keyboard {ON}",
+            paint=lambda canvas: canvas.text(40, top + 42, "ADB Keyboard {ON}", 40, "#ffffff"),
+            listed=False,
+            blocks=True,
+        ),
+    ]
+
+
+def sogou_keyboard(height: int, typist: Typist, stuck: bool) -> list[Element]:
+    """A keyboard with letters, as wide as the screen."""
+    top = height - SOGOU_HEIGHT
+    found = [
+        Element((0, top, WIDTH, height), paint=lambda canvas: _board(canvas, top, height), listed=False, blocks=True)
+    ]
+
+    def types(text: str) -> Callable[[], None]:
+        return lambda: None if stuck else typist.insert(text)
+
+    def presses(name: str) -> Callable[[], None]:
+        return lambda: None if stuck else typist.press(name)
+
+    y = top + 124
+    for row, letters in enumerate(_ROWS):
+        left = (WIDTH - len(letters) * 106) // 2
+        for index, letter in enumerate(letters):
+            x = left + index * 106
+            found.append(_key((x + 6, y, x + 100, y + 134), letter, types(letter)))
+        if row == 2:
+            found.append(_key((12, y, left - 12, y + 134), "⇧", None, dark=True))
+            found.append(_key((WIDTH - left + 12, y, WIDTH - 12, y + 134), "删除", presses("DEL"), dark=True))
+        y += 156
+    for left, right, text, tap in (
+        (12, 150, "符", None),
+        (162, 300, "123", None),
+        (312, 740, "空格", types(" ")),
+        (752, 890, "中/英", None),
+        (902, WIDTH - 12, "换行", presses("ENTER")),
+    ):
+        found.append(_key((left, y, right, y + 134), text, tap, dark=text != "空格"))
+    return found
+
+
+def _board(canvas: Canvas, top: int, height: int) -> None:
+    canvas.rect((0, top, WIDTH, height), "#d7dbe1")
+    canvas.rect((0, top, WIDTH, top + 104), "#f3f4f6")
+    for index, text in enumerate(("搜狗输入法", "拼音", "手写", "语音")):
+        canvas.text(40 + index * 240 + (60 if index else 0), top + 52, text, 36, "#6b7078")
+    canvas.line([(1010, top + 42), (1028, top + 60), (1046, top + 42)], "#6b7078", 5)
+
+
+def _key(box: Rect, text: str, tap: Callable[[], None] | None, *, dark: bool = False) -> Element:
+    def paint(canvas: Canvas) -> None:
+        canvas.rect((box[0], box[1] + 3, box[2], box[3] + 3), "#a9aeb6", 14)
+        canvas.rect(box, "#bcc2cb" if dark else "#ffffff", 14)
+        size = 50 if len(text) == 1 else 38
+        canvas.text((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, text, size, "#1a1a1a", "middle")
+
+    return Element(box, text, tap=tap, paint=paint, listed=False)

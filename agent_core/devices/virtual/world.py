@@ -1,0 +1,127 @@
+"""The world behind the screen: contacts, their chats, and what was said when. Plain data and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Side(StrEnum):
+    ME = "me"
+    THEM = "them"
+
+
+class Kind(StrEnum):
+    TEXT = "text"
+    IMAGE = "image"
+    VOICE = "voice"
+    STICKER = "sticker"
+    RED_PACKET = "red_packet"
+    QUOTE = "quote"  # a text that quotes another
+    RECALLED = "recalled"
+
+
+class MessageState(StrEnum):
+    OK = "ok"
+    SENDING = "sending"
+    FAILED = "failed"
+
+
+class ContactKind(StrEnum):
+    FRIEND = "friend"
+    GROUP = "group"
+    BAIT = "bait"  # the app's own AI, in the guise of a contact
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    side: Side
+    text: str
+    kind: Kind
+    time: datetime
+    state: MessageState = MessageState.OK
+    quoted: str = ""  # what a quote quotes
+    sender: str = ""  # in a group, who wrote it
+    from_here: bool = False  # it left through this phone's input
+    done_at: datetime | None = None  # when SENDING ends
+
+    @property
+    def summary(self) -> str:
+        """How a chat list shows it."""
+        match self.kind:
+            case Kind.IMAGE:
+                return "[图片]"
+            case Kind.VOICE:
+                return f'[语音] {self.seconds}"'
+            case Kind.STICKER:
+                return "[动画表情]"
+            case Kind.RED_PACKET:
+                return f"[QQ红包]{self.text or '恭喜发财'}"
+            case Kind.RECALLED:
+                return self.notice
+            case _:
+                return self.text
+
+    @property
+    def notice(self) -> str:
+        """The grey line of a message that was recalled."""
+        return "你撤回了一条消息" if self.side is Side.ME else "对方撤回了一条消息"
+
+    @property
+    def seconds(self) -> int:
+        """The length of a voice message: its text, where that is a number."""
+        return int(self.text) if self.text.isdecimal() and len(self.text) < 3 else 5
+
+
+@dataclass(slots=True, eq=False)
+class Chat:
+    name: str
+    kind: ContactKind = ContactKind.FRIEND
+    number: str = ""  # the QQ number
+    members: int = 0  # of a group
+    messages: list[Message] = field(default_factory=list)
+    unread: int = 0
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}({self.members})" if self.kind is ContactKind.GROUP else self.name
+
+    @property
+    def newest(self) -> Message | None:
+        return self.messages[-1] if self.messages else None
+
+    def settle(self, now: datetime) -> list[Message]:
+        """End the spinners whose time is over: the messages that have left now."""
+        done = [
+            message
+            for message in self.messages
+            if message.state is MessageState.SENDING and message.done_at is not None and message.done_at <= now
+        ]
+        for message in done:
+            message.state = MessageState.OK
+        return done
+
+    def recall(self, side: Side, text: str = "") -> Message | None:
+        """Recall the side's newest message (with this text, where one is given)."""
+        for message in reversed(self.messages):
+            if message.side is side and message.kind is not Kind.RECALLED and text in ("", message.text):
+                message.kind = Kind.RECALLED
+                return message
+        return None
+
+
+@dataclass(slots=True)
+class World:
+    """The chats of one app. Names are unique in it."""
+
+    chats: dict[str, Chat] = field(default_factory=dict)
+
+    def by_time(self) -> list[Chat]:
+        """Chats with messages, the newest first."""
+        filled = [chat for chat in self.chats.values() if chat.messages]
+        return sorted(filled, key=lambda chat: chat.messages[-1].time, reverse=True)
+
+    def search(self, words: str) -> list[Chat]:
+        """Every chat whose name or number holds ``words``."""
+        return [chat for chat in self.chats.values() if words in chat.name or words == chat.number] if words else []

@@ -1,0 +1,40 @@
+"""When is a task a reply task, for which app and which contact: decided by the task's text, by code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent_core.apps.profile import AppProfile, profiles
+
+_SERVICE = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\breply\b|\banswer\b", re.IGNORECASE)
+_QUOTED = re.compile(r"(?:联系人|contact)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
+_PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[::]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTask:
+    profile: AppProfile
+    contact: str  # "" where the text names none
+
+
+def contact_of(task: str) -> str:
+    """The contact that the text names: ``联系人11``, ``联系人 11``, ``联系人“某某的店”``; "" for none."""
+    found = _QUOTED.search(task) or _PLAIN.search(task)
+    return found.group(1).strip() if found else ""
+
+
+def reply_task(task: str) -> ReplyTask | None:
+    """The reply task that the text is, or None: an app with a profile is named, and a word of the reply flow."""
+    if not _SERVICE.search(task):
+        return None
+    for candidate in profiles():
+        names = (candidate.name, *candidate.aliases)
+        if any(re.search(_name_pattern(name), task, re.IGNORECASE) for name in names):
+            return ReplyTask(candidate, contact_of(task))
+    return None
+
+
+def _name_pattern(name: str) -> str:
+    # A Latin name must not be part of a longer Latin word; Chinese around it is no hindrance.
+    return rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])" if name.isascii() else re.escape(name)

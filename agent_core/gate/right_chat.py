@@ -1,0 +1,21 @@
+"""The knowledge base is asked in the contact's own chat only, by the whole name."""
+
+from __future__ import annotations
+
+from agent_core.actions.types import GetKnowledgeData
+from agent_core.gate.base import Situation, Verdict
+from agent_core.screen.compare import same_name
+
+
+class RightChat:
+    """A query in another chat is blocked. An unsure chat is left to delivery, which must tell."""
+
+    name = "right_chat"
+
+    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
+        contact, chat = situation.gate.contact, situation.chat
+        if not isinstance(verdict.action, GetKnowledgeData) or not contact or chat is None or not chat.sure:
+            return verdict
+        if same_name(chat.title, contact) or chat.title == situation.gate.chat_confirmed:
+            return verdict
+        return verdict.block(self.name, situation.say("gate.wrong_chat", title=chat.title, contact=contact))

@@ -1,0 +1,350 @@
+"""The client of any OpenAI-compatible chat endpoint: streamed, closed at the first complete call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import httpx2
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
+from PIL import Image, ImageDraw, ImageFont
+
+from agent_core import errors
+from agent_core.actions.parse import Dialect
+from agent_core.model.base import Completion, OnThinking
+from agent_core.model.failures import Failures
+from agent_core.model.pictures import data_url
+from agent_core.model.stream import ReplyReader, plain_answer
+from agent_core.retry import Sleep, with_retries
+
+# After the call is complete, an endpoint that is just ending is heard out this long, for its count of the tokens.
+GRACE_SECONDS = 0.1
+# A server that asks for a longer pause than this is not waited for.
+LONGEST_PAUSE = 120.0
+
+CHECK_NUMBER = "4719"
+CHECK_INSTRUCTION = "Read the number in this picture. Answer with the digits only."
+
+_Message = Mapping[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCheck:
+    """What ``check`` found. ``models`` are the endpoint's; ``can_see`` None: not tried (vision is off)."""
+
+    reachable: bool
+    models: tuple[str, ...] = ()
+    name_known: bool = False
+    can_see: bool | None = None
+    message: str = ""
+
+
+def _checked(max_tokens: int, temperature: float, top_p: float, frequency_penalty: float, timeout: float) -> None:
+    rules = (
+        ("max_tokens", max_tokens, max_tokens > 0, "greater than 0"),
+        ("temperature", temperature, 0 <= temperature <= 2, "between 0 and 2"),
+        ("top_p", top_p, 0 <= top_p <= 1, "between 0 and 1"),
+        ("frequency_penalty", frequency_penalty, -2 <= frequency_penalty <= 2, "between -2 and 2"),
+        ("timeout", timeout, timeout > 0, "greater than 0"),
+    )
+    for name, value, good, rule in rules:
+        if not good:
+            raise errors.ConfigInvalid(f"The model setting {name} is {value}, it must be {rule}.")
+
+
+class ChatModel:
+    """Fits ``agent_core.model.base.Model``.
+
+    ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens, not the whole
+    reply. ``vision`` False: pictures are taken out of what is sent, and ``transcribe`` fails. ``extra_body`` is passed
+    on as it is. ConfigInvalid where a number is out of range.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        name: str,
+        api_key: str = "",
+        *,
+        max_tokens: int = 3000,
+        temperature: float = 0.0,
+        top_p: float = 0.85,
+        frequency_penalty: float = 0.2,
+        extra_body: Mapping[str, Any] | None = None,
+        timeout: float = 60.0,
+        dialect: Dialect = "autoglm",
+        vision: bool = True,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        _checked(max_tokens, temperature, top_p, frequency_penalty, timeout)
+        if not name.strip():
+            raise errors.ConfigMissing("The model setting name is empty.")
+        if not base_url.startswith(("http://", "https://")):
+            raise errors.ConfigInvalid("The model setting base_url must begin with http:// or https://.")
+        self._name = name
+        self._dialect = dialect
+        self._vision = vision
+        self._timeout = timeout
+        self._sleep = sleep
+        self._sampling: dict[str, Any] = {"temperature": temperature, "top_p": top_p}
+        self._sampling["frequency_penalty"] = frequency_penalty
+        self._max_tokens = max_tokens
+        self._extra_body = dict(extra_body or {})
+        self._counts_tokens = True  # until the endpoint refuses stream_options
+        self._failures = Failures(name, api_key)
+        # A placeholder key: the client refuses to be built without one, local servers want none.
+        self._client = AsyncOpenAI(
+            base_url=base_url,
+            api_key=api_key or "none",
+            max_retries=0,
+            timeout=httpx2.Timeout(timeout),
+        )
+
+    def __repr__(self) -> str:
+        url = httpx2.URL(str(self._client.base_url))
+        return f"ChatModel({url.scheme}://{url.netloc.decode().rpartition('@')[2]}{url.path}, {self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def vision(self) -> bool:
+        return self._vision
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def complete(
+        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
+    ) -> Completion:
+        """The next reply, up to the end of its first complete call; the whole reply where it holds none.
+
+        ``on_thinking`` gets the thinking so far, each time it has grown (from the start again after a retry). Raises
+        ModelError after the retries of ``agent_core.retry``.
+        """
+        sent = list(messages) if self._vision else [_without_pictures(message) for message in messages]
+        return await self._retried(lambda: self._stream_once(sent, on_thinking))
+
+    async def transcribe(self, picture: Image.Image, instruction: str) -> str:
+        """What the model answers to ``instruction`` about ``picture``, without thinking or box tokens."""
+        if not self._vision:
+            raise errors.ModelFormat(
+                f"The model {self._name} is set up without vision and cannot read a picture.",
+                advice="Set up a model with vision, or install the OCR extra.",
+            )
+        parts = [
+            {"type": "image_url", "image_url": {"url": data_url(picture)}},
+            {"type": "text", "text": instruction},
+        ]
+        return await self._retried(lambda: self._plain_once([{"role": "user", "content": parts}]))
+
+    async def check(self) -> ModelCheck:
+        """Look whether the endpoint is there, knows the model and can see. Never raises ModelError; no retries."""
+        models: tuple[str, ...] = ()
+        listing = ""
+        try:
+            async with self._mapped():
+                models = tuple(model.id for model in (await self._client.models.list()).data or ())
+        except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
+            return ModelCheck(reachable=False, message=str(error))
+        except errors.ModelError as error:
+            listing = str(error)  # many endpoints have no list of models; asking is what counts
+        except (AttributeError, TypeError):
+            listing = "The list of models is not in the known form."
+        known = self._name in models
+        try:
+            can_see, message = await self._look()
+        except errors.ModelError as error:
+            return ModelCheck(reachable=bool(models), models=models, name_known=known, message=str(error))
+        if models and not known:
+            message = f"The endpoint does not list {self._name!r}, but answers. {message}".strip()
+        return ModelCheck(True, models, known, can_see, message or listing)
+
+    async def _look(self) -> tuple[bool | None, str]:
+        if not self._vision:
+            await self._plain_once([{"role": "user", "content": "Answer with OK."}])
+            return None, ""
+        parts = [
+            {"type": "image_url", "image_url": {"url": data_url(_check_picture())}},
+            {"type": "text", "text": CHECK_INSTRUCTION},
+        ]
+        answer = await self._plain_once([{"role": "user", "content": parts}])
+        if CHECK_NUMBER in "".join(filter(str.isdigit, answer)):
+            return True, ""
+        return False, f"The model answers, but read {answer[:60]!r} in a picture of the number {CHECK_NUMBER}."
+
+    async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
+        last: errors.ModelError | None = None
+
+        async def once() -> T:
+            nonlocal last
+            try:
+                return await call()
+            except errors.ModelError as error:
+                last = error
+                raise
+
+        async def pause(seconds: float) -> None:
+            if seconds > LONGEST_PAUSE and last is not None:
+                raise last
+            await self._sleep(seconds)
+
+        return await with_retries(once, sleep=pause)
+
+    @asynccontextmanager
+    async def _mapped(self) -> AsyncIterator[None]:
+        """Errors of the library become ours. Not chained: a library's error holds the request with its key."""
+        try:
+            yield
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError, ValueError) as error:
+            raise self._failures.of(error) from None
+
+    async def _plain_once(self, messages: list[dict[str, Any]]) -> str:
+        async with self._mapped(), asyncio.timeout(self._timeout):
+            answer: Any = await self._client.chat.completions.create(**self._request(messages))
+        if not isinstance(answer, ChatCompletion):  # the library hands on a text body as it is
+            raise self._failures.not_json(str(answer))
+        return plain_answer(self._whole(answer))
+
+    def _request(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "model": self._name,
+            "messages": messages,
+            "max_tokens": self._max_tokens,
+            "extra_body": self._extra_body or None,
+            **self._sampling,
+        }
+
+    async def _stream_once(self, messages: list[dict[str, Any]], on_thinking: OnThinking | None) -> Completion:
+        started = time.monotonic()
+        async with self._mapped(), asyncio.timeout(self._timeout):
+            stream = await self._open(messages)
+        try:
+            kind = stream.response.headers.get("content-type", "")
+            if "json" in kind or "html" in kind:  # the wish for a stream was ignored
+                async with self._mapped(), asyncio.timeout(self._timeout):
+                    body = (await stream.response.aread()).decode(errors="replace")
+                return await self._unstreamed(body, started, on_thinking)
+            return await self._read(stream, started, on_thinking)
+        finally:
+            await stream.close()
+
+    async def _open(self, messages: list[dict[str, Any]]) -> AsyncStream[ChatCompletionChunk]:
+        extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if self._counts_tokens else {}
+        try:
+            stream: Any = await self._client.chat.completions.create(stream=True, **self._request(messages), **extra)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            if not extra or "stream_options" not in error.message:
+                raise
+            self._counts_tokens = False  # an older endpoint; the tokens are not counted then
+            return await self._open(messages)
+        return cast("AsyncStream[ChatCompletionChunk]", stream)
+
+    async def _unstreamed(self, body: str, started: float, on_thinking: OnThinking | None) -> Completion:
+        if not body.lstrip().startswith("{"):
+            raise self._failures.not_json(body)
+        async with self._mapped():
+            answer = ChatCompletion.model_validate_json(body)
+        message = self._whole(answer)
+        reader = ReplyReader(self._dialect, started)
+        if reader.feed(message.content or "", _reasoning(message)) and on_thinking is not None:
+            await on_thinking(reader.thinking)
+        return reader.completion(answer.usage)
+
+    def _whole(self, answer: ChatCompletion) -> Any:
+        if not answer.choices:
+            raise self._failures.empty()
+        choice = answer.choices[0]
+        self._failures.check_ending(choice.finish_reason, choice.message.refusal)
+        if not (choice.message.content or _reasoning(choice.message)):
+            raise self._failures.empty()
+        return choice.message
+
+    async def _read(
+        self, stream: AsyncStream[ChatCompletionChunk], started: float, on_thinking: OnThinking | None
+    ) -> Completion:
+        reader = ReplyReader(self._dialect, started)
+        chunks = aiter(stream)
+        deadline = _now() + self._timeout
+        usage = None
+        finished = False
+        while not reader.overlong(self._max_tokens):
+            chunk = await self._next(chunks, deadline, heard=finished or reader.end is not None)
+            if chunk is None:
+                break
+            usage = chunk.usage or usage
+            for choice in (chunk.choices or ())[:1]:
+                finished = finished or choice.finish_reason is not None
+                if await self._take(choice, reader, on_thinking):
+                    deadline = _now() + self._timeout
+            if reader.end is not None:
+                if usage is not None or reader.talks_on:
+                    break
+                deadline = min(deadline, reader.end_time + GRACE_SECONDS)
+            elif finished:
+                deadline = min(deadline, _now() + GRACE_SECONDS)
+        else:
+            finished = True
+        if not reader.text.strip():
+            raise self._failures.empty()
+        if not finished and reader.end is None:
+            raise errors.ModelUnreachable(f"The reply of {self._name} broke off in the middle.")
+        return reader.completion(usage)
+
+    async def _next(
+        self, chunks: AsyncIterator[ChatCompletionChunk], deadline: float, *, heard: bool
+    ) -> ChatCompletionChunk | None:
+        """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""
+        try:
+            async with self._mapped(), asyncio.timeout_at(deadline):
+                chunk = await anext(chunks, None)
+        except errors.ModelError:
+            if heard:
+                return None
+            raise
+        if chunk is not None and not hasattr(chunk, "choices"):  # the library checks nothing
+            raise self._failures.not_json(chunk.model_dump_json() if hasattr(chunk, "model_dump_json") else str(chunk))
+        return chunk
+
+    async def _take(self, choice: Choice, reader: ReplyReader, on_thinking: OnThinking | None) -> bool:
+        """Feed the reader; True where the choice held something."""
+        delta: ChoiceDelta | None = choice.delta  # missing in the last chunk of some endpoints
+        if reader.end is None:
+            self._failures.check_ending(choice.finish_reason, delta.refusal if delta else None)
+        content, reasoning = (delta.content or "", _reasoning(delta)) if delta else ("", "")
+        if reader.feed(content, reasoning) and on_thinking is not None:
+            await on_thinking(reader.thinking)
+        return bool(content or reasoning)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _reasoning(message: Any) -> str:
+    """Thinking that an endpoint sends beside the answer; not in the library's types, under one of two names."""
+    text = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
+    return text if isinstance(text, str) else ""
+
+
+def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [part for part in content if part.get("type") != "image_url"]}
+
+
+def _check_picture() -> Image.Image:
+    image = Image.new("RGB", (320, 120), "white")
+    font = ImageFont.load_default(size=64)
+    ImageDraw.Draw(image).text((160, 60), CHECK_NUMBER, fill="black", font=font, anchor="mm")
+    return image

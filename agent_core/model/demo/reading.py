@@ -1,0 +1,224 @@
+"""What a chat completions request shows: task, past calls, the newest screen. Nothing else is known of the phone."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agent_core.screen.ocr import OcrEngine
+
+_CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
+_INFO_MARK = "** Screen Info **"
+# Width of a character of a chat's text in thousandths of the screen's width, where no box is given.
+_WIDE, _NARROW = 41, 22
+MAX_PIXELS = 16_000_000  # a larger picture is refused: it is no screen
+
+
+class BadRequest(ValueError):
+    """The request is no chat completion this model can read."""
+
+
+class _ImageUrl(BaseModel):
+    url: str
+
+
+class _Part(BaseModel):
+    type: str
+    text: str = ""
+    image_url: _ImageUrl | None = None
+
+
+class _Message(BaseModel):
+    role: str
+    content: str | list[_Part] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+    @property
+    def picture(self) -> str:
+        parts = self.content if isinstance(self.content, list) else []
+        return next((part.image_url.url for part in parts if part.image_url), "")
+
+
+class ChatRequest(BaseModel):
+    """The fields of the request's body that count here."""
+
+    model: str = Field(min_length=1)
+    messages: list[_Message] = Field(min_length=1)
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+
+
+class _Element(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    text: str = ""
+    x: int
+    y: int
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One text on the screen; everything in thousandths of its width and height."""
+
+    text: str
+    x: int
+    y: int
+    role: str = ""
+    left: int = 0
+    right: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A request, read. ``seen`` from the top; None where nothing but a picture was given.
+
+    ``instruction`` is set for a plain request (no Screen Info): then there is no task.
+    """
+
+    task: str = ""
+    current_app: str = ""
+    observation: str = ""
+    seen: tuple[Seen, ...] | None = None
+    picture: Image.Image | None = field(default=None, repr=False)
+    calls: tuple[str, ...] = ()
+    instruction: str = ""
+
+
+def read_request(request: ChatRequest) -> View:
+    """BadRequest where there is no user message, or a picture that is none."""
+    users = [message for message in request.messages if message.role == "user"]
+    if not users:
+        raise BadRequest("the request has no user message")
+    newest = users[-1]
+    picture = _picture(newest.picture) if newest.picture else None
+    info = _screen_info(newest.text)
+    if info is None:
+        return View(picture=picture, instruction=newest.text)
+    calls = [
+        found.group(1)
+        for message in request.messages
+        if message.role == "assistant" and (found := _CALL.search(message.text))
+    ]
+    return View(
+        task=_task(users[0].text),
+        current_app=str(info.get("current_app") or ""),
+        observation=str(info.get("last_observation") or "") if len(users) > 1 else "",
+        seen=_elements(info.get("elements")),
+        picture=picture,
+        calls=tuple(calls),
+    )
+
+
+def _screen_info(text: str) -> dict[str, Any] | None:
+    """The JSON object at the end of a user's message."""
+    start = text.rfind("\n\n{")
+    try:
+        data = json.loads(text[start:]) if start >= 0 else None
+    except json.JSONDecodeError:
+        return None
+    return data if isinstance(data, dict) and "current_app" in data else None
+
+
+def _task(text: str) -> str:
+    start = text.rfind("\n\n{")
+    task = text[:start] if start >= 0 else text
+    return task.replace(_INFO_MARK, "").strip()
+
+
+def _elements(data: object) -> tuple[Seen, ...] | None:
+    if not isinstance(data, list):
+        return None
+    try:
+        listed = [_Element.model_validate(item) for item in data]
+    except ValidationError as error:
+        raise BadRequest(f"the elements are not in the known form: {error.error_count()} errors") from None
+    return tuple(_placed(item) for item in listed)
+
+
+def _placed(item: _Element) -> Seen:
+    half = sum(_NARROW if char.isascii() else _WIDE for char in item.text) // 2
+    return Seen(item.text.strip(), item.x, item.y, item.role, max(0, item.x - half), min(1000, item.x + half))
+
+
+def _picture(url: str) -> Image.Image:
+    head, _, data = url.partition(",")
+    if not head.startswith("data:image/") or not head.endswith(";base64"):
+        raise BadRequest("a picture must be a data URL")
+    try:
+        image = Image.open(io.BytesIO(base64.b64decode(data, validate=True)))
+        if image.width * image.height > MAX_PIXELS:
+            raise BadRequest("the picture is too large")
+        return image.convert("RGB")
+    except (binascii.Error, OSError) as error:
+        raise BadRequest(f"the picture cannot be read: {error}") from None
+
+
+async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, ...]:
+    """The lines of a picture, from the top."""
+    width, height = picture.size
+    lines = [reading for reading in await engine.read(picture) if reading.text and reading.confidence >= 0.5]
+    return tuple(
+        Seen(
+            line.text,
+            round(line.box.center.x * 1000 / width),
+            round(line.box.center.y * 1000 / height),
+            "",
+            round(line.box.left * 1000 / width),
+            round(line.box.right * 1000 / width),
+        )
+        for line in lines
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBubble:
+    text: str
+    mine: bool
+
+
+# Between two lines of one bubble, at most, in thousandths of the height; two bubbles are further apart.
+_LINE_PITCH = 42
+_NOT_TEXT = re.compile(
+    r"^(?:\[?(?:图片|照片|动画表情|表情|视频)\]?|语音\s*\d+\s*秒|\d{1,2}\s*[\"″”]|(?:QQ|微信)?红包|发送中|发送失败|头像)$"
+)
+_MOMENT = re.compile(r"^(?:(?:昨天|前天|星期.|\d+月\d+日|\d{4}年.*|上午|下午|凌晨|晚上)\s*)*\d{1,2}:\d{2}$")
+
+
+def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
+    """The text bubbles between two heights, the newest last: the other side's stand left of the middle."""
+    from_tree = any(item.role for item in seen)
+    groups: list[list[Seen]] = []
+    for item in seen:
+        outside = not top < item.y < bottom or item.x < 120 or item.x > 880 or item.role in {"image", "input"}
+        if outside or not item.text or _NOT_TEXT.match(item.text) or _MOMENT.match(item.text):
+            continue
+        last = groups[-1][-1] if groups else None
+        if last is not None and from_tree and item.y < last.y:
+            continue  # lies inside the bubble before: what that one quotes
+        together = last is not None and not from_tree and 0 <= item.y - last.y < _LINE_PITCH
+        if together and abs(item.left - groups[-1][0].left) < 60:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    found = []
+    for group in groups:
+        widest = max(group, key=lambda line: line.right - line.left)
+        if abs(widest.x - 500) <= 20:
+            continue  # times and notices stand in the middle
+        found.append(SeenBubble("".join(line.text for line in group), mine=widest.x > 500))
+    return found

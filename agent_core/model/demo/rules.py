@@ -1,0 +1,347 @@
+"""The rules by which the demo model answers: one view, one call. It keeps nothing between requests."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from agent_core.actions import types
+from agent_core.actions.parse import parse_reply
+from agent_core.actions.write import to_autoglm
+from agent_core.errors import ActionParseError
+from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles
+
+_TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
+_INPUT_BELOW = 350
+_QQ = ("QQ", frozenset({"qq", "手机qq", "腾讯qq", "com.tencent.mobileqq"}))
+_WECHAT = ("微信", frozenset({"微信", "wechat", "weixin", "com.tencent.mm"}))
+_REPLY = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\breply\b|\banswer\b", re.IGNORECASE)
+_QUOTED = re.compile(r"(?:联系人|\bcontact\b)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
+_PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[::]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
+_DISMISS = re.compile(
+    r"^(?:关闭|关闭广告|我知道了|知道了|稍后再说|以后再说|下次再说|暂不更新|暂不|忽略|不感兴趣|跳过\s*\d*\s*s?|[×✕xX])$"
+)
+_RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
+_SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
+_SKIPPED = re.compile(r"已由人工跳过|skipped by", re.IGNORECASE)
+_WRONG_CHAT = re.compile(r"不是联系人|not (?:the )?(?:contact|chat)", re.IGNORECASE)
+_NO_EFFECT = re.compile(r"没有变化|没有效果|unchanged|no effect", re.IGNORECASE)
+_GREETING = re.compile(
+    r"^(?:你好|您好|哈喽|嗨|请问一下|请问|问一下|想问下|想问一下|在吗|在么|在不在|有人吗|老板|亲|客服|打扰了|hello|hi|hey)"
+    r"(?:呀|啊|哦|啦)?[\s,，.。!！?？~～、:：]*",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^。！？!?\n;；]+[。！？!?;；]*")
+_ASKS = re.compile(
+    r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|呢|哪|几|多久|多少|能不能|可不可以|可以|是否|有没有|谁|"
+    r"\b(?:how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
+    re.IGNORECASE,
+)
+_FAULT = re.compile(
+    r"坏|不能|不了|没反应|打不开|没收到|没到|少发|漏|破|裂|退|换|报错|失败|不亮|故障|broken|refund", re.IGNORECASE
+)
+_EMPTY = re.compile(
+    r"^(?:谢谢|感谢|好的?|嗯+|哦+|ok|收到|知道了|多谢|thanks?|thank you)?[\s,，.。!！~～]*$", re.IGNORECASE
+)
+_OPEN = re.compile(
+    r"(?:打开|启动|进入|\bopen\b|\blaunch\b)\s*[“\"'「]?([\w·]+?)(?=[”\"'」\s,，。.;；!！]|然后|并|应用|看看|$)", re.I
+)
+_LOOK = re.compile(r"截图|截屏|看看|看一下|看下|描述|读|什么|screenshot|look|describe|read|what", re.IGNORECASE)
+_HOME = re.compile(r"桌面|主屏幕|home screen", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What the model says: its thinking and one call."""
+
+    thinking: str
+    call: str
+
+    @property
+    def text(self) -> str:
+        return f"<think>{self.thinking}</think><answer>{self.call}</answer>"
+
+
+@cache
+def _sayings() -> dict[str, str]:
+    source = resources.files("agent_core.model.demo").joinpath("sayings.toml")
+    return {key: str(text) for key, text in tomllib.loads(source.read_text(encoding="utf-8")).items()}
+
+
+def say(key: str, **values: str) -> str:
+    return _sayings()[key].format(**values)
+
+
+_ACTIONS: dict[str, type[Any]] = {
+    "Launch": types.Launch,
+    "Tap": types.Tap,
+    "Type_Name": types.TypeName,
+    "Swipe": types.Swipe,
+    "Back": types.Back,
+    "Home": types.Home,
+    "Wait": types.Wait,
+    "Take_over": types.TakeOver,
+    "Interact": types.Interact,
+    "GET_KNOWLEDGE_DATA": types.GetKnowledgeData,
+}
+
+
+def do(action: str, **arguments: object) -> str:
+    return to_autoglm(_ACTIONS[action](**arguments))
+
+
+def finish(message: str) -> str:
+    return to_autoglm(types.Finish(message=message))
+
+
+def blind() -> Move:
+    """Neither elements nor eyes."""
+    return Move(say("blind"), do("Interact", question=say("blind_question")))
+
+
+def decide(view: View) -> Move:
+    """The next move. ``view.seen`` must be there."""
+    seen = view.seen or ()
+    app = _reply_app(view.task)
+    if app is not None:
+        move = _Reply(view, seen, *app).move()
+        return _other_way(view, move)
+    return _plain(view, seen)
+
+
+def _reply_app(task: str) -> tuple[str, frozenset[str]] | None:
+    if not _REPLY.search(task):
+        return None
+    if re.search(r"(?<![a-z0-9])qq(?![a-z0-9])", task, re.IGNORECASE):
+        return _QQ
+    return _WECHAT if re.search(r"微信|wechat", task, re.IGNORECASE) else None
+
+
+def contact_of(task: str) -> str:
+    found = _QUOTED.search(task) or _PLAIN.search(task)
+    return found.group(1).strip() if found else ""
+
+
+def query_of(text: str) -> str:
+    """A customer's words as a query: the one sentence that asks most, without the greeting; "" where none asks."""
+    best, most = "", 0
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group().strip()
+        while (shorter := _GREETING.sub("", sentence, count=1)) != sentence:
+            sentence = shorter
+        sentence = re.sub(r"[,，\s]*(?:谢谢|多谢|thanks)[\s。.!！~～]*$", "", sentence, flags=re.IGNORECASE)
+        if _EMPTY.match(sentence):
+            continue
+        score = 1 + 4 * len(_ASKS.findall(sentence)) + 3 * len(_FAULT.findall(sentence))
+        if score > most:
+            best, most = sentence, score
+    return best
+
+
+def _query_in(call: str) -> str:
+    try:
+        action = parse_reply(f"<answer>{call}</answer>").action
+    except ActionParseError:
+        return ""
+    return action.query if isinstance(action, types.GetKnowledgeData) else ""
+
+
+def _asks(text: str) -> bool:
+    return bool(_ASKS.search(text) or _FAULT.search(text))
+
+
+def _repeated(view: View, call: str) -> int:
+    """How often this very call stands at the end of the history."""
+    count = 0
+    for past in reversed(view.calls):
+        if past != call:
+            break
+        count += 1
+    return count
+
+
+def _other_way(view: View, move: Move) -> Move:
+    """A move that was made before without effect is made differently: shifted, then by going back."""
+    times = _repeated(view, move.call)
+    if not times or not _NO_EFFECT.search(view.observation) or "Tap" not in move.call:
+        return move
+    shifted = re.sub(r"\[(\d+),(\d+)\]", lambda m: f"[{m[1]},{min(1000, int(m[2]) + 6)}]", move.call)
+    return Move(say("stuck"), shifted if times == 1 else do("Back"))
+
+
+class _Reply:
+    """A reply task's next move."""
+
+    def __init__(self, view: View, seen: Sequence[Seen], app: str, names: frozenset[str]) -> None:
+        self.view = view
+        self.seen = seen
+        self.app = app
+        self.names = names
+        self.contact = contact_of(view.task)
+
+    def move(self) -> Move:
+        if self.view.current_app.strip().lower() not in self.names:
+            return self._launch()
+        return self._hindrance() or self._chat() or self._search_page() or self._list()
+
+    def _launch(self) -> Move:
+        call = do("Launch", app=self.app)
+        if _repeated(self.view, call) >= 3:
+            return Move(say("stuck"), finish(say("not_opened_message", app=self.app, why=self.view.observation)))
+        return Move(say("launch", now=self.view.current_app, app=self.app), call)
+
+    def _hindrance(self) -> Move | None:
+        for item in self.seen:
+            central = item.role == "button" or 300 < item.x < 700 or item.y < 200
+            if _DISMISS.match(item.text) and central and not self._is_bubble_lane(item):
+                return Move(say("popup", text=item.text), _tap(item))
+        words = {item.text for item in self.seen}
+        if "登录" in words and any("密码" in word or "失效" in word for word in words):
+            return Move(say("login"), do("Take_over", message=say("login_message")))
+        for item in self.seen:
+            if _RELOAD.match(item.text) and (item.role == "button" or 300 < item.x < 700):
+                return Move(say("reload", text=item.text), _tap(item))
+        return None
+
+    def _is_bubble_lane(self, item: Seen) -> bool:
+        """On the contact's own page a bubble may say 关闭, too: popups stand in the middle or are buttons."""
+        return self._title() == self.contact and item.role != "button" and not 400 < item.x < 600 and item.y > 110
+
+    def _title(self) -> str:
+        texts = [
+            item.text
+            for item in self.seen
+            if _TITLE[0] < item.y < _TITLE[1] and item.role not in {"image", "input", "button"} and item.x < 850
+        ]
+        if self.contact in texts:
+            return self.contact
+        return texts[0] if texts else ""
+
+    def _input_top(self) -> int | None:
+        """Where the chat's input bar is; None on other pages."""
+        rows = [i.y for i in self.seen if i.y > _INPUT_BELOW and (i.role == "input" or i.text in {"发送", "Send"})]
+        return min(rows) if rows else None
+
+    def _chat(self) -> Move | None:
+        bar = self._input_top()
+        if bar is None:
+            return None
+        title = self._title()
+        if title != self.contact:
+            return Move(say("wrong_chat", title=title, contact=self.contact), do("Back"))
+        if _WRONG_CHAT.search(self.view.observation):
+            return Move(say("wrong_chat", title=title, contact=self.contact), do("Back"))
+        return self._answer(bubbles(self.seen, top=_TITLE[1] - 12, bottom=bar - 15))
+
+    def _answer(self, messages: Sequence[SeenBubble]) -> Move:
+        asked = self._asked()
+        question = _newest_question(messages)
+        if question in asked and _SENT.search(self.view.observation):
+            question = ""  # the page may not show the answer yet
+        if question:
+            return Move(say("ask", question=question), do("GET_KNOWLEDGE_DATA", query=question))
+        if any("GET_KNOWLEDGE_DATA" in call for call in self.view.calls):
+            left = [query_of(m.text) for m in messages if not m.mine and _asks(m.text)]
+            blocked = re.search(r"不能 finish|finish 不会|blocked", self.view.observation)
+            if blocked and (open_ones := [q for q in left if q and q not in asked]):
+                return Move(say("ask", question=open_ones[-1]), do("GET_KNOWLEDGE_DATA", query=open_ones[-1]))
+            return Move(say("sent"), finish(say("sent_message", contact=self.contact)))
+        nothing = say("nothing_new", contact=self.contact)
+        return Move(nothing, finish(nothing))
+
+    def _asked(self) -> set[str]:
+        return {query for call in self.view.calls if (query := _query_in(call))}
+
+    def _named(self) -> Seen | None:
+        """The row whose name is the contact's, whole: no preview, no unread mark, no title."""
+        rows = [i for i in self.seen if i.y > _TITLE[1] and 130 < i.x < 700 and i.role not in {"input", "image"}]
+        for item in rows:
+            if item.text != self.contact:
+                continue
+            # What stands close below another text is that row's preview.
+            if not any(0 < item.y - other.y < 35 and other.text != self.contact for other in rows):
+                return item
+        return None
+
+    def _search_page(self) -> Move | None:
+        field = next((item for item in self.seen if item.role == "input" and item.y < 150), None)
+        cancel = any(item.text in {"取消", "Cancel"} and item.y < _TITLE[1] for item in self.seen)
+        if field is None and not cancel:
+            return None
+        found = self._named()
+        if found is not None:
+            return Move(say("row", contact=self.contact), _tap(found))
+        typed = do("Type_Name", text=self.contact)
+        filled = any(i.text == self.contact and i.y < _TITLE[1] for i in self.seen)
+        if not filled and self.view.calls.count(typed) < 3:
+            if _repeated(self.view, typed) and field is not None:
+                return Move(say("stuck"), _tap(field))
+            return Move(say("type_name", contact=self.contact), typed)
+        if not _repeated(self.view, wait := do("Wait", duration=1)):
+            return Move(say("loading"), wait)
+        missing = say("not_found", contact=self.contact)
+        return Move(missing, finish(missing))
+
+    def _list(self) -> Move:
+        if _SKIPPED.search(self.view.observation) or (not self.contact and _SENT.search(self.view.observation)):
+            return Move(say("sent"), finish(self.view.observation))
+        found = self._named()
+        if found is not None:
+            return Move(say("row", contact=self.contact), _tap(found))
+        if len([item for item in self.seen if item.y > _TITLE[0]]) < 2:
+            wait = do("Wait", duration=2)
+            return (
+                Move(say("irrelevant"), do("Back")) if _repeated(self.view, wait) >= 3 else Move(say("loading"), wait)
+            )
+        entry = next((item for item in self.seen if item.text in {"搜索", "Search"} and item.y < 250), None)
+        if entry is None:
+            return Move(say("irrelevant"), do("Back"))
+        swipe = do("Swipe", start=(500, 750), end=(500, 300))
+        if swipe not in self.view.calls:
+            return Move(say("swipe", contact=self.contact), swipe)
+        return Move(say("search", contact=self.contact), _tap(entry))
+
+
+def _newest_question(messages: Sequence[SeenBubble]) -> str:
+    """The query for the other side's messages since our last bubble: the first of them that asks."""
+    cluster: list[str] = []
+    for message in reversed(messages):
+        if message.mine:
+            break
+        cluster.insert(0, message.text)
+    asking = [text for text in cluster if _asks(re.sub(_GREETING, "", text))]
+    for text in [*asking, *cluster]:
+        if query := query_of(text):
+            return query
+    return ""
+
+
+def _tap(item: Seen) -> str:
+    return do("Tap", element=(item.x, item.y))
+
+
+def _plain(view: View, seen: Sequence[Seen]) -> Move:
+    opened = _OPEN.search(view.task)
+    if opened:
+        app = opened.group(1)
+        if app.lower() != view.current_app.strip().lower() and not any("Launch" in call for call in view.calls):
+            return Move(say("launch", now=view.current_app, app=app), do("Launch", app=app))
+        if re.search(r"没有找到|失败|not found|failed", view.observation):
+            why = say("not_opened_message", app=app, why=view.observation)
+            return Move(why, finish(why))
+        if not _LOOK.search(view.task):
+            return Move(say("opened", app=app), finish(say("opened_message", app=app)))
+    if _LOOK.search(view.task):
+        texts = "、".join(item.text for item in seen if item.text and item.role != "image")[:600]
+        message = say("describe_message", app=view.current_app, texts=texts or say("nothing_seen"))
+        return Move(say("describe"), finish(message))
+    if _HOME.search(view.task):
+        if do("Home") in view.calls:
+            return Move(say("home"), finish(say("home_message")))
+        return Move(say("home"), do("Home"))
+    return Move(say("unknown"), finish(say("unknown_message", app=view.current_app)))

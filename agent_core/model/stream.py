@@ -1,0 +1,111 @@
+"""Reading a reply while it arrives: its thinking, and the end of its first complete call."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import Any
+
+from agent_core.actions.parse import CallWatch, Dialect
+from agent_core.model.base import Completion, Usage
+
+_THINK_OPEN = re.compile(r"\s*<think>", re.IGNORECASE)
+_THINK_CLOSE = re.compile(r"</think>", re.IGNORECASE)
+# Where thinking without tags ends: the answer's tag, or the call itself.
+_ANSWER = re.compile(r"<answer>|\b(?:do|finish)\s*\(\s*\w+\s*=|\baction:", re.IGNORECASE)
+_PARTIAL = re.compile(r"(?:</?[a-z]{0,6}|\b(?:do|finish)\s*\(\s*\w*)$", re.IGNORECASE)
+_CLOSING = re.compile(r"(?:\s|</answer>|<\|end_of_box\|>|<\|[a-z_]*\|>|`)*(?:<[^>]*)?", re.IGNORECASE)
+_WHOLE_THINK = re.compile(r"<think>.*?</think>", re.IGNORECASE | re.DOTALL)
+_WRAPPINGS = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
+_CHARACTERS_PER_TOKEN = 8  # more than any model's mean: only a reply that ignores max_tokens gets there
+
+
+class ReplyReader:
+    """Collects the parts of one reply. ``end`` is the place in ``text`` after the first complete call, or None."""
+
+    def __init__(self, dialect: Dialect, started: float) -> None:
+        self._started = started
+        self._content = ""
+        self._reasoning = ""
+        self._watch = CallWatch(dialect)
+        self._first: float | None = None
+        self._thought: float | None = None
+        self.thinking = ""
+        self.end: int | None = None
+        self.end_time = 0.0  # of the event loop's clock
+
+    @property
+    def _prefix(self) -> str:
+        return f"<think>{self._reasoning}</think>" if self._reasoning else ""
+
+    @property
+    def text(self) -> str:
+        return self._prefix + self._content
+
+    @property
+    def talks_on(self) -> bool:
+        """More than closing tags came after the call."""
+        return self.end is not None and _CLOSING.fullmatch(self.text, self.end) is None
+
+    def feed(self, content: str, reasoning: str) -> bool:
+        """Take a part of the reply; True where the thinking has grown."""
+        if not content and not reasoning:
+            return False
+        now = time.monotonic() - self._started
+        if self._first is None:
+            self._first = now
+        self._content += content
+        if self.end is None:  # thinking after the call would move the place of its end
+            self._reasoning += reasoning
+            self._note_end(self._watch.feed(content))
+        thinking, closed = _thinking_of(self._content)
+        if closed and self._thought is None:
+            self._thought = now
+        if self._reasoning:  # what comes beside it is the answer, unless it says otherwise
+            own = thinking if _THINK_OPEN.match(self._content) else ""
+            thinking = f"{self._reasoning}\n{own}".strip()
+        grown = len(thinking) > len(self.thinking)
+        if grown:
+            self.thinking = thinking
+        return grown
+
+    def _note_end(self, end: int | None) -> None:
+        if end is not None:
+            self.end = len(self._prefix) + end
+            self.end_time = asyncio.get_running_loop().time()
+
+    def overlong(self, max_tokens: int) -> bool:
+        return len(self._content) + len(self._reasoning) > max_tokens * _CHARACTERS_PER_TOKEN
+
+    def completion(self, usage: Any) -> Completion:
+        total = time.monotonic() - self._started
+        return Completion(
+            text=self.text if self.end is None else self.text[: self.end],
+            usage=Usage(
+                first_token=self._first,
+                thinking_end=self._thought,
+                total=total,
+                tokens_in=(usage.prompt_tokens or 0) if usage else 0,
+                tokens_out=(usage.completion_tokens or 0) if usage else 0,
+            ),
+        )
+
+
+def _thinking_of(content: str) -> tuple[str, bool]:
+    """The thinking in a reply that may not be whole yet, and whether it is over."""
+    opened = _THINK_OPEN.match(content)
+    start = opened.end() if opened else 0
+    closed = _THINK_CLOSE.search(content, start)
+    if closed is None and opened is None:
+        closed = _ANSWER.search(content)
+    if closed is not None:
+        return content[start : closed.start()].strip(), True
+    return _PARTIAL.sub("", content[start:]).strip(), False
+
+
+def plain_answer(message: Any) -> str:
+    """The words of a plain answer, without thinking, box tokens and answer tags."""
+    text = _WHOLE_THINK.sub("", message.content or "")
+    head, closed, tail = text.rpartition("</think>")
+    return _WRAPPINGS.sub("", tail if closed else head or tail).strip()

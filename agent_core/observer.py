@@ -1,0 +1,84 @@
+"""One look at the phone: a still picture, what is in front, and what can be read from it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Device, Frame, Node, Window
+from agent_core.devices.stillness import wait_until_still
+from agent_core.errors import ScreenOff, TreeUnavailable
+from agent_core.screen.reader import ScreenReader, TreeHealth
+from agent_core.screen.readings import ChatScreen, Reading
+
+TreeUse = Literal["auto", "on", "off"]
+GIVE_UP_TREE_AFTER = 2  # unhealthy trees of one app in a row, in "auto"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """``chat`` is the chat page in front, for apps with a profile; None where it is none or nothing could read it."""
+
+    frame: Frame
+    window: Window
+    nodes: Sequence[Node] | None
+    readings: Sequence[Reading]
+    chat: ChatScreen | None
+    seconds: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.frame.size
+
+
+class Observer:
+    """Looks at one phone. Remembers which apps have no healthy tree, so that it is not asked for in vain."""
+
+    def __init__(self, device: Device, reader: ScreenReader, *, tree: TreeUse = "auto") -> None:
+        self.device = device
+        self.reader = reader
+        self._tree = tree
+        self._bad_trees: Counter[str] = Counter()
+
+    async def observe(
+        self, profile: AppProfile | None, *, read: bool = True, model_may_read: bool = False
+    ) -> Observation:
+        """Look once the screen is still. ``profile`` asks for the chat page of that app, ``read`` for texts at all.
+
+        ``model_may_read`` lets a model transcribe the chat page where neither tree nor OCR can. ScreenOff where a
+        person has switched the screen off.
+        """
+        begun = time.monotonic()
+        frame = (await wait_until_still(self.device)).frame
+        look = await self.device.look()
+        if not look.screen.awake:
+            raise ScreenOff("The screen went off.")
+        nodes = await self._nodes(look.window, frame) if read else None
+        readings = await self.reader.readings(frame, nodes) if read else []
+        chat = None
+        if profile is not None and look.window.package in profile.packages:
+            chat = await self.reader.chat(frame, nodes, profile, use_model=model_may_read)
+        return Observation(frame, look.window, nodes, readings, chat, time.monotonic() - begun)
+
+    async def chat(self, profile: AppProfile) -> ChatScreen | None:
+        """The chat page in front, by whatever can read it; None where no chat of this app is in front."""
+        return (await self.observe(profile, model_may_read=True)).chat
+
+    async def _nodes(self, window: Window, frame: Frame) -> Sequence[Node] | None:
+        package = window.package or ""
+        if self._tree == "off" or (self._tree == "auto" and self._bad_trees[package] >= GIVE_UP_TREE_AFTER):
+            return None
+        try:
+            nodes = await self.device.tree()
+        except TreeUnavailable:
+            self._bad_trees[package] += 1
+            return None
+        if self.reader.health(nodes, frame) is TreeHealth.FULL:
+            self._bad_trees[package] = 0
+        else:
+            self._bad_trees[package] += 1
+        return nodes

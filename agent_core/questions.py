@@ -1,0 +1,103 @@
+"""The questions that a run puts to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+from agent_core.actions.types import Tap
+from agent_core.ports import Record
+from agent_core.session import Choice, Planned, Question, QuestionKind, Session
+from agent_core.texts import say
+
+CANDIDATES = 3
+SKIP = "skip"
+
+
+def _question(
+    session: Session, kind: QuestionKind, text: str, choices: dict[str, str], *, free_text: bool = False, **data: object
+) -> Question:
+    labels = {value: say(session.lang, f"card.{key}") for value, key in choices.items()}
+    return Question(
+        id=uuid4().hex[:12],
+        kind=kind,
+        text=text,
+        choices=[Choice(value=value, label=label) for value, label in labels.items()],
+        free_text=free_text,
+        data={"contact": session.gate.contact, **data},
+    )
+
+
+def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]) -> Question:
+    """The customer's words, the best records as choices, one's own words, or skip."""
+    best = [r for r in records if r.text.strip()][:CANDIDATES]
+    question = _question(
+        session,
+        QuestionKind.NO_SURE_ANSWER,
+        planned.question,
+        {SKIP: "skip"},
+        free_text=True,
+        query=planned.query,
+        fingerprint=planned.fingerprint,
+        candidates=[
+            {"id": r.id, "text": r.text, "question": r.question, "score": r.score, "source": r.source} for r in best
+        ],
+    )
+    numbered = [Choice(value=f"record:{n}", label=record.question or record.text[:40]) for n, record in enumerate(best)]
+    return question.model_copy(update={"choices": [*numbered, *question.choices]})
+
+
+def right_chat(session: Session, title: str, detail: str) -> Question:
+    text = say(session.lang, "delivery.chat_unsure", contact=session.gate.contact or "?", doubt=detail)
+    return _question(session, QuestionKind.RIGHT_CHAT, text, {"yes": "yes", "no": "no"}, title=title)
+
+
+def answered_before(session: Session, question: str, answer: str, fingerprint: str) -> Question:
+    return _question(
+        session,
+        QuestionKind.ANSWERED_BEFORE,
+        question,
+        {"again": "again", SKIP: "already"},
+        answer=answer,
+        fingerprint=fingerprint,
+    )
+
+
+def delivery_unknown(session: Session, ledger_id: int, text: str) -> Question:
+    return _question(
+        session,
+        QuestionKind.DELIVERY_UNKNOWN,
+        say(session.lang, "delivery.unknown"),
+        {"arrived": "arrived", "not_arrived": "not_arrived"},
+        answer=text,
+        ledger_id=ledger_id,
+    )
+
+
+def foreign_draft(session: Session, draft: str) -> Question:
+    text = say(session.lang, "delivery.foreign_draft", draft=draft)
+    return _question(session, QuestionKind.FOREIGN_DRAFT, text, {"clear": "clear", SKIP: "keep"}, draft=draft)
+
+
+def chat_changed(session: Session) -> Question:
+    text = say(session.lang, "delivery.changed_gave_up")
+    return _question(session, QuestionKind.CHAT_CHANGED, text, {"retry": "retry", SKIP: "skip"})
+
+
+def sensitive_tap(session: Session, tap: Tap) -> Question:
+    text = say(session.lang, "run.ask_tap", message=tap.message)
+    choices = {"allow": "allow", "deny": "deny"}
+    return _question(session, QuestionKind.SENSITIVE_TAP, text, choices, tap=tap.model_dump())
+
+
+def take_over(session: Session, message: str) -> Question:
+    return _question(session, QuestionKind.TAKE_OVER, message, {"done": "done", "stop": "stop"})
+
+
+def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
+    question = _question(session, QuestionKind.INTERACT, text, {}, free_text=True)
+    return question.model_copy(update={"choices": [Choice(value=c, label=c) for c in choices]})
+
+
+def stuck(session: Session, text: str) -> Question:
+    return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", "stop": "stop"}, free_text=True)

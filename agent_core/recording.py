@@ -1,0 +1,91 @@
+"""What a run leaves behind: rows, events and pictures, for every consumer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from agent_core.devices.base import Frame
+from agent_core.gate.base import Verdict
+from agent_core.observer import Observation
+from agent_core.ports import Event, RunStore
+from agent_core.result import ActResult
+from agent_core.screen.marks import mark, to_jpeg
+from agent_core.session import ReplyRecord, Session, StepRecord
+from agent_core.thinking import Thought
+
+THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
+
+
+class Recorder:
+    """Writes one run's story down."""
+
+    def __init__(self, session: Session, store: RunStore) -> None:
+        self._session = session
+        self._store = store
+        self._last_thinking = 0.0
+
+    async def started(self) -> None:
+        session = self._session
+        kind = "resumed" if session.steps else "started"
+        await self._store.event(session.run_id, Event(kind, {"task": session.task, "serial": session.serial}))
+
+    async def thinking(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._last_thinking >= THINKING_EVERY:
+            self._last_thinking = now
+            await self._event("thinking", {"text": text, "step": len(self._session.steps) + 1})
+
+    async def step(
+        self, seen: Observation, thought: Thought, verdict: Verdict, result: ActResult, timings: dict[str, float]
+    ) -> None:
+        """Add the step to the session and its picture, with the act drawn on it, to the event log."""
+        session = self._session
+        usage = thought.completion.usage
+        if usage.first_token is not None:
+            timings = {**timings, "first_token": usage.first_token}
+        record = StepRecord(
+            index=len(session.steps) + 1,
+            thinking=thought.thinking,
+            reply=thought.completion.text,
+            asked=thought.action.model_dump() if thought.action else None,
+            action=verdict.action.model_dump() if verdict.action else None,
+            ok=result.ok,
+            result=" ".join(filter(None, (*verdict.messages, result.message))),
+            verdicts=list(verdict.policies),
+            package=seen.window.package,
+            timings={name: round(seconds, 4) for name, seconds in timings.items()},
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+        )
+        session.steps.append(record)
+        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": bool(thought.ignored)}
+        await self._event("step", data, await self.picture(seen.frame, verdict.action))
+        await self._store.save(session)
+
+    async def reply(self, reply: ReplyRecord) -> None:
+        await self._store.save(self._session)
+        await self._event("reply", reply.model_dump())
+
+    async def answered(self, question_id: str, by: str, text: str) -> None:
+        await self._event("answered", {"question": question_id, "by": by, "text": text})
+
+    async def outcome(self) -> None:
+        session = self._session
+        data = {
+            "status": session.status.value,
+            "message": session.message,
+            "error_kind": session.error_kind,
+            "steps": len(session.steps),
+            "replies": [reply.model_dump() for reply in session.replies],
+            "notes": session.notes,
+        }
+        await self._event("outcome", data)
+
+    async def picture(self, frame: Frame, action: object = None) -> bytes:
+        """The screen as JPEG with ``action`` drawn on it."""
+        return await asyncio.to_thread(lambda: to_jpeg(mark(frame.image, action)))
+
+    async def _event(self, kind: str, data: Mapping[str, object], picture: bytes | None = None) -> None:
+        await self._store.event(self._session.run_id, Event(kind, data), picture=picture)

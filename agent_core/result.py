@@ -1,0 +1,25 @@
+"""What came of an action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_core.session import Question, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The run ends here, by code and not by the model."""
+
+    status: Status
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActResult:
+    """``message`` is told to the model with the next prompt. ``question`` stops the run until a person has answered."""
+
+    message: str
+    ok: bool = True
+    ending: Ending | None = None
+    question: Question | None = None

@@ -1,0 +1,163 @@
+"""Reading text from pixels on this machine: RapidOCR, the extra ``[ocr]``.
+
+There is one instance in the process, loaded when it is first used. It runs in a thread of its own, one call at a time,
+because options given on a call stick to the instance; every call here gives all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from agent_core.geometry import Box
+from agent_core.screen.readings import Reading, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pixels = NDArray[np.uint8]
+
+LONGEST_SIDE = 960  # for finding lines; they are recognised in full resolution
+_SCREENS_KEPT = 8
+_LINES_KEPT = 512
+
+# One thread, ours: the loop's default executor is taken away when the queue ends.
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
+_lock = threading.Lock()
+_instance: Any = None  # RapidOCR has no types
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    text: str
+    confidence: float
+
+
+class OcrEngine:
+    """A face of the shared instance with small caches of its own: whole screens by digest, lines by their pixels."""
+
+    def __init__(self) -> None:
+        self._screens: OrderedDict[tuple[str, tuple[int, int, int, int] | None], list[Reading]] = OrderedDict()
+        self._lines: OrderedDict[bytes, Recognised] = OrderedDict()
+
+    @staticmethod
+    def available() -> bool:
+        """Whether the extra ``[ocr]`` is installed; nothing is loaded."""
+        return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+
+    async def warm_up(self) -> None:
+        """Load the models now (about 1 s) and not with the first picture."""
+        await self.recognise(Image.new("RGB", (96, 48), "white"))
+
+    async def read(self, image: Image.Image, region: Box | None = None, *, digest: str = "") -> list[Reading]:
+        """The lines of text in ``image`` (RGB) or in ``region`` of it, from the top; boxes in pixels of the image.
+
+        ``digest``: the frame's, under which the result is kept; "" keeps nothing.
+        """
+        key = (digest, region.as_tuple() if region else None)
+        if digest and key in self._screens:
+            self._screens.move_to_end(key)
+            return list(self._screens[key])
+        found = await asyncio.get_running_loop().run_in_executor(_thread, _read, image, region)
+        if digest:
+            _keep(self._screens, key, found, _SCREENS_KEPT)
+        return list(found)
+
+    async def recognise(self, crop: Image.Image) -> tuple[str, float]:
+        """The text of a crop that holds one line, and how certain it is (0–1)."""
+        result = (await self.recognise_lines([crop]))[0]
+        return result.text, result.confidence
+
+    async def recognise_lines(self, crops: Sequence[Image.Image]) -> list[Recognised]:
+        """One result a crop, in order; each crop holds one line. Equal pixels are recognised once."""
+        keys = [_pixels_key(crop) for crop in crops]
+        missing = {key: crop for key, crop in zip(keys, crops, strict=True) if key not in self._lines}
+        fresh: dict[bytes, Recognised] = {}
+        if missing:
+            results = await asyncio.get_running_loop().run_in_executor(_thread, _recognise, list(missing.values()))
+            fresh = dict(zip(missing, results, strict=True))
+        answer = [fresh.get(key) or self._lines[key] for key in keys]
+        for key, result in zip(keys, answer, strict=True):
+            _keep(self._lines, key, result, _LINES_KEPT)
+        return answer
+
+
+def _keep(cache: OrderedDict[Any, Any], key: object, value: object, size: int) -> None:
+    cache[key] = value
+    cache.move_to_end(key)
+    while len(cache) > size:
+        cache.popitem(last=False)
+
+
+def _pixels_key(crop: Image.Image) -> bytes:
+    hasher = blake2b(crop.tobytes(), digest_size=16)
+    hasher.update(repr((crop.mode, crop.size)).encode())
+    return hasher.digest()
+
+
+def _loaded() -> Any:
+    """The instance; called with the lock held."""
+    global _instance  # noqa: PLW0603 - one instance a process: its models take hundreds of megabytes
+    if _instance is None:
+        from rapidocr import RapidOCR
+
+        _instance = RapidOCR(
+            params={
+                "Global.use_cls": False,
+                "Global.use_preprocess_img": False,  # it would shrink what is recognised, too
+                "Global.use_vertical_padding": False,
+                "Global.text_score": 0.0,  # doubtful lines are wanted, with their confidence
+                "Global.log_level": "error",
+                "Det.limit_type": "max",
+                "Det.limit_side_len": LONGEST_SIDE,
+            }
+        )
+    return _instance
+
+
+def _pixels(image: Image.Image) -> Pixels:
+    """RGB as the engine wants it: BGR, in one piece."""
+    import numpy as np
+
+    return np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
+
+
+def _read(image: Image.Image, region: Box | None) -> list[Reading]:
+    part = image.crop(region.as_tuple()) if region else image
+    left, top = (region.left, region.top) if region else (0, 0)
+    if not part.width or not part.height:
+        return []
+    with _lock:
+        result = _loaded()(_pixels(part), use_det=True, use_cls=False, use_rec=True)
+    if result.txts is None or result.boxes is None:
+        return []
+    readings = []
+    for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
+        xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
+        box = Box(left + int(min(xs)), top + int(min(ys)), left + round(max(xs)), top + round(max(ys)))
+        readings.append(Reading(text=text.strip(), box=box, source=Source.OCR, confidence=float(score)))
+    return sorted(readings, key=lambda reading: (reading.box.top, reading.box.left))
+
+
+def _recognise(crops: Sequence[Image.Image]) -> list[Recognised]:
+    """One line a crop. Singly: a batch is padded to its widest line and is no faster on a processor."""
+    results = []
+    for crop in crops:
+        if crop.width < 2 or crop.height < 2:
+            results.append(Recognised("", 0.0))
+            continue
+        with _lock:
+            result = _loaded()(_pixels(crop), use_det=False, use_cls=False, use_rec=True)
+        text = result.txts[0].strip() if result.txts else ""
+        results.append(Recognised(text, float(result.scores[0]) if text else 0.0))
+    return results

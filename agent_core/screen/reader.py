@@ -1,0 +1,150 @@
+"""The one face of reading a screen: the best source for each question. It never touches a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Frame, Node
+from agent_core.geometry import Box
+from agent_core.model.base import Model
+from agent_core.screen import chat as pages
+from agent_core.screen import picture, tree
+from agent_core.screen.lists import ChatRow, chat_rows, count_unread
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.readings import ChatScreen, Reading, Source
+from agent_core.screen.transcribe import Transcriber
+from agent_core.screen.tree import TreeHealth
+
+__all__ = ["ScreenReader", "TreeHealth"]
+
+
+class ScreenReader:
+    """``sources`` limits what is used (None: everything that is there). The caller gives the frame and the nodes.
+
+    ``ocr`` may be an engine whose extra is not installed: then it is not used.
+    """
+
+    def __init__(self, *, ocr: OcrEngine | None, model: Model | None, sources: Sequence[Source] | None = None) -> None:
+        allowed = set(Source) if sources is None else set(sources)
+        self._tree = Source.TREE in allowed
+        self._ocr = ocr if ocr is not None and Source.OCR in allowed and ocr.available() else None
+        self._transcriber = Transcriber(model) if model is not None and Source.MODEL in allowed else None
+
+    def health(self, nodes: Sequence[Node] | None, frame: Frame) -> TreeHealth:
+        """Whether the tree says anything of what the frame shows."""
+        return tree.health(nodes, frame.size)
+
+    async def readings(
+        self,
+        frame: Frame,
+        tree: Sequence[Node] | None,  # the name stands in the facade's contract
+    ) -> list[Reading]:
+        """The texts of the screen from its best source: a healthy tree, else OCR, else none."""
+        nodes = self._healthy(tree, frame)
+        if nodes is not None:
+            return _tree_readings(nodes, frame)
+        if self._ocr is not None:
+            return await self._ocr.read(frame.image, digest=frame.digest)
+        return []
+
+    async def rows(self, frame: Frame, tree: Sequence[Node] | None) -> list[ChatRow]:
+        """The rows of a list of chats or of search results, from the top."""
+        return await count_unread(chat_rows(await self.readings(frame, tree), frame), frame, self._ocr)
+
+    async def chat(
+        self, frame: Frame, tree: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
+    ) -> ChatScreen | None:
+        """The chat page in front, or None where it is not one. ``sure`` says whether its sources bear it out.
+
+        ``use_model`` False: no model is asked, even where nothing else can read the page.
+        """
+        nodes = self._healthy(tree, frame)
+        if nodes is not None:
+            seen = _tree_chat(nodes, profile, frame)
+            if seen is not None:
+                return await self._borne_out(seen, nodes, frame, profile)
+        if self._ocr is not None:
+            return await pages.read_chat(self._ocr, frame, profile)
+        if use_model and self._transcriber is not None and nodes is None:
+            return await self._transcribed(self._transcriber, frame, tree or (), profile)
+        return None
+
+    def _healthy(self, nodes: Sequence[Node] | None, frame: Frame) -> Sequence[Node] | None:
+        if not self._tree or nodes is None:
+            return None
+        return nodes if self.health(nodes, frame) is TreeHealth.FULL else None
+
+    async def _borne_out(
+        self, seen: ChatScreen, nodes: Sequence[Node], frame: Frame, profile: AppProfile
+    ) -> ChatScreen:
+        title = tree.title_node(nodes, profile, frame.size)
+        if self._ocr is not None:
+            return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
+        doubt = "; ".join(
+            [*_blank_doubts(seen, title.box if title else None, frame), *pages.place_doubts(seen, frame.image, profile)]
+        )
+        return replace(seen, sure=False, doubt=doubt) if doubt else seen
+
+    async def _transcribed(
+        self, transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
+    ) -> ChatScreen | None:
+        """The page as the model writes it down from three crops; places only from the picture and a textless tree."""
+        image, size = frame.image, frame.size
+        field, send = _places(frame, nodes if self._tree else (), profile)
+        title = await transcriber.title(image.crop(picture.region_box(profile.title_region, size).as_tuple()))
+        if not title:
+            return None
+        region = picture.region_box(profile.messages_region, size)
+        lower = field.top if field else region.bottom
+        readable, draft = await transcriber.draft(
+            image.crop((0, max(0, field.top - 12), size[0], min(size[1], field.bottom + 12)))
+            if field
+            else image.crop((0, round(0.5 * size[1]), *size))
+        )
+        if readable and draft is None and field is None:
+            return None
+        bubbles = await transcriber.bubbles(image.crop((0, region.top, size[0], max(region.top + 1, lower))))
+        doubts = []
+        if bubbles is None:
+            doubts.append("the model's transcription of the messages cannot be read")
+        if not readable:
+            doubts.append("the model's transcription of the input cannot be read")
+        return ChatScreen(
+            title=title,
+            bubbles=tuple(bubbles or ()),
+            draft=draft if readable else None,
+            source=Source.MODEL,
+            sure=not doubts,
+            doubt="; ".join(doubts),
+            input_box=field,
+            send_point=send.center if send else None,
+        )
+
+
+def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:
+    return tree.readings(nodes, frame.size)
+
+
+def _tree_chat(nodes: Sequence[Node], profile: AppProfile, frame: Frame) -> ChatScreen | None:
+    return tree.chat(nodes, profile, frame.size)
+
+
+def _places(frame: Frame, nodes: Sequence[Node], profile: AppProfile) -> tuple[Box | None, Box | None]:
+    """Input and Send, from nodes that say nothing but stand somewhere, else the lowest light box of the picture."""
+    field = tree.input_node(nodes, profile, frame.size)
+    if field is not None:
+        send = tree.send_node(nodes, profile, field, frame.size)
+        return field.box, send.box if send else None
+    return picture.likely_field(frame.image, picture.rgb(profile.input_color)), None
+
+
+def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[str]:
+    """Without OCR: whether anything is written where the tree says that something is."""
+    places = [("title", title), ("newest message", seen.newest.box if seen.newest else None)]
+    return [
+        f"nothing is written where the tree has the {what}"
+        for what, box in places
+        if box is not None and not picture.has_ink(frame.image, box)
+    ]

@@ -1,0 +1,22 @@
+"""What the agent says to the model and to people, in both languages. Same keys in each file."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+Lang = Literal["zh", "en"]
+
+
+@cache
+def catalogue(lang: Lang) -> dict[str, str]:
+    """All texts of a language by key; sections are joined with dots."""
+    raw = tomllib.loads(resources.files("agent_core.texts").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
+    return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
+
+
+def say(lang: Lang, key: str, **values: Any) -> str:
+    """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
+    return catalogue(lang)[key].format(**values)

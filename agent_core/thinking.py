@@ -1,0 +1,74 @@
+"""From what is seen to what the model proposes: prompt, call, parse."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from agent_core.actions import parse_reply
+from agent_core.actions.types import Action
+from agent_core.apps.profile import AppProfile, profile_of_package
+from agent_core.errors import ActionParseError
+from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.model.prompt import build_messages
+from agent_core.observer import Observation
+from agent_core.questions import stuck
+from agent_core.result import ActResult
+from agent_core.session import Session
+from agent_core.settings import Dialect
+from agent_core.texts import say
+
+PARSE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model said. ``problem`` stands where no action could be read from it."""
+
+    completion: Completion
+    seconds: float
+    thinking: str = ""
+    action: Action | None = None
+    ignored: str = ""
+    problem: ActResult | None = field(default=None)
+
+
+class Thinker:
+    """Asks one model about one screen after the other."""
+
+    def __init__(self, model: Model, *, dialect: Dialect, elements: bool) -> None:
+        self._model = model
+        self._dialect: Dialect = dialect
+        self._elements = elements
+
+    async def think(
+        self, session: Session, seen: Observation, profile: AppProfile | None, on_thinking: OnThinking
+    ) -> Thought:
+        """The model's proposal for the screen in ``seen``. ModelError where it cannot be had."""
+        begun = time.monotonic()
+        in_front = profile_of_package(seen.window.package)
+        messages = build_messages(
+            session,
+            current_app=in_front.name if in_front else (seen.window.package or seen.window.kind.value),
+            picture=seen.frame,
+            elements=seen.readings if self._elements else None,
+            profile=profile,
+        )
+        completion = await self._model.complete(messages, on_thinking=on_thinking)
+        seconds = time.monotonic() - begun
+        try:
+            reply = parse_reply(completion.text, dialect=self._dialect)
+        except ActionParseError as error:
+            return Thought(completion, seconds, problem=self._unreadable(session, error))
+        session.parse_failures = 0
+        return Thought(completion, seconds, reply.thinking, reply.action, reply.ignored)
+
+    def _unreadable(self, session: Session, error: ActionParseError) -> ActResult:
+        """Told exactly what was wrong, at most three times in a row; then a person is asked."""
+        session.parse_failures += 1
+        count = session.parse_failures
+        if count < PARSE_TRIES:
+            return ActResult(say(session.lang, "run.parse_failed", error=error.message), ok=False)
+        session.parse_failures = 0
+        text = say(session.lang, "run.parse_gave_up", count=count, error=error.message)
+        return ActResult(text, ok=False, question=stuck(session, text))

@@ -1,0 +1,214 @@
+"""Every setting: command line > environment > ``phonedesk.toml`` > defaults, each value checked.
+
+Environment names are ``PHONEDESK_`` and the path with ``__`` between levels: ``PHONEDESK_MODEL__BASE_URL``. The names
+``PHONE_AGENT_KNOWLEDGE_…`` are aliases for the knowledge base. Secrets are masked wherever they are shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from tzlocal import get_localzone_name
+
+from agent_core.errors import ConfigInvalid
+
+log = structlog.get_logger(__name__)
+
+CONFIG_FILE = "phonedesk.toml"
+ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSettings(_Section):
+    """The OpenAI-compatible endpoint that drives the phone."""
+
+    base_url: str = "http://localhost:8000/v1"
+    api_key: SecretStr = SecretStr("EMPTY")
+    name: str = "autoglm-phone-9b"
+    max_tokens: int = Field(default=3000, gt=0)
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    top_p: float = Field(default=0.85, ge=0, le=1)
+    frequency_penalty: float = Field(default=0.2, ge=-2, le=2)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    timeout_seconds: float = Field(default=60.0, gt=0)
+    dialect: Literal["autoglm", "json", "gelab", "auto"] = "autoglm"
+    vision: bool = True
+
+
+class KnowledgeSettings(_Section):
+    """``embedded``: the entries in this machine's own store. ``dify``: a Dify dataset, or what speaks its form."""
+
+    provider: Literal["embedded", "dify"] = "embedded"
+    base_url: str = ""
+    dataset_id: str = ""
+    token: SecretStr = SecretStr("")
+    timeout_seconds: float = Field(default=10.0, gt=0)
+    min_score: float = Field(default=0.6, ge=0, le=1)  # under it a person is asked
+    sample: bool = True  # an empty embedded store begins with the sample shop's entries
+
+
+class DeviceSettings(_Section):
+    serial: str = ""  # "": the only phone that is attached
+    connect: tuple[str, ...] = ()  # addresses host:port that are connected to at the start
+    adb_path: str = ""
+    adb_host: str = "127.0.0.1"
+    adb_port: int | None = Field(default=None, gt=0, lt=65536)  # None: ANDROID_ADB_SERVER_PORT, or 5037
+
+
+class ObserveSettings(_Section):
+    elements: bool = True  # texts of the screen in the prompt; a text-only model can work by them
+    tree: Literal["auto", "on", "off"] = "auto"
+    ocr: Literal["auto", "off"] = "auto"  # auto: where the extra [ocr] is installed
+    model: bool = True  # the model may transcribe a screen that neither tree nor OCR can read
+
+
+class RunSettings(_Section):
+    max_steps: int = Field(default=100, gt=0, le=1000)
+    hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
+
+
+class TelegramSettings(_Section):
+    token: SecretStr = SecretStr("")  # "": no bot
+    api_base_url: str = "https://api.telegram.org"
+    mode: Literal["polling", "webhook"] = "polling"
+    webhook_url: str = ""  # the public address of this server, with https
+    webhook_secret: SecretStr = SecretStr("")
+
+
+class WebSettings(_Section):
+    host: str = "127.0.0.1"
+    port: int = Field(default=8737, ge=0, lt=65536)
+
+
+class QueueSettings(_Section):
+    executor_id: str = "phonedesk-1"
+    database_url: str = ""  # "": beside ours
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="PHONEDESK_",
+        env_nested_delimiter="__",
+        env_file=".env",
+        env_ignore_empty=True,
+        toml_file=CONFIG_FILE,
+        extra="ignore",  # .env holds names of other programs too
+        frozen=True,
+    )
+
+    data_dir: Path = Path("data")
+    database_url: str = ""  # "": SQLite in data_dir
+    lang: Literal["zh", "en"] = "zh"
+    timezone: str = Field(default_factory=get_localzone_name)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    model: ModelSettings = ModelSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    device: DeviceSettings = DeviceSettings()
+    observe: ObserveSettings = ObserveSettings()
+    run: RunSettings = RunSettings()
+    telegram: TelegramSettings = TelegramSettings()
+    web: WebSettings = WebSettings()
+    queue: QueueSettings = QueueSettings()
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError) as error:
+            raise ValueError(f"no time zone named {name!r}; use a name such as Asia/Shanghai") from error
+        return name
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = os.environ.get("PHONEDESK_CONFIG", CONFIG_FILE)
+        return (
+            init_settings,
+            env_settings,
+            dotenv_settings,
+            KnowledgeAliases(settings_cls),
+            TomlConfigSettingsSource(settings_cls, toml_file=file),
+        )
+
+    @property
+    def url(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir / 'phonedesk.sqlite3'}"
+
+    @property
+    def queue_url(self) -> str:
+        return self.queue.database_url or f"sqlite:///{self.data_dir / 'queue.sqlite3'}"
+
+
+class KnowledgeAliases(PydanticBaseSettingsSource):
+    """``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or ``…_TOKEN``.
+
+    Any of them means the Dify form. A time-out that is no number is reported and the default kept.
+    """
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return None, field_name, False  # the values come all at once, from __call__
+
+    def __call__(self) -> dict[str, Any]:
+        found = aliases(os.environ)
+        return {"knowledge": found} if found else {}
+
+
+def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The knowledge settings that the alias names give."""
+    names = {"BASE_URL": "base_url", "DATASET_ID": "dataset_id", "TOKEN": "token", "AUTH_TOKEN": "token"}
+    found: dict[str, Any] = {
+        ours: environment[ALIAS_PREFIX + theirs]
+        for theirs, ours in names.items()
+        if environment.get(ALIAS_PREFIX + theirs)
+    }
+    seconds = environment.get(ALIAS_PREFIX + "TIMEOUT_SECONDS", "")
+    if seconds:
+        try:
+            found["timeout_seconds"] = float(seconds)
+        except ValueError:
+            log.warning("setting_ignored", name=ALIAS_PREFIX + "TIMEOUT_SECONDS", reason="not a number; default kept")
+    if "base_url" in found:
+        found["provider"] = "dify"
+    return found
+
+
+def load(**overrides: Any) -> Settings:
+    """The settings; ``overrides`` come from the command line. ConfigInvalid names each wrong one and why."""
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        lines = [f"{_name(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False)]
+        raise ConfigInvalid(
+            "Settings are not usable. " + "; ".join(lines) + ".",
+            advice=f"Change them in the environment or in {CONFIG_FILE}.",
+        ) from None
+    except ValueError as error:  # a TOML file that cannot be read
+        raise ConfigInvalid(f"{CONFIG_FILE} cannot be read: {error}", advice="Mend the file.") from None
+
+
+def _name(location: tuple[int | str, ...]) -> str:
+    return "PHONEDESK_" + "__".join(str(part).upper() for part in location)

@@ -1,0 +1,170 @@
+"""The agent's ports over our tables: ledger, run store, and people who answer when they can."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_core import ports
+from agent_core.session import Answer, Question, Session
+from storage import ledger as rows
+from storage.answers import Answers, NewAnswer
+from storage.engine import Database
+from storage.events import Events
+from storage.ledger import Ledger
+from storage.questions import ANSWERED, EXPIRED, QuestionRow, Questions
+from storage.runs import Runs
+
+
+class StoredLedger:
+    """``agent_core.ports.Ledger`` over the table of replies."""
+
+    def __init__(self, db: Database) -> None:
+        self._ledger = Ledger(db)
+
+    async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
+        row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
+        return None if row is None else _ledger_row(row)
+
+    async def open(self, key: ports.MessageKey, *, run_id: str, question: str) -> ports.LedgerRow:
+        row = await self._ledger.open(
+            key.serial, key.app, key.contact, key.fingerprint, run_id=run_id, question=question
+        )
+        return _ledger_row(row)
+
+    async def plan(
+        self,
+        row_id: int,
+        *,
+        run_id: str,
+        text: str,
+        provenance: ports.Provenance,
+        record_id: str = "",
+        record_source: str = "",
+        score: float | None = None,
+        person: str = "",
+    ) -> ports.LedgerRow:
+        try:
+            row = await self._ledger.plan(
+                row_id,
+                run_id=run_id,
+                text=text,
+                provenance=provenance.value,
+                record_id=record_id,
+                record_source=record_source,
+                score=score,
+                person=person,
+            )
+        except rows.LedgerConflict as error:
+            raise ports.LedgerConflict(str(error)) from error
+        return _ledger_row(row)
+
+    async def advance(
+        self, row_id: int, state: ports.ReplyState, *, expected: Sequence[ports.ReplyState]
+    ) -> ports.LedgerRow:
+        try:
+            row = await self._ledger.advance(row_id, state.value, expected=[item.value for item in expected])
+        except rows.LedgerConflict as error:
+            raise ports.LedgerConflict(str(error)) from error
+        return _ledger_row(row)
+
+    async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
+        return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]
+
+
+class StoredRuns:
+    """``agent_core.ports.RunStore`` over runs, events and the answer log."""
+
+    def __init__(self, db: Database) -> None:
+        self._runs = Runs(db)
+        self._events = Events(db)
+        self._answers = Answers(db)
+
+    async def save(self, session: Session) -> None:
+        await self._runs.save_session(session.run_id, session.model_dump_json())
+
+    async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
+        if event.kind == "reply":
+            await self._log_answer(run_id, event.data)
+        await self._events.append(run_id, event.kind, dict(event.data), picture=picture)
+
+    async def _log_answer(self, run_id: str, data: Mapping[str, Any]) -> None:
+        logged = await self._answers.find(run_id=run_id)
+        if any(row.question == data["question"] and row.sent == data["text"] for row in logged):
+            return  # a restart tells of the same reply once more
+        run = await self._runs.get(run_id)
+        await self._answers.add(
+            NewAnswer(
+                run_id=run_id,
+                serial=run.serial if run else "",
+                app=str(data.get("app", "")),
+                contact=data["contact"],
+                question=data["question"],
+                query=data.get("query", ""),
+                sent=data["text"],
+                provenance=data["provenance"],
+                record_id=data["record_id"],
+                record_source=data["record_source"],
+                score=data["score"],
+                person=data["person"],
+            )
+        )
+
+
+class StoredHuman:
+    """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile."""
+
+    def __init__(self, db: Database, *, hold_seconds: float) -> None:
+        self._db = db
+        self._questions = Questions(db)
+        self._events = Events(db)
+        self._hold = hold_seconds
+
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        await store_question(self._questions, self._events, session, question, picture)
+        until = time.monotonic() + self._hold
+        while True:
+            waiter = self._db.signal("questions").waiter()
+            row = await self._questions.get(question.id)
+            left = until - time.monotonic()
+            if row is None or row.state != "open" or left <= 0:
+                return given_answer(row)
+            # Another process may answer: the row is looked at now and then without a signal too.
+            await waiter.wait(min(left, 1.0))
+
+
+async def store_question(
+    questions: Questions, events: Events, session: Session, question: Question, picture: bytes | None
+) -> None:
+    """The row first, then the event that makes the channels show it."""
+    payload = question.model_dump(mode="json")
+    await questions.ask(question.id, run_id=session.run_id, kind=question.kind.value, payload=payload)
+    await events.append(session.run_id, "question", payload, picture=picture)
+
+
+def given_answer(row: QuestionRow | None) -> Answer | None:
+    """The answer that won, or None while there is none. A question whose time is over counts as skipped."""
+    if row is None:
+        return None
+    if row.state == EXPIRED:
+        return Answer(choice="skip", by="deadline")
+    if row.state != ANSWERED or row.answer is None:
+        return None
+    return Answer(choice=row.answer.get("choice", ""), text=row.answer.get("text", ""), by=row.answered_by)
+
+
+def _ledger_row(row: rows.LedgerRow) -> ports.LedgerRow:
+    return ports.LedgerRow(
+        id=row.id,
+        key=ports.MessageKey(row.key.serial, row.key.app, row.key.contact, row.key.fingerprint),
+        run_id=row.run_id,
+        question=row.question,
+        text=row.text,
+        state=ports.ReplyState(row.state),
+        provenance=ports.Provenance(row.provenance) if row.provenance else None,
+        record_id=row.record_id,
+        record_source=row.record_source,
+        score=row.score,
+        person=row.person,
+    )
