@@ -27,7 +27,7 @@ class CustomerReply:
 
     def review(self, verdict: Verdict, situation: Situation) -> Verdict:
         if situation.gate.knowledge_done:
-            return self._after(verdict, situation)
+            return self._query(self._after(verdict, situation), situation)
         for row in (self._finish, self._typed_question, self._wait, self._query):
             verdict = row(verdict, situation)
         return verdict

@@ -1,0 +1,163 @@
+"""The composition root: the one place that builds and wires everything."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import structlog
+
+from agent_core.agent import PhoneAgent
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.discovery import connect, find_device
+from agent_core.devices.adb.server import AdbServer, open_adb
+from agent_core.errors import DeviceError
+from agent_core.model.client import ChatModel
+from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import Source
+from agent_core.settings import AgentSettings
+from bot.settings import Settings
+from knowledge.factory import KnowledgeConfig, build
+from scheduler.ports import StoredLedger, StoredRuns
+from storage.engine import Database
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Core:
+    """What every command that touches a phone needs. Made by ``open_core``, closed with it."""
+
+    settings: Settings
+    db: Database
+    model: ChatModel
+    knowledge: KnowledgeBase
+    reader: ScreenReader
+    _adb: AdbServer | None = field(default=None, repr=False)
+
+    async def adb(self) -> AdbServer:
+        """The adb server, ours or a running one; the addresses of the settings are connected to."""
+        if self._adb is None:
+            device = self.settings.device
+            self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
+            for address in device.connect:
+                try:
+                    await connect(self._adb, address)
+                except DeviceError as error:
+                    log.warning("phone_not_connected", address=address, error=str(error))
+        return self._adb
+
+    async def device(self, serial: str = "") -> AdbDevice:
+        """The phone with this serial, else the one of the settings, else the only one that is attached."""
+        return await find_device(await self.adb(), serial or self.settings.device.serial or None)
+
+    def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
+        settings = self.settings
+        return AgentSettings(
+            lang="en" if (lang or settings.lang) == "en" else "zh",
+            max_steps=max_steps or settings.run.max_steps,
+            elements=settings.observe.elements,
+            tree=settings.observe.tree,
+            dialect=settings.model.dialect,
+            timezone=settings.timezone,
+        )
+
+    def agent(
+        self,
+        device: AdbDevice,
+        settings: AgentSettings,
+        *,
+        human: Human,
+        lease: Lease,
+        guard: StopGuard,
+        store: RunStore | None = None,
+    ) -> PhoneAgent:
+        """An agent for one run on one phone, over the stored ledger and event log."""
+        return PhoneAgent(
+            model=self.model,
+            device=device,
+            knowledge=self.knowledge,
+            human=human,
+            ledger=StoredLedger(self.db),
+            store=store or StoredRuns(self.db),
+            lease=lease,
+            guard=guard,
+            reader=self.reader,
+            settings=settings,
+        )
+
+    async def close(self) -> None:
+        if self._adb is not None:
+            await self._adb.close()
+        await self.model.close()
+        await self.db.close()
+
+
+def build_model(settings: Settings) -> ChatModel:
+    model = settings.model
+    return ChatModel(
+        model.base_url,
+        model.name,
+        model.api_key.get_secret_value(),
+        max_tokens=model.max_tokens,
+        temperature=model.temperature,
+        top_p=model.top_p,
+        frequency_penalty=model.frequency_penalty,
+        extra_body=model.extra_body,
+        timeout=model.timeout_seconds,
+        dialect=model.dialect,
+        vision=model.vision,
+    )
+
+
+def build_reader(settings: Settings, model: ChatModel) -> ScreenReader:
+    """The readings that are allowed: the tree, OCR where its extra is installed, and a model that sees."""
+    observe = settings.observe
+    allowed = {
+        Source.TREE: observe.tree != "off",
+        Source.OCR: observe.ocr != "off",
+        Source.MODEL: observe.model and settings.model.vision,
+    }
+    return ScreenReader(ocr=OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
+
+
+async def build_knowledge(settings: Settings) -> KnowledgeBase:
+    knowledge = settings.knowledge
+    return await build(
+        KnowledgeConfig(
+            provider=knowledge.provider,
+            base_url=knowledge.base_url,
+            dataset_id=knowledge.dataset_id,
+            token=knowledge.token.get_secret_value(),
+            timeout=knowledge.timeout_seconds,
+            min_score=knowledge.min_score,
+            path=settings.data_dir / "knowledge.sqlite3",
+            sample=knowledge.sample,
+        )
+    )
+
+
+async def open_database(settings: Settings) -> Database:
+    """The database, its tables brought up to this release."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    db = Database(settings.url)
+    try:
+        await db.migrate()
+    except BaseException:
+        await db.close()
+        raise
+    return db
+
+
+@asynccontextmanager
+async def open_core(settings: Settings) -> AsyncIterator[Core]:
+    db = await open_database(settings)
+    model = build_model(settings)
+    core = Core(settings, db, model, await build_knowledge(settings), build_reader(settings, model))
+    try:
+        yield core
+    finally:
+        await core.close()

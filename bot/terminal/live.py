@@ -1,0 +1,49 @@
+"""A run as it happens, in a terminal: one line a step."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from agent_core.ports import Event, RunStore
+from agent_core.session import ReplyRecord, Session, StepRecord
+from bot.chat.cards import describe_action, reply_lines
+from bot.chat.texts import Texts
+
+
+class LiveRuns:
+    """A run store that shows what it stores. What people and screens wrote is printed as text, never as markup."""
+
+    def __init__(self, store: RunStore, console: Console, texts: Texts) -> None:
+        self._store = store
+        self._console = console
+        self._texts = texts
+
+    async def save(self, session: Session) -> None:
+        await self._store.save(session)
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await self._store.event(run_id, event, picture=picture)
+        match event.kind:
+            case "started" | "resumed":
+                self._line(f"▶ {event.data['task']}", "bold")
+                self._line(f"  {self._texts.get('card.phone')}: {event.data['serial']} · {run_id}", "dim")
+            case "step":
+                self._step(StepRecord.model_validate(dict(event.data)))
+            case "reply":
+                for line in reply_lines(ReplyRecord.model_validate(dict(event.data)), self._texts):
+                    self._line(f"    {line.label}: {line.text}", "green")
+            case "answered":
+                self._line(f"    {event.data['by']}: {event.data['text']}", "yellow")
+
+    def _step(self, step: StepRecord) -> None:
+        seconds = step.timings.get("step", 0.0)
+        action = describe_action(self._texts, step) or "—"
+        self._line(f"{step.index:>3}  {action}  ({seconds:.1f} s)", "" if step.ok else "yellow")
+        if step.thinking:
+            self._line(f"     {step.thinking}", "dim")
+        if step.verdicts or not step.ok:
+            self._line(f"     {step.result}", "yellow")
+
+    def _line(self, text: str, style: str) -> None:
+        self._console.print(Text(text, style=style), highlight=False)
