@@ -47,3 +47,10 @@ class LiveRuns:
 
     def _line(self, text: str, style: str) -> None:
         self._console.print(Text(text, style=style), highlight=False)
+
+
+def outcome_line(session: Session, words: Texts) -> Text:
+    """How the run ended, in one line."""
+    styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
+    status = session.status.value
+    return Text(f"{words.get(f'card.{status}')}  {session.message}", style=styles.get(status, ""))

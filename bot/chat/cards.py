@@ -1,0 +1,282 @@
+"""What people are shown of runs and questions: pure functions from rows to a ``Card``. A channel draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from agent_core.session import QuestionKind, ReplyRecord, StepRecord
+from bot.chat.texts import Texts
+from bot.desk.port import QuestionView, RunStatus, RunView, ScheduleView, StatusView
+
+Style = Literal["", "danger", "success", "primary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """``action`` comes back when it is tapped: at most 64 bytes."""
+
+    action: str
+    label: str
+    style: Style = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``label: text``. ``kind`` quote: somebody's own words; code: to be copied. A long text may be cut."""
+
+    text: str
+    label: str = ""
+    kind: Literal["plain", "quote", "code"] = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """``picture``: an encoded JPEG."""
+
+    title: str
+    lines: tuple[Line, ...] = ()
+    picture: bytes | None = None
+    buttons: tuple[tuple[Button, ...], ...] = ()
+
+
+def plain(title: str, *lines: str) -> Card:
+    return Card(title, tuple(Line(line) for line in lines))
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+
+def elapsed(texts: Texts, since: datetime, until: datetime) -> str:
+    seconds = max(0, round((until - since).total_seconds()))
+    if seconds < 60:
+        return texts.get("common.seconds", seconds=seconds)
+    return texts.get("common.minutes", minutes=seconds // 60, seconds=seconds % 60)
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "app": "", "element": "", "start": "", "end": "", "text": "", "key": "", "duration": 0.0, "message": "",
+    "question": "", "instruction": "", "query": "",
+}  # fmt: skip
+
+
+def describe_action(texts: Texts, step: StepRecord) -> str:
+    """What the step did, in words; empty where it did nothing."""
+    action = step.action or step.asked
+    if not action:
+        return ""
+    kind = str(action.get("kind", ""))
+    pattern = texts.find(f"action.{kind}", kind)
+    values = {**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}}
+    said = pattern.format(**values)
+    return said if step.ok else texts.get("action.failed", action=said)
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(str(part) for part in value)})"
+    return "" if value is None else value
+
+
+def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
+    """The live card of a run; once it is over, what came of it."""
+    lines = [Line(run.task, texts.get("card.task"))]
+    if run.phone or run.serial:
+        lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
+    if run.by:
+        lines.append(Line(run.by, texts.get("card.by")))
+    if run.position:
+        lines.append(Line(texts.get("card.position", position=run.position)))
+    if run.steps:
+        lines.append(Line(texts.get("card.step_of", step=run.steps, max=run.max_steps), texts.get("card.step")))
+    if not run.status.final:
+        lines += _doing(run, texts, thinking)
+    if run.started_at is not None:
+        lines.append(Line(elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
+    if run.message and (run.status.final or run.status is RunStatus.WAITING):
+        lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
+    if run.error_kind and run.status is RunStatus.FAILED:
+        lines.append(Line(texts.find(f"error.{run.error_kind}", texts.get("error.error"))))
+    for reply in run.replies:
+        lines += reply_lines(reply, texts)
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    if not run.status.final:
+        stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
+        buttons = ((stop, Button(screen_action(run.serial), texts.get("button.screen"))),)
+    return Card(texts.get(f"card.{run.status.value}"), tuple(lines), picture, buttons)
+
+
+def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
+    lines = []
+    thought = thinking or (run.last_step.thinking if run.last_step else "")
+    if thought.strip():
+        lines.append(Line(thought.strip(), texts.get("card.thinking"), "quote"))
+    if run.last_step and (action := describe_action(texts, run.last_step)):
+        lines.append(Line(action, texts.get("card.action")))
+    return lines
+
+
+def screen_action(serial: str) -> str:
+    """The Screen button's action; without the phone where its name is too long for a button."""
+    action = f"screen:{serial}" if serial else "screen"
+    return action if len(action.encode()) <= 64 else "screen"
+
+
+def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
+    """What a customer asked, what they got, and where it came from."""
+    lines = []
+    if reply.question:
+        lines.append(Line(reply.question, texts.get("card.customer", contact=reply.contact), "quote"))
+    sent = texts.get("card.sent" if reply.delivered else "card.not_delivered")
+    lines.append(Line(reply.text, sent, "quote"))
+    if reply.provenance == "person":
+        lines.append(Line(texts.get("card.from_person", person=reply.person), texts.get("card.source")))
+    elif reply.record_source or reply.record_id:
+        parts = [reply.record_source, reply.record_id and f"#{reply.record_id}"]
+        if reply.score is not None:
+            parts.append(texts.get("card.score", score=reply.score))
+        lines.append(Line(" · ".join(part for part in parts if part), texts.get("card.source")))
+    return lines
+
+
+# Questions ------------------------------------------------------------------------------------------------------------
+
+_STYLES: Mapping[str, Style] = {
+    "yes": "success", "allow": "success", "done": "success", "arrived": "success", "go_on": "success",
+    "retry": "primary", "again": "primary", "not_arrived": "danger", "clear": "danger",
+    "no": "danger", "deny": "danger", "stop": "danger",
+}  # fmt: skip
+
+_DATA_LABELS = (
+    ("title", "question.shown_title"),
+    ("draft", "question.draft"),
+)
+_ANSWER_LABEL = {QuestionKind.DELIVERY_UNKNOWN: "question.our_answer", QuestionKind.ANSWERED_BEFORE: "question.earlier"}
+_CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE}
+
+
+def question_card(
+    view: QuestionView, texts: Texts, *, run: RunView | None = None, picture: bytes | None = None
+) -> Card:
+    """A question with its choices; once it is answered, by whom."""
+    question = view.question
+    lines = []
+    if run is not None:
+        lines.append(Line(run.task, texts.get("card.task")))
+    if contact := str(question.data.get("contact") or ""):
+        lines.append(Line(contact, texts.get("question.contact")))
+    if question.text:
+        label = "question.customer" if question.kind in _CUSTOMERS_WORDS else "question.words"
+        lines.append(Line(question.text, texts.get(label), "quote"))
+    lines += _data_lines(view, texts)
+    if not view.open:
+        lines.append(Line(_outcome(view, texts)))
+        return Card(texts.get(f"question.{question.kind.value}"), tuple(lines), picture)
+    lines.append(Line(_hint(view, texts)))
+    if view.deadline is not None:
+        until = texts.get("question.deadline", time=view.deadline.strftime("%m-%d %H:%M"))
+        lines.append(Line(until + (f" · {texts.get(f'then.{view.then}')}" if view.then else "")))
+    title = texts.get(f"question.{question.kind.value}")
+    return Card(title, tuple(lines), picture, question_buttons(view, texts))
+
+
+def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
+    data, lines = view.question.data, []
+    for key, label in _DATA_LABELS:
+        if value := str(data.get(key) or ""):
+            lines.append(Line(value, texts.get(label), "quote"))
+    label = _ANSWER_LABEL.get(view.question.kind, "")
+    if label and (answer := str(data.get("answer") or "")):
+        lines.append(Line(answer, texts.get(label), "quote"))
+    candidates = data.get("candidates")
+    for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
+        if isinstance(candidate, dict):
+            score = candidate.get("score")
+            if isinstance(score, int | float):
+                said = texts.get("question.candidate_score", number=number, score=score)
+            else:
+                said = texts.get("question.candidate", number=number)
+            lines.append(Line(str(candidate.get("text", "")), said, "quote"))
+    return lines
+
+
+def _outcome(view: QuestionView, texts: Texts) -> str:
+    if not view.by and not view.answer:
+        return texts.get("question.closed")
+    return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer))
+
+
+def _hint(view: QuestionView, texts: Texts) -> str:
+    question = view.question
+    if not question.choices:
+        return texts.get("question.hint_only_reply")
+    return texts.get("question.hint_reply" if question.free_text else "question.hint_buttons")
+
+
+def choice_label(view: QuestionView, number: int) -> str:
+    """The words on the button of the choice with this number, from 0."""
+    choice = view.question.choices[number]
+    label = choice.label or choice.value
+    candidates = view.question.data.get("candidates")
+    is_candidate = isinstance(candidates, list) and number < len(candidates)
+    return f"{number + 1}. {label}" if is_candidate else label
+
+
+def answer_label(view: QuestionView, answer: str) -> str:
+    """An answer as a person reads it: the words of the choice with this value, else the answer itself."""
+    for number, choice in enumerate(view.question.choices):
+        if choice.value == answer:
+            return choice_label(view, number)
+    return answer
+
+
+def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
+    """Each choice as ``q:<question>:<number>``; short ones side by side."""
+    question = view.question
+    rows: list[tuple[Button, ...]] = []
+    for number, choice in enumerate(question.choices):
+        button = Button(f"q:{view.id}:{number}", choice_label(view, number), _STYLES.get(choice.value, ""))
+        beside = rows and len(rows[-1]) < 2 and all(len(b.label) <= 12 for b in (*rows[-1], button))
+        if beside:
+            rows[-1] = (*rows[-1], button)
+        else:
+            rows.append((button,))
+    if question.free_text and question.kind is QuestionKind.NO_SURE_ANSWER:
+        rows.append((Button(f"own:{view.id}", texts.get("button.own"), "primary"),))
+    return tuple(rows)
+
+
+# The rest -------------------------------------------------------------------------------------------------------------
+
+
+def status_card(status: StatusView, texts: Texts) -> Card:
+    lines = [Line(texts.get(f"status.phone_{phone.state}"), phone.name or phone.serial) for phone in status.phones] or [
+        Line(texts.get("status.no_phones"))
+    ]
+    for run in status.runs:
+        state = texts.get(f"card.{run.status.value}")
+        lines.append(Line(texts.get("status.run_line", status=state, task=run.task, steps=run.steps)))
+    if not status.runs:
+        lines.append(Line(texts.get("status.idle")))
+    for question in status.questions:
+        kind = texts.get(f"question.{question.question.kind.value}")
+        lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
+    buttons = tuple(
+        (Button(f"stop:{run.id}", f"{texts.get('button.stop')} · {run.task[:20]}", "danger"),)
+        for run in status.runs[:5]
+    )
+    return Card(texts.get("status.title"), tuple(lines), None, buttons)
+
+
+def schedule_lines(schedule: ScheduleView, texts: Texts) -> list[Line]:
+    state = f" · {texts.get('schedule.is_paused')}" if schedule.paused else ""
+    lines = [
+        Line(schedule.expression + state, texts.get("schedule.expression"), "code"),
+        Line(schedule.task, texts.get("card.task")),
+    ]
+    if schedule.next_times and not schedule.paused:
+        times = ", ".join(time.strftime("%m-%d %H:%M") for time in schedule.next_times)
+        lines.append(Line(times, texts.get("schedule.next")))
+    return lines

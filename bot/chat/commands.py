@@ -1,0 +1,155 @@
+"""Reading what people write as commands: with and without a slash, with Chinese quotes and punctuation."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+COMMANDS = ("start", "run", "stop", "status", "screen", "schedule", "whoami", "help")
+
+# What is said in Chinese without a slash. A word that takes something after it needs a blank or a colon in between, and
+# the others must stand alone, so that a sentence that merely begins so stays a sentence.
+_WITH_ARGUMENT = {"运行": "run", "执行": "run", "定时": "schedule"}
+_ALONE = {
+    "停止": "stop",
+    "停": "stop",
+    "状态": "status",
+    "截图": "screen",
+    "屏幕": "screen",
+    "看屏幕": "screen",
+    "帮助": "help",
+    "我是谁": "whoami",
+}
+_CHINESE = {**_WITH_ARGUMENT, **_ALONE}
+
+_QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
+_SCHEDULE_VERBS = {
+    "add": "add",
+    "list": "list",
+    "pause": "pause",
+    "resume": "resume",
+    "remove": "remove",
+    "delete": "remove",
+    "添加": "add",
+    "列表": "list",
+    "暂停": "pause",
+    "恢复": "resume",
+    "删除": "remove",
+}
+_CRON_FIELD = re.compile(r"[\d*/,\-?LW#]+|[A-Za-z]{3}(?:[-,][A-Za-z]{3})*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """``name`` is one of COMMANDS; ``rest`` is what follows, as it was written."""
+
+    name: str
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something with a slash that is no command. ``nearest`` is the one that may have been meant, or empty."""
+
+    written: str
+    nearest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForAnotherBot:
+    """A command with the name of another bot behind the @."""
+
+
+def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot | None:
+    """The command in a message; None for free text. ``bot_name`` without the @."""
+    text = text.replace("\u3000", " ").replace("／", "/").strip()
+    if text.startswith("/"):
+        return _slashed(text[1:], bot_name)
+    if text in _ALONE:
+        return Command(_ALONE[text])
+    for word, name in _WITH_ARGUMENT.items():
+        if text.startswith(word):
+            after = text[len(word) :]
+            if not after or after[0] in " \n\t:：,，":
+                return Command(name, after.lstrip(" \n\t:：,，"))
+    return None
+
+
+def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
+    match = re.match(r"([^\s@:：]*)(?:@(\w+))?[:：]?\s*(.*)", text, re.DOTALL)
+    if match is None:
+        return Unknown("/")
+    written, target, rest = match.group(1), match.group(2) or "", match.group(3).strip()
+    if target and bot_name and target.lower() != bot_name.lower():
+        return ForAnotherBot()
+    name = _CHINESE.get(written, written.lower())
+    if name in COMMANDS:
+        return Command(name, rest)
+    close = difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=0.5)
+    return Unknown(f"/{written}", f"/{_CHINESE.get(close[0], close[0])}" if close else "")
+
+
+def unquoted(text: str) -> str:
+    """The text without one pair of quotes around all of it."""
+    text = text.strip()
+    if len(text) >= 2 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
+        return text[1:-1].strip()
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    task: str
+    phone: str = ""
+
+
+def read_run(rest: str) -> RunRequest:
+    """``[-d PHONE] TASK``; the task in quotes or not."""
+    match = re.match(r"(?:-d|--device)[ =]\s*(\S+)\s*(.*)", rest, re.DOTALL)
+    if match:
+        return RunRequest(unquoted(match.group(2)), match.group(1))
+    return RunRequest(unquoted(rest))
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRequest:
+    """``verb`` is add, list, pause, resume or remove; ``schedule_id`` for the last three."""
+
+    verb: str
+    expression: str = ""
+    task: str = ""
+    schedule_id: str = ""
+
+
+def read_schedule(rest: str) -> ScheduleRequest | None:
+    """``add EXPRESSION TASK``, ``list`` or ``VERB ID``. None where it is none of these."""
+    word, _, after = rest.strip().partition(" ")
+    after = after.strip()
+    verb = _SCHEDULE_VERBS.get(word.lower())
+    if verb is None:
+        return ScheduleRequest("list") if not word else None
+    if verb == "list":
+        return ScheduleRequest("list")
+    if verb == "add":
+        expression, task = _split_expression(after)
+        return ScheduleRequest("add", expression, unquoted(task)) if expression and unquoted(task) else None
+    return ScheduleRequest(verb, schedule_id=after.lstrip("#")) if after else None
+
+
+def _split_expression(text: str) -> tuple[str, str]:
+    """The time, quoted or in one of the known forms, and the rest."""
+    if text and text[0] in _QUOTES:
+        end = text.find(_QUOTES[text[0]], 1)
+        return (text[1:end].strip(), text[end + 1 :].strip()) if end > 0 else ("", "")
+    words = text.split()
+    if not words:
+        return "", ""
+    count = 1
+    if words[0].lower() in {"every", "at"}:
+        count = 3 if len(words) > 2 and re.fullmatch(r"\d{4}-\d\d-\d\d", words[1]) else 2
+    elif not words[0].startswith("@"):
+        count = 5
+        if len(words) < 6 or not all(_CRON_FIELD.fullmatch(word) for word in words[:5]):
+            return "", ""
+    return " ".join(words[:count]), text.split(maxsplit=count)[count] if len(words) > count else ""

@@ -1,0 +1,375 @@
+"""One incoming message in, the desk asked, what is to be said out. Knows no channel."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+from agent_core.errors import PhonedeskError
+from bot.chat import cards, commands
+from bot.chat.cards import Button, Card, Line
+from bot.chat.commands import Command, ForAnotherBot, Unknown
+from bot.chat.texts import Texts, language_of, texts
+from bot.desk.port import (
+    AccessDenied,
+    Actor,
+    AnswerResult,
+    ChatRef,
+    Desk,
+    MessageRef,
+    QuestionView,
+    RunView,
+    ScheduleView,
+)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who wrote, as the channel knows them. ``lang`` is an IETF tag."""
+
+    user_id: str
+    name: str
+    lang: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Something a person wrote or tapped.
+
+    ``key`` names it once and for ever (the same one is handed in again where it is not known whether the first time
+    took effect). ``reply_to`` is our message that a reply answers, or that carries the tapped button. ``subject`` is
+    the text that the tapped message itself is a reply to: the task that was offered.
+    """
+
+    kind: Literal["text", "button", "reply"]
+    person: Person
+    chat: ChatRef
+    key: str
+    text: str = ""
+    action: str = ""
+    message_id: str = ""
+    reply_to: MessageRef | None = None
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to say. ``replaces``: our message that this takes the place of, instead of a new one.
+
+    ``once``: a name; what was said under it is not said again. ``shows``: what it is the card of (``run:<id>``); the
+    message is remembered as such and kept up to date.
+    """
+
+    card: Card
+    chat: ChatRef
+    reply_to: str = ""
+    replaces: MessageRef | None = None
+    once: str = ""
+    shows: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The answer to one incoming message. A toast is shown where a button was tapped (``alert``: to be closed)."""
+
+    messages: tuple[Outgoing, ...] = ()
+    toast: str = ""
+    alert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    incoming: Incoming
+    actor: Actor
+    texts: Texts
+    rest: str = ""
+    chat: ChatRef = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chat", self.incoming.chat)
+
+    def say(self, card: Card) -> Said:
+        return Said((Outgoing(card, self.chat, self.incoming.message_id),))
+
+    def tell(self, title: str, *lines: str) -> Said:
+        return self.say(cards.plain(title, *lines))
+
+
+class Conversation:
+    """``bot_name`` is what commands in groups may be addressed to (without the @)."""
+
+    def __init__(self, desk: Desk, *, bot_name: str = "", clock: Callable[[], datetime] = utc_now) -> None:
+        self.desk = desk
+        self._clock = clock
+        self.bot_name = bot_name
+        self._commands: dict[str, Callable[[_Turn], Awaitable[Said]]] = {
+            "start": self._hello,
+            "run": self._run,
+            "stop": self._stop,
+            "status": self._status,
+            "screen": self._screen,
+            "schedule": self._schedule,
+            "whoami": self._whoami,
+            "help": self._help,
+        }
+
+    async def handle(self, incoming: Incoming) -> Said:
+        """What to say to it. Errors of the product are said; any other is raised."""
+        actor = await self.desk.actor(incoming.chat.channel, incoming.person.user_id)
+        if actor is None:
+            return await self._stranger(incoming)
+        turn = _Turn(incoming, actor, texts(actor.lang))
+        try:
+            if incoming.kind == "button":
+                return await self._button(turn)
+            return await self._written(turn)
+        except PhonedeskError as error:
+            said = turn.texts.error(error)
+            if incoming.kind == "button":
+                return Said(toast=said, alert=True)
+            title, _, more = said.partition("\n")
+            return turn.tell(title, *([more] if more else []))
+
+    # Strangers --------------------------------------------------------------------------------------------------------
+
+    async def _stranger(self, incoming: Incoming) -> Said:
+        words = texts(language_of(incoming.person.lang))
+        if incoming.kind == "button":
+            return Said(toast=words.get("access.stranger"), alert=True)
+        command = commands.parse(incoming.text, bot_name=self.bot_name)
+        if isinstance(command, ForAnotherBot):
+            return Said()
+        if isinstance(command, Command) and command.name == "start" and command.rest:
+            if incoming.chat.kind != "private":
+                return self._to_stranger(incoming, words.get("access.private_only"))
+            return await self._pair(incoming, words, command.rest)
+        if incoming.chat.kind == "group" and not _slashed(incoming):
+            return Said()  # people talk to each other there
+        once = f"stranger:{incoming.chat.channel}:{incoming.person.user_id}"
+        return self._to_stranger(incoming, words.get("access.stranger"), once=once)
+
+    async def _pair(self, incoming: Incoming, words: Texts, code: str) -> Said:
+        person = incoming.person
+        try:
+            actor = await self.desk.pair(
+                incoming.chat.channel, person.user_id, person.name, words.lang, commands.unquoted(code)
+            )
+        except AccessDenied:
+            return self._to_stranger(incoming, words.get("access.wrong_code"))
+        except PhonedeskError as error:
+            return self._to_stranger(incoming, words.error(error))
+        role = words.get(f"role.{actor.role.value}")
+        paired = words.get("access.paired", name=actor.name, role=role)
+        return Said((Outgoing(Card(paired, self._help_lines(words)), incoming.chat, incoming.message_id),))
+
+    @staticmethod
+    def _to_stranger(incoming: Incoming, text: str, *, once: str = "") -> Said:
+        return Said((Outgoing(Card(text), incoming.chat, incoming.message_id, once=once),))
+
+    # What is written --------------------------------------------------------------------------------------------------
+
+    async def _written(self, turn: _Turn) -> Said:
+        incoming = turn.incoming
+        command = commands.parse(incoming.text, bot_name=self.bot_name)
+        if isinstance(command, ForAnotherBot):
+            return Said()
+        slashed = _slashed(incoming)
+        if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
+            return Said()  # people talk to each other there
+        if incoming.kind == "reply" and incoming.reply_to is not None and not slashed:
+            question_id = await self.desk.question_at(incoming.reply_to)
+            if question_id is not None:
+                return await self._answer_in_words(turn, question_id)
+            if incoming.chat.kind == "group" and command is None:
+                return turn.tell(turn.texts.get("question.not_a_question"))
+        if isinstance(command, Unknown):
+            return self._unknown(turn, command)
+        if isinstance(command, Command):
+            return await self._commands[command.name](
+                _Turn(incoming, turn.actor, turn.texts, command.rest),
+            )
+        return self._offer(turn) if incoming.chat.kind == "private" and incoming.text.strip() else Said()
+
+    def _offer(self, turn: _Turn) -> Said:
+        """Free text is offered as a task. The text itself is read again from the message that this replies to."""
+        words = turn.texts
+        buttons = ((Button("go", words.get("offer.yes"), "success"), Button("no", words.get("offer.no"))),)
+        return turn.say(Card(words.get("offer.title"), (Line(turn.incoming.text.strip(), "", "quote"),), None, buttons))
+
+    @staticmethod
+    def _unknown(turn: _Turn, command: Unknown) -> Said:
+        if command.nearest:
+            return turn.tell(turn.texts.get("help.nearest", command=command.written, nearest=command.nearest))
+        return turn.tell(
+            turn.texts.get("help.unknown", command=command.written), turn.texts.get("command.help") + ": /help"
+        )
+
+    # Commands ---------------------------------------------------------------------------------------------------------
+
+    async def _hello(self, turn: _Turn) -> Said:
+        return turn.say(Card(turn.texts.get("access.hello", name=turn.actor.name), self._help_lines(turn.texts)))
+
+    async def _help(self, turn: _Turn) -> Said:
+        return turn.say(Card(turn.texts.get("help.title"), self._help_lines(turn.texts)))
+
+    @staticmethod
+    def _help_lines(words: Texts) -> tuple[Line, ...]:
+        listed = [Line(words.get(f"command.{name}"), f"/{name}") for name in commands.COMMANDS if name != "start"]
+        return (*listed, *(Line(words.get(f"help.{key}")) for key in ("free", "plain", "reply")))
+
+    async def _run(self, turn: _Turn) -> Said:
+        request = commands.read_run(turn.rest)
+        if not request.task:
+            return turn.tell(turn.texts.get("usage.run"))
+        run = await self.desk.start_run(
+            turn.actor, request.task, chat=turn.chat, serial=request.phone or None, key=turn.incoming.key
+        )
+        return Said((self._card_of(turn, run),))
+
+    def _card_of(self, turn: _Turn, run: RunView) -> Outgoing:
+        """The run's card as it begins; the channel keeps it up to date from the run's events."""
+        card = cards.run_card(run, turn.texts, now=self._clock())
+        return Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}")
+
+    async def _stop(self, turn: _Turn) -> Said:
+        run = await self.desk.stop_run(turn.actor, turn.rest.strip() or None)
+        return turn.tell(turn.texts.get("run.stopping" if run else "run.nothing_to_stop"), *([run.task] if run else []))
+
+    async def _status(self, turn: _Turn) -> Said:
+        return turn.say(cards.status_card(await self.desk.status(turn.actor), turn.texts))
+
+    async def _screen(self, turn: _Turn) -> Said:
+        serial = commands.unquoted(turn.rest)
+        picture = await self.desk.screenshot(turn.actor, serial or None)
+        button = Button(cards.screen_action(serial), turn.texts.get("button.screen"))
+        return turn.say(Card(turn.texts.get("screen.title"), (Line(serial),) if serial else (), picture, ((button,),)))
+
+    async def _whoami(self, turn: _Turn) -> Said:
+        words, actor = turn.texts, turn.actor
+        lines = (
+            Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
+            Line(actor.user_id, words.get("whoami.user"), "code"),
+            Line(words.get("whoami.lang_name"), words.get("whoami.lang")),
+        )
+        return turn.say(Card(words.get("whoami.title", name=actor.name), lines))
+
+    async def _schedule(self, turn: _Turn) -> Said:
+        words, actor = turn.texts, turn.actor
+        request = commands.read_schedule(turn.rest)
+        if request is None:
+            adding = turn.rest.strip().partition(" ")[0].lower() not in {"pause", "resume", "remove", "delete"}
+            return turn.tell(words.get("usage.schedule" if adding else "usage.schedule_id"))
+        if request.verb == "list":
+            return self._schedules(turn, list(await self.desk.list_schedules(actor)))
+        if request.verb == "add":
+            done = await self.desk.add_schedule(
+                actor, request.expression, request.task, chat=turn.chat, key=turn.incoming.key
+            )
+            said = "schedule.added"
+        else:
+            change, said = {
+                "pause": (self.desk.pause_schedule, "schedule.paused"),
+                "resume": (self.desk.resume_schedule, "schedule.resumed"),
+                "remove": (self.desk.remove_schedule, "schedule.removed"),
+            }[request.verb]
+            done = await change(actor, request.schedule_id)
+        return turn.say(Card(words.get(said, id=done.id), tuple(cards.schedule_lines(done, words))))
+
+    @staticmethod
+    def _schedules(turn: _Turn, schedules: list[ScheduleView]) -> Said:
+        if not schedules:
+            return turn.tell(turn.texts.get("schedule.empty"), turn.texts.get("usage.schedule"))
+        lines = []
+        for schedule in schedules:
+            first, *others = cards.schedule_lines(schedule, turn.texts)
+            lines += [Line(first.text, f"#{schedule.id}", first.kind), *others]
+        return turn.say(Card(turn.texts.get("schedule.title"), tuple(lines)))
+
+    # Questions --------------------------------------------------------------------------------------------------------
+
+    async def _answer_in_words(self, turn: _Turn, question_id: str) -> Said:
+        view = await self.desk.question(question_id)
+        if view is None:
+            return turn.tell(turn.texts.get("question.unknown"))
+        text = turn.incoming.text.strip()
+        choice = _chosen(view, text)
+        if choice is None and not view.question.free_text:
+            labels = " / ".join(cards.choice_label(view, n) for n in range(len(view.question.choices)))
+            return turn.tell(turn.texts.get("question.not_a_choice", choices=labels))
+        if choice is not None:
+            result = await self.desk.answer(turn.actor, question_id, choice=choice)
+        else:
+            result = await self.desk.answer(turn.actor, question_id, text=text)
+        return turn.tell(self._verdict(turn.texts, view, result))
+
+    @staticmethod
+    def _verdict(words: Texts, view: QuestionView | None, result: AnswerResult) -> str:
+        if result.state == "accepted":
+            return words.get("question.accepted")
+        if result.state == "unknown" or view is None:
+            return words.get("question.unknown")
+        if not result.by:
+            return words.get("question.late_nobody")
+        return words.get("question.late", by=result.by, answer=cards.answer_label(view, result.answer))
+
+    # Buttons ----------------------------------------------------------------------------------------------------------
+
+    async def _button(self, turn: _Turn) -> Said:
+        words = turn.texts
+        name, _, value = turn.incoming.action.partition(":")
+        if name == "stop":
+            run = await self.desk.stop_run(turn.actor, value)
+            return Said(toast=words.get("run.stopping" if run else "run.nothing_to_stop"))
+        if name == "screen":
+            return await self._screen(_Turn(turn.incoming, turn.actor, words, value))
+        if name == "q":
+            return await self._chosen_button(turn, value)
+        if name == "own":
+            return Said(toast=words.get("question.hint_own"), alert=True)
+        if name in {"go", "no"}:
+            return await self._offered(turn, accepted=name == "go")
+        return Said(toast=words.get("question.unknown"))
+
+    async def _chosen_button(self, turn: _Turn, value: str) -> Said:
+        question_id, _, number = value.rpartition(":")
+        view = await self.desk.question(question_id)
+        if view is None or not number.isdigit() or int(number) >= len(view.question.choices):
+            return Said(toast=turn.texts.get("question.unknown"), alert=True)
+        choice = view.question.choices[int(number)].value
+        result = await self.desk.answer(turn.actor, question_id, choice=choice)
+        return Said(toast=self._verdict(turn.texts, view, result), alert=result.state != "accepted")
+
+    async def _offered(self, turn: _Turn, *, accepted: bool) -> Said:
+        words, incoming = turn.texts, turn.incoming
+        task = incoming.subject.strip()
+        if accepted and not task:
+            return Said(toast=words.get("offer.lost"), alert=True)
+        said = words.get("offer.started" if accepted else "offer.declined")
+        if accepted:
+            # Two taps on one offer start one run.
+            asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
+            key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:go"
+            run = await self.desk.start_run(turn.actor, task, chat=turn.chat, key=key)
+            # The offer itself becomes the run's card.
+            return Said((replace(self._card_of(turn, run), replaces=incoming.reply_to),), toast=said)
+        card = Card(said, (Line(task, "", "quote"),) if task else ())
+        return Said((Outgoing(card, turn.chat, replaces=incoming.reply_to),), toast=said)
+
+
+def _slashed(incoming: Incoming) -> bool:
+    return incoming.text.lstrip().startswith(("/", "／"))
+
+
+def _chosen(view: QuestionView, text: str) -> str | None:
+    """The value of the choice whose number, words or value somebody wrote."""
+    wanted = text.strip().rstrip(".。").casefold()
+    for number, choice in enumerate(view.question.choices):
+        if wanted in {str(number + 1), choice.label.casefold(), choice.value.casefold()}:
+            return choice.value
+    return None

@@ -1,0 +1,58 @@
+"""Every text for people, one TOML file a language, with the same keys and placeholders in each.
+
+Escaping is the renderer's: what is filled in here is plain text.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from agent_core.errors import PhonedeskError
+
+Lang = Literal["zh", "en"]
+LANGUAGES: tuple[Lang, ...] = ("zh", "en")
+
+
+@cache
+def catalogue(lang: Lang) -> Mapping[str, str]:
+    """All texts of a language by ``section.key``."""
+    raw = tomllib.loads(resources.files(__name__).joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
+    return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
+
+
+def language_of(code: str) -> Lang:
+    """Our language for an IETF tag such as ``zh-hans``; English for all that is not Chinese."""
+    return "zh" if code.lower().startswith("zh") else "en"
+
+
+class Texts:
+    """The texts of one language."""
+
+    def __init__(self, lang: Lang) -> None:
+        self.lang: Lang = lang
+        self._texts = catalogue(lang)
+
+    def get(self, key: str, **values: Any) -> str:
+        """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
+        return self._texts[key].format(**values)
+
+    def find(self, key: str, default: str) -> str:
+        """The text of a key that may not be there, as it stands."""
+        return self._texts.get(key, default)
+
+    def error(self, error: PhonedeskError) -> str:
+        """What happened in the person's language, then the error's own words."""
+        kind = error.kind
+        while f"error.{kind}" not in self._texts and "." in kind:
+            kind = kind.rpartition(".")[0]
+        said = self.find(f"error.{kind}", self._texts["error.error"])
+        return f"{said}\n{error}" if str(error) else said
+
+
+@cache
+def texts(lang: Lang) -> Texts:
+    return Texts(lang)

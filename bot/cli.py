@@ -1,0 +1,27 @@
+"""The command line. Each command is a module of ``bot.commands``; what it needs is imported when it is called."""
+
+from __future__ import annotations
+
+import typer
+
+from bot.commands.demo import demo
+from bot.commands.run import run
+from bot.commands.servers import demo_model, devices, virtual_phone
+
+app = typer.Typer(
+    name="phonedesk",
+    help="A customer-service desk that runs on a real phone and is operated from Telegram.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(demo)
+app.command("devices")(devices)
+app.command("virtual-phone")(virtual_phone)
+app.command("demo-model")(demo_model)
+
+
+def main() -> None:
+    app()

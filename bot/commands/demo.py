@@ -1,0 +1,65 @@
+"""``phonedesk demo``: the main job on a virtual phone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from agent_core.session import Session, Status
+from bot.app import open_core
+from bot.chat.texts import texts
+from bot.commands.common import BY_STATUS, Exit, print_json, result_of, run_async, settings_from
+from bot.demo.world import demo_world
+from bot.running import check_task, run_here
+from bot.terminal.live import LiveRuns, outcome_line
+from scheduler.ports import StoredHuman, StoredRuns
+
+DEFAULT_TASK = "QQ回复联系人11"
+
+
+def demo(
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No chat, no questions: one task, then the end.")
+    ] = False,
+    task: Annotated[str, typer.Option(help="The task of the headless demo.")] = DEFAULT_TASK,
+    scenario: Annotated[Path | None, typer.Option(help="The virtual phone's scenario file (TOML or JSON).")] = None,
+    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
+    tree: Annotated[Literal["auto", "on", "off"], typer.Option(help="Use the accessibility tree.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+) -> None:
+    """Show the main job on this machine: no phone, no token, no model, no knowledge base needed.
+
+    Example: phonedesk demo --headless --task "QQ回复联系人11" --json
+    """
+    settings_from(lang=lang)
+    result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json))
+    if as_json:
+        print_json(result)
+    raise typer.Exit(BY_STATUS.get(session.status, Exit.FAILED))
+
+
+async def _headless(
+    task: str, scenario: Path | None, lang: str | None, tree: str, as_json: bool
+) -> tuple[dict[str, Any], Session]:
+    check_task(task)
+    started = time.monotonic()
+    async with demo_world(scenario, lang=lang, observe={"tree": tree}) as world, open_core(world.settings) as core:
+        words = texts(world.settings.lang)
+        console = Console(stderr=as_json, quiet=as_json)
+        session = await run_here(
+            core,
+            task,
+            human=StoredHuman(core.db, hold_seconds=0),
+            store=LiveRuns(StoredRuns(core.db), console, words),
+        )
+        console.print(outcome_line(session, words))
+        report = world.phone.report()
+        phone = {"sent": report["sent"], "opened": report["opened"]}
+        result = {**result_of(session, time.monotonic() - started), "phone": phone}
+    if session.status is Status.WAITING:
+        result["message"] = session.question.text if session.question else session.message
+    return result, session

@@ -1,0 +1,62 @@
+"""``phonedesk run``: a task now, in this terminal."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from agent_core.session import Session
+from bot.app import open_core
+from bot.chat.texts import texts
+from bot.commands.common import BY_STATUS, print_json, result_of, run_async, settings_from
+from bot.running import run_here
+from bot.settings import Settings
+from bot.terminal.ask import TerminalHuman
+from bot.terminal.live import LiveRuns, outcome_line
+from scheduler.ports import StoredHuman, StoredRuns
+
+
+def run(
+    task: Annotated[str, typer.Argument(help="What to do, in your own words.")],
+    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
+    max_steps: Annotated[int | None, typer.Option(min=1, max=1000, help="Steps at most.")] = None,
+    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look and think once, touch nothing.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
+    ] = False,
+) -> None:
+    """Do a task on a phone and show each step.
+
+    Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
+    """
+    settings = settings_from(lang=lang)
+    started = time.monotonic()
+    session = run_async(lambda: _run(settings, task, device, max_steps, dry_run, as_json))
+    if as_json:
+        print_json(result_of(session, time.monotonic() - started))
+    raise typer.Exit(BY_STATUS[session.status])
+
+
+async def _run(
+    settings: Settings, task: str, device: str, max_steps: int | None, dry_run: bool, as_json: bool
+) -> Session:
+    words = texts(settings.lang)
+    console = Console(stderr=as_json)
+    async with open_core(settings) as core:
+        store = LiveRuns(StoredRuns(core.db), console, words)
+        human = StoredHuman(core.db, hold_seconds=0) if as_json else TerminalHuman(core.db, console, words)
+        session = await run_here(
+            core,
+            task,
+            serial=device,
+            human=human,
+            store=store,
+            max_steps=max_steps,
+            dry_run=dry_run,
+        )
+        console.print(outcome_line(session, words))
+        return session

@@ -1,0 +1,100 @@
+"""``phonedesk devices``, and the stand-ins as servers of their own: ``virtual-phone`` and ``demo-model``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from agent_core.devices.adb.discovery import connect, list_devices
+from agent_core.devices.adb.server import open_adb
+from agent_core.devices.base import DeviceInfo
+from agent_core.errors import ConfigInvalid, DeviceError
+from bot.chat.texts import texts
+from bot.commands.common import err, print_json, run_async, settings_from
+from bot.settings import Settings
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+
+
+def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the phones that are attached.
+
+    Example: phonedesk devices --json
+    """
+    settings = settings_from()
+    found = run_async(lambda: _devices(settings))
+    rows = [
+        {
+            "serial": info.serial,
+            "model": info.model,
+            "status": info.status,
+            "connection": info.connection,
+            "size": list(info.size),
+            "sdk": info.sdk,
+        }
+        for info in found
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        err.print(texts(settings.lang).get("status.no_phones"), markup=False)
+        return
+    table = Table("serial", "model", "status", "connection", "size", "sdk")
+    for info in found:
+        size = f"{info.size[0]}×{info.size[1]}"
+        table.add_row(info.serial, info.model, info.status, info.connection, size, str(info.sdk))
+    Console().print(table)
+
+
+async def _devices(settings: Settings) -> list[DeviceInfo]:
+    device = settings.device
+    async with await open_adb(device.adb_path or None, device.adb_host, device.adb_port) as server:
+        for address in device.connect:
+            try:
+                await connect(server, address)
+            except DeviceError as error:
+                err.print(str(error), style="yellow", markup=False)
+        return await list_devices(server)
+
+
+def virtual_phone(
+    port: Port = 0,
+    scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML or JSON).")] = None,
+    state_port: Port = 0,
+    auth: Annotated[str, typer.Option(help="none, key, unauthorized or mute.")] = "none",
+) -> None:
+    """Serve a phone that needs no phone, to any adb client, until Ctrl-C.
+
+    Example: phonedesk virtual-phone --port 16001 --state-port 16002
+    """
+    from agent_core.devices.virtual.server import run_virtual_phone
+
+    settings_from()
+    run_async(lambda: _taken(port, run_virtual_phone(port, scenario, state_port, auth, say=_say)))
+
+
+def demo_model(port: Port = 0) -> None:
+    """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C.
+
+    Example: phonedesk demo-model --port 8000
+    """
+    from agent_core.model.demo.server import run_demo_model
+
+    settings_from()
+    run_async(lambda: _taken(port, run_demo_model(port, _say)))
+
+
+async def _taken(port: int, server: object) -> None:
+    try:
+        await server  # type: ignore[misc]  # a coroutine of one of the two servers
+    except OSError as error:
+        raise ConfigInvalid(f"Port {port} cannot be used: {error.strerror}.", advice="Choose another --port.") from None
+
+
+def _say(line: str) -> None:
+    typer.echo(line)

@@ -1,0 +1,93 @@
+"""A run in this process, with the phone's lease in hand: ``phonedesk run`` and the plain demo."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agent_core.errors import InputRejected
+from agent_core.ports import Human, RunStore
+from agent_core.session import FINAL, Session, Status
+from agent_core.settings import new_session
+from bot.app import Core
+from scheduler.signals import Reason, StopSignal
+from scheduler.worker import lease_of
+from storage.runs import NewRun, Runs
+
+MAX_TASK = 2000  # characters
+
+
+def check_task(task: str) -> str:
+    """The task, stripped. InputRejected where it is empty, too long, or holds control characters."""
+    stripped = task.strip()
+    if not stripped:
+        raise InputRejected("The task is empty.", advice='Say what is to be done: phonedesk run "QQ回复联系人11"')
+    if len(stripped) > MAX_TASK:
+        raise InputRejected(f"The task is longer than {MAX_TASK} characters.", advice="Shorten it.")
+    if any(ord(char) < 32 and char not in "\n\t" for char in stripped):
+        raise InputRejected("The task holds control characters.", advice="Send plain text.")
+    return stripped
+
+
+async def run_here(
+    core: Core,
+    task: str,
+    *,
+    serial: str = "",
+    human: Human,
+    store: RunStore,
+    lang: str | None = None,
+    max_steps: int | None = None,
+    dry_run: bool = False,
+) -> Session:
+    """Do a task now, as a run like any other: a row, a lease, events. Ctrl-C stops it, never in the midst of Send."""
+    task = check_task(task)
+    device = await core.device(serial)
+    settings = core.agent_settings(lang=lang, max_steps=max_steps)
+    runs = Runs(core.db)
+    run_id = await runs.create(NewRun(task, device.serial, requested_by="terminal", begun=True))
+    if run_id is None:
+        raise RuntimeError("The run was not stored.")
+    session = new_session(task, device.serial, settings, run_id=run_id, dry_run=dry_run)
+    try:
+        async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
+            agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop, store=store)
+            with stopped_by_interrupt(lease.stop):
+                try:
+                    await agent.go_on(session)
+                except asyncio.CancelledError:
+                    if lease.stop.reason is not Reason.STOP:
+                        raise
+                    await agent.end_stopped()
+    except BaseException as error:
+        session.status = Status.FAILED
+        session.message = str(error) or type(error).__name__
+        raise
+    finally:
+        if session.status in FINAL:
+            await runs.end_leg(run_id, 1, status=session.status.value, message=session.message)
+        else:
+            await runs.wait_leg(run_id, 1, message=session.message)
+        await device.close()
+    return session
+
+
+@contextmanager
+def stopped_by_interrupt(stop: StopSignal) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask for a stop, which waits while something must not be cut in two."""
+    loop = asyncio.get_running_loop()
+    taken = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop.request, Reason.STOP)
+            taken.append(number)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # not the main thread, or a system without it: the usual handling stays
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)

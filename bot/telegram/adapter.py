@@ -1,0 +1,250 @@
+"""The Telegram channel: its lifecycle, and updates by polling or by webhook."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import structlog
+from aiohttp import web
+from telegram import Bot, BotCommand, Update
+from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
+from telegram.request import HTTPXRequest
+
+from bot.chat import commands
+from bot.chat.cards import Card
+from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
+from bot.chat.texts import LANGUAGES, language_of, texts
+from bot.desk.port import Desk
+from bot.telegram import render, updates
+from bot.telegram.feed import DeskRefs, Feed
+from bot.telegram.inbox import Inbox, InboxStore
+from bot.telegram.options import TelegramOptions
+from bot.telegram.outbox import Outbox, OutboxStore
+from bot.telegram.sending import Telegram
+
+log = structlog.get_logger(__name__)
+
+WEBHOOK_PATH = "/telegram/webhook"
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
+MAX_BODY = 1024 * 1024
+DRAIN_SECONDS = 5.0
+
+
+class TelegramAdapter:
+    """``start`` returns at once and goes on trying until Telegram is reached; ``ready`` is set then.
+
+    A token that Telegram refuses ends the channel: ``failed`` holds the error, the rest of the product goes on.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        inbox: InboxStore,
+        outbox: OutboxStore,
+        options: TelegramOptions,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        # The HTTP client writes each address it calls, with the token in it, at level INFO.
+        for name in ("httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self.options = options
+        self.ready = asyncio.Event()
+        self.failed: Exception | None = None
+        self.bot = Bot(
+            options.token,
+            base_url=options.base_url,
+            base_file_url=options.base_file_url,
+            request=HTTPXRequest(connection_pool_size=16, media_write_timeout=30),
+            get_updates_request=HTTPXRequest(read_timeout=options.poll_seconds + 10),
+        )
+        self._conversation = Conversation(desk, clock=clock)
+        self._outbox = Outbox(outbox, Telegram(self.bot), DeskRefs(desk), options)
+        self._inbox = Inbox(inbox, options, self._handle, self._gave_up)
+        self._feed = Feed(desk, self._outbox, options, clock=clock)
+        self._task: asyncio.Task[None] | None = None
+
+    # Lifecycle --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="telegram")
+
+    async def stop(self) -> None:
+        """Intake first, then what has begun, then the rest. What is not sent stays in the outbox."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self._inbox.finish(DRAIN_SECONDS)
+        await self.bot.shutdown()
+
+    async def __aenter__(self) -> TelegramAdapter:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    def add_routes(self, app: web.Application) -> None:
+        """Serve the webhook in this application."""
+        app.router.add_post(WEBHOOK_PATH, self.webhook)
+
+    async def _run(self) -> None:
+        try:
+            await self._connect()
+        except InvalidToken:
+            self.failed = InvalidToken("Telegram does not know this token. Check PHONEDESK_TELEGRAM__TOKEN.")
+            log.error("telegram_token_refused", advice="Check PHONEDESK_TELEGRAM__TOKEN.")
+            return
+        loops = [self._inbox.run, self._outbox.run, self._feed.run]
+        if not self.options.webhook_url:
+            loops.append(self._poll)
+        async with asyncio.TaskGroup() as group:
+            for loop in loops:
+                group.create_task(self._forever(loop), name=f"telegram-{loop.__qualname__}")
+            self.ready.set()
+
+    async def _forever(self, loop: Callable[[], Awaitable[None]]) -> None:
+        """A loop that fell over is logged and begun again; what it had taken is still in its store."""
+        failures = 0
+        while True:
+            try:
+                await loop()
+            except Exception as error:
+                failures += 1
+                log.exception("telegram_loop_failed", loop=loop.__qualname__, error=self.options.safe(error))
+            await asyncio.sleep(self.options.wait_after(max(1, failures)))
+
+    async def _connect(self) -> None:
+        """Say who we are and how we want updates, until Telegram has heard it."""
+        failures = 0
+        while True:
+            try:
+                await self.bot.initialize()
+                await self._introduce()
+            except InvalidToken:
+                raise
+            except TelegramError as error:
+                failures += 1
+                wait = self.options.wait_after(failures)
+                log.warning("telegram_not_reached", error=self.options.safe(error), again_in=wait)
+                await asyncio.sleep(wait)
+            else:
+                self._conversation.bot_name = self.bot.username
+                log.info(
+                    "telegram_ready", bot=self.bot.username, by="webhook" if self.options.webhook_url else "polling"
+                )
+                return
+
+    async def _introduce(self) -> None:
+        if self.options.webhook_url:
+            await self.bot.set_webhook(
+                self.options.webhook_url,
+                secret_token=self.options.webhook_secret,
+                allowed_updates=updates.ALLOWED_UPDATES,
+            )
+        else:
+            await self.bot.delete_webhook()
+        for lang in LANGUAGES:
+            words = texts(lang)
+            listed = [BotCommand(name, words.get(f"command.{name}")) for name in commands.COMMANDS]
+            await self.bot.set_my_commands(listed, language_code=lang)
+            if lang == "en":  # also for all other languages
+                await self.bot.set_my_commands(listed)
+
+    # Updates in -------------------------------------------------------------------------------------------------------
+
+    async def _poll(self) -> None:
+        """Ask, store, and only then confirm by asking for what comes after.
+
+        The answer is taken as plain data: one update that cannot be read must not keep the others.
+        """
+        offset: int | None = None
+        failures = 0
+        while True:
+            asked: dict[str, Any] = {
+                "timeout": self.options.poll_seconds,
+                "allowed_updates": updates.ALLOWED_UPDATES,
+            }
+            if offset is not None:
+                asked["offset"] = offset
+            try:
+                answer: Any = await self.bot.do_api_request(
+                    "getUpdates", api_kwargs=asked, read_timeout=self.options.poll_seconds + 10
+                )
+            except TelegramError as error:
+                failures += 1
+                wait = self.options.wait_after(failures)
+                advice = "Another process polls with this token: stop it." if isinstance(error, Conflict) else ""
+                log.warning("telegram_poll_failed", error=self.options.safe(error), again_in=wait, advice=advice)
+                await asyncio.sleep(wait)
+                continue
+            failures = 0
+            for raw in answer if isinstance(answer, list) else []:
+                if await self._inbox.take(raw):
+                    offset = raw["update_id"] + 1
+
+    async def webhook(self, request: web.Request) -> web.Response:
+        """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none."""
+        given = request.headers.get(SECRET_HEADER, "")
+        if not hmac.compare_digest(given.encode(), self.options.webhook_secret.encode()):
+            log.warning("telegram_webhook_secret_wrong", remote=request.remote)
+            return web.Response(status=403)
+        if request.content_length is not None and request.content_length > MAX_BODY:
+            return web.Response(status=413)
+        try:
+            raw = json.loads(await request.text())
+        except ValueError:
+            return web.Response(status=400)
+        return web.Response(status=200 if await self._inbox.take(raw) else 400)
+
+    # Handling ---------------------------------------------------------------------------------------------------------
+
+    async def _handle(self, raw: Mapping[str, Any]) -> None:
+        update = Update.de_json(dict(raw), self.bot)
+        incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
+        said = Said()
+        try:
+            if incoming is not None:
+                said = await self._conversation.handle(incoming)
+                for message in said.messages:
+                    await self._put(message)
+        finally:
+            # A tap is always answered, or its button spins for a minute.
+            if update.callback_query is not None:
+                await self._toast(update.callback_query.id, said)
+
+    async def _put(self, message: Outgoing) -> None:
+        chat = message.chat
+        parcel = render.parcel(message.card, thread_id=chat.thread_id, reply_to=message.reply_to, kind=chat.kind)
+        if message.replaces is not None:
+            change = {"edit": int(message.replaces.message_id), "edit_picture": message.replaces.picture}
+            parcel = parcel.model_copy(update=change)
+        await self._outbox.put(chat.chat_id, parcel, ref=message.shows, once=message.once)
+
+    async def _toast(self, query_id: str, said: Said) -> None:
+        try:
+            text = render.cut(said.toast, render.MAX_TOAST) or None
+            await self.bot.answer_callback_query(query_id, text, show_alert=said.alert)
+        except BadRequest as error:  # too old: the person has seen it spin and stop
+            log.info("telegram_tap_too_old", error=self.options.safe(error))
+        except TelegramError as error:
+            log.warning("telegram_tap_not_answered", error=self.options.safe(error))
+
+    async def _gave_up(self, raw: Mapping[str, Any]) -> None:
+        """Tell the person that their message was not dealt with."""
+        try:
+            update = Update.de_json(dict(raw), self.bot)
+            incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
+        except Exception as error:
+            log.exception("telegram_update_unreadable", error=self.options.safe(error))
+            return
+        if incoming is not None:
+            words = texts(language_of(incoming.person.lang))
+            await self._put(Outgoing(Card(words.get("common.internal")), incoming.chat, incoming.message_id))

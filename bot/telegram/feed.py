@@ -1,0 +1,157 @@
+"""From the event log to the chat: one live card a run, question cards, outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import structlog
+
+from bot.chat import cards
+from bot.chat.cards import Card
+from bot.chat.conversation import utc_now
+from bot.chat.texts import texts
+from bot.desk.port import ChatRef, Desk, EventView, MessageRef, RunStatus, RunView
+from bot.telegram import render
+from bot.telegram.options import TelegramOptions
+from bot.telegram.outbox import Outbox
+from bot.telegram.parcel import Parcel
+from bot.telegram.updates import CHANNEL
+
+log = structlog.get_logger(__name__)
+
+CONSUMER = "telegram"
+TRIES = 3
+REMEMBERED = 500
+
+
+class DeskRefs:
+    """The outbox's names for cards, remembered by the desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def get(self, ref: str) -> MessageRef | None:
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            return await self._desk.card_ref(name)
+        return await self._desk.question_ref(name) if kind == "question" else None
+
+    async def set(self, ref: str, message: MessageRef) -> None:
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            await self._desk.set_card_ref(name, message)
+        elif kind == "question":
+            await self._desk.set_question_ref(name, message)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What events told of a run that its row does not: the newest thought and picture."""
+
+    thinking: str = ""
+    picture: bytes | None = None
+    questions: set[str] = field(default_factory=set)
+
+
+class Feed:
+    def __init__(
+        self, desk: Desk, outbox: Outbox, options: TelegramOptions, *, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._desk = desk
+        self._outbox = outbox
+        self._options = options
+        self._clock = clock
+        self._seen: dict[str, _Seen] = {}
+        self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
+
+    async def run(self) -> None:
+        """Follow the log, for ever. What must arrive is in the outbox before its event is confirmed."""
+        async for event in self._desk.events(CONSUMER):
+            await self._deal_with(event)
+            await self._desk.confirm(CONSUMER, event.id)
+
+    async def _deal_with(self, event: EventView) -> None:
+        for attempt in range(1, TRIES + 1):
+            try:
+                await self._show(event)
+            except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
+                log.exception("telegram_event_failed", event=event.id, kind=event.kind, error=self._options.safe(error))
+                await asyncio.sleep(self._options.wait_after(attempt))
+            else:
+                return
+
+    async def _show(self, event: EventView) -> None:
+        run = await self._desk.run(event.run_id)
+        if run is None or run.chat is None or run.chat.channel != CHANNEL:
+            return
+        seen = self._seen.setdefault(run.id, _Seen())
+        if event.picture is not None:
+            seen.picture = event.picture
+        if event.kind == "thinking":
+            seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
+        elif event.kind in {"step", "resumed"}:
+            seen.thinking = ""
+        if event.kind in {"question", "answered"}:
+            await self._show_question(event, run, seen)
+        if event.kind == "outcome":
+            await self._show_outcome(_ended(run, event), run.chat, seen)
+        else:
+            self._outbox.show(run.chat.chat_id, f"run:{run.id}", lambda: self._draw(run.id))
+
+    async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
+        self._over[run.id] = None
+        while len(self._over) > REMEMBERED:
+            self._over.popitem(last=False)
+        card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"run:{run.id}")
+        for question_id in seen.questions:
+            await self._put_question(question_id, run, None)
+        self._seen.pop(run.id, None)
+
+    async def _draw(self, run_id: str) -> Parcel | None:
+        """The live card as it is now; None where its run is over (its outcome is in the store)."""
+        run = await self._desk.run(run_id)
+        if run is None or run.chat is None or run.status.final or run_id in self._over:
+            return None
+        seen = self._seen.get(run_id, _Seen())
+        card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        return _parcel(card, run.chat)
+
+    async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
+        question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
+        if event.kind == "question":
+            seen.questions.add(question_id)
+        await self._put_question(question_id, run, seen.picture)
+
+    async def _put_question(self, question_id: str, run: RunView, picture: bytes | None) -> None:
+        view = await self._desk.question(question_id)
+        if view is None:
+            log.warning("telegram_question_missing", question=question_id, run=run.id)
+            return
+        chat = view.chat or run.chat
+        if chat is None or chat.channel != CHANNEL:
+            return
+        card = cards.question_card(view, texts(view.lang), run=run, picture=picture if view.open else None)
+        await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"question:{question_id}")
+
+
+def _ended(run: RunView, event: EventView) -> RunView:
+    """The run with what its outcome says: the event is written before the row is closed."""
+    data = event.data
+    if run.status.final or data.get("status") not in set(RunStatus):
+        return run
+    return replace(
+        run,
+        status=RunStatus(data["status"]),
+        message=str(data.get("message") or run.message),
+        error_kind=str(data.get("error_kind") or run.error_kind),
+        ended_at=run.ended_at or event.created_at,
+    )
+
+
+def _parcel(card: Card, chat: ChatRef) -> Parcel:
+    return render.parcel(card, thread_id=chat.thread_id, kind=chat.kind)

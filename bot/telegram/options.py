@@ -1,0 +1,35 @@
+"""What the adapter is told by the settings."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramOptions:
+    """``base_url`` and ``base_file_url`` are followed by the token at once. Times are seconds.
+
+    With ``webhook_url`` (public, ending in ``/telegram/webhook``) Telegram calls us, without it we poll.
+    ``edit_private`` and ``edit_group`` are the least time between two edits in a chat of that kind.
+    ``retry`` is waited after the first, second … failure in a row, the last of it from then on.
+    """
+
+    token: str = field(repr=False)
+    base_url: str = "https://api.telegram.org/bot"
+    base_file_url: str = "https://api.telegram.org/file/bot"
+    webhook_url: str = ""
+    webhook_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    poll_seconds: int = 30
+    edit_private: float = 1.2
+    edit_group: float = 4.0
+    retry: tuple[float, ...] = (1, 2, 4, 8, 16, 30)
+    handling_seconds: float = 120.0  # an update's handler is given up after this
+
+    def wait_after(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row, from 1."""
+        return self.retry[min(failures, len(self.retry)) - 1]
+
+    def safe(self, error: object) -> str:
+        """An error's words without the token, for logs and rows."""
+        return str(error).replace(self.token, "***")

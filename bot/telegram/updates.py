@@ -1,0 +1,81 @@
+"""From Telegram's updates to what the conversation understands, and what is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from telegram import CallbackQuery, Message, Update, User
+
+from bot.chat import commands
+from bot.chat.conversation import Incoming, Person
+from bot.desk.port import ChatRef, MessageRef
+
+CHANNEL = "telegram"
+ALLOWED_UPDATES = ["message", "callback_query"]
+
+
+def lane(raw: Mapping[str, Any]) -> str:
+    """Updates of one lane are handled one after the other: those of a chat, its taps apart from its messages."""
+    for kind in ALLOWED_UPDATES:
+        value = raw.get(kind)
+        if isinstance(value, Mapping):
+            message = value.get("message") if kind == "callback_query" else value
+            chat = message.get("chat") if isinstance(message, Mapping) else None
+            return f"{kind}:{chat.get('id') if isinstance(chat, Mapping) else ''}"
+    return "rest"
+
+
+def chat_ref(message: Message) -> ChatRef:
+    thread = message.message_thread_id if getattr(message, "is_topic_message", None) else None
+    kind = "private" if message.chat.type == "private" else "group"
+    return ChatRef(CHANNEL, str(message.chat.id), str(thread or ""), kind)  # type: ignore[arg-type]  # one of the two
+
+
+def message_ref(message: Message) -> MessageRef:
+    return MessageRef(chat_ref(message), str(message.message_id), bool(message.photo))
+
+
+def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
+    """What a person wrote or tapped. None for all that is not for us: edits, channels, bots, forwarded commands."""
+    if update.callback_query is not None:
+        return _tap(update.update_id, update.callback_query)
+    message = update.message
+    if message is None or not message.text or message.from_user is None or message.from_user.is_bot:
+        return None
+    if message.sender_chat is not None or message.via_bot is not None or message.chat.type == "channel":
+        return None
+    if message.forward_origin is not None and commands.parse(message.text, bot_name=bot_name) is not None:
+        return None
+    answered = message.reply_to_message
+    ours = answered is not None and answered.from_user is not None and answered.from_user.id == bot_id
+    return Incoming(
+        "reply" if ours else "text",
+        _person(message.from_user),
+        chat_ref(message),
+        f"{CHANNEL}:{update.update_id}",
+        message.text,
+        message_id=str(message.message_id),
+        reply_to=message_ref(answered) if answered is not None and ours else None,
+    )
+
+
+def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
+    message = query.message
+    if not isinstance(message, Message) or query.data is None or query.from_user.is_bot:
+        return None  # the message is too old to be seen; the tap is answered all the same
+    subject = message.reply_to_message.text if message.reply_to_message is not None else None
+    return Incoming(
+        "button",
+        _person(query.from_user),
+        chat_ref(message),
+        f"{CHANNEL}:{update_id}",
+        action=query.data,
+        message_id=str(message.message_id),
+        reply_to=message_ref(message),
+        subject=subject or "",
+    )
+
+
+def _person(user: User) -> Person:
+    return Person(str(user.id), user.full_name, user.language_code or "")

@@ -1,0 +1,249 @@
+"""The reply, end to end on the virtual phone: the right answer into the right chat, once, or nothing at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.errors import KnowledgeUnreachable
+from agent_core.ports import Record, ReplyState
+from agent_core.session import Answer, QuestionKind, Session, Status
+from tests.support.lab import ANSWER, ASK, BACK, FINISH, LAUNCH, TASK, Lab, do
+from tests.support.model_server import ScriptedModel
+
+TAP_FIRST_ROW = do('do(action="Tap", element=[400,180])')
+NOT_SURE = (
+    Record(id="a", text="满59元包邮。", question="包邮吗", score=0.4, source="shelf"),
+    Record(id="b", text="支持7天无理由退货。", question="能退吗", score=0.3, source="shelf"),
+)
+
+
+@pytest.mark.parametrize("tree", ["full", "empty", "no_texts", "failing"])
+async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> None:
+    bench_lab.phone.set_tree(tree)
+    async with ScriptedModel([LAUNCH, TAP_FIRST_ROW, ASK, FINISH]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.SUCCEEDED, session.message
+    assert bench_lab.sent == {"11": [ANSWER]}
+    assert bench_lab.knowledge.queries == ["几天能发货"]
+    assert [reply.text for reply in session.replies] == [ANSWER]
+    assert session.replies[0].provenance == "knowledge"
+    report = bench_lab.phone.report()
+    assert report["opened"] == ["com.tencent.mobileqq"]
+    assert "sogou" in report["input_method"]
+    assert bench_lab.story.kinds().count("reply") == 1
+
+
+async def test_finish_before_knowledge_is_not_done(bench_lab: Lab) -> None:
+    async with ScriptedModel([LAUNCH, FINISH, TAP_FIRST_ROW, ASK, FINISH]) as model:
+        session = await bench_lab.run(model)
+        told = str(model.requests[2]["messages"])
+    assert session.status is Status.SUCCEEDED
+    assert "GET_KNOWLEDGE_DATA 成功之前" in told
+    assert bench_lab.sent == {"11": [ANSWER]}
+
+
+@pytest.mark.parametrize("name", ["110", "小11"])
+async def test_nothing_is_sent_into_a_chat_with_a_similar_name(bench_lab: Lab, name: str) -> None:
+    bench_lab.phone.receive(name, "几天能发货？")
+    await bench_lab.open_chat(name)
+    async with ScriptedModel([ASK, ASK]) as model:
+        session = await bench_lab.run(model, max_steps=2)
+    assert session.status is Status.FAILED
+    assert bench_lab.sent == {}
+    assert bench_lab.knowledge.queries == []
+    assert name in session.steps[0].result
+
+
+async def test_nothing_new_ends_without_a_model_call(bench_lab: Lab) -> None:
+    bench_lab.phone.colleague("11", "您好，今天就发")
+    await bench_lab.open_chat()
+    async with ScriptedModel([]) as model:
+        session = await bench_lab.run(model)
+        assert model.requests == []
+    assert session.status is Status.SUCCEEDED
+    assert "没有新消息" in session.message
+    assert bench_lab.sent == {}
+
+
+async def test_without_a_sure_answer_a_person_writes_it(bench_lab: Lab) -> None:
+    bench_lab.knowledge.records = NOT_SURE
+    bench_lab.people.answers = [Answer(text="亲，明天就发。", by="店长")]
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK, FINISH]) as model:
+        session = await bench_lab.run(model)
+    question = bench_lab.people.asked[0]
+    assert question.kind is QuestionKind.NO_SURE_ANSWER
+    assert question.text == "你好，请问几天能发货？"
+    assert [choice.value for choice in question.choices] == ["record:0", "record:1", "skip"]
+    assert session.status is Status.SUCCEEDED
+    assert bench_lab.sent == {"11": ["亲，明天就发。"]}
+    assert session.replies[0].provenance == "person"
+    assert session.replies[0].person == "店长"
+
+
+async def test_the_run_waits_for_a_person_and_goes_on_elsewhere(bench_lab: Lab) -> None:
+    bench_lab.knowledge.records = NOT_SURE
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.WAITING
+    assert bench_lab.sent == {}
+    await bench_lab.phone.key("HOME")
+    later = Session.model_validate_json(bench_lab.story.saved)
+    later.answered = Answer(choice="record:1", by="店长")
+    async with ScriptedModel([LAUNCH, TAP_FIRST_ROW, FINISH]) as model:
+        session = await bench_lab.run(model, session=later)
+    assert session.status is Status.SUCCEEDED
+    assert bench_lab.sent == {"11": ["支持7天无理由退货。"]}
+    assert session.replies[0].record_id == "b"
+
+
+async def test_a_person_may_skip(bench_lab: Lab) -> None:
+    bench_lab.knowledge.records = ()
+    bench_lab.people.answers = [Answer(choice="skip", by="店长")]
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert (session.status, bench_lab.sent) == (Status.SUCCEEDED, {})
+    async with ScriptedModel([]) as model:
+        again = await bench_lab.run(model, TASK)
+    assert again.status is Status.SUCCEEDED
+    assert "跳过" in again.message
+
+
+async def test_a_knowledge_base_that_keeps_failing_ends_the_run(bench_lab: Lab) -> None:
+    bench_lab.knowledge.error = KnowledgeUnreachable("It answered with HTML.")
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK, ASK]) as model:
+        session = await bench_lab.run(model)
+        told = str(model.requests[1]["messages"])
+    assert session.status is Status.FAILED
+    assert "It answered with HTML." in told
+    assert "PHONEDESK_KNOWLEDGE__BASE_URL" in session.message
+    assert (bench_lab.sent, bench_lab.drafts) == ({}, {})
+
+
+async def test_replies_that_cannot_be_read_end_at_a_person(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    garbage = ["我觉得应该点击那里", '<answer>do(action="Type", text="您好，48小', "…"]
+    async with ScriptedModel(garbage) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.WAITING
+    assert session.question is not None
+    assert session.question.kind is QuestionKind.STUCK
+    assert (bench_lab.sent, bench_lab.drafts, bench_lab.phone.report()["typed"]) == ({}, {}, [])
+
+
+async def test_a_keyboard_that_types_nothing(bench_lab: Lab) -> None:
+    bench_lab.phone.set_fault("stuck_keyboard", True)
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.FAILED
+    assert "ADB Keyboard" in session.message
+    assert bench_lab.sent == {}
+    assert "sogou" in bench_lab.phone.report()["input_method"]
+
+
+async def test_a_red_mark_is_not_sent_again(bench_lab: Lab) -> None:
+    bench_lab.phone.set_fault("send_fails", True)
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.FAILED
+    assert "红色感叹号" in session.message
+    bench_lab.phone.set_fault("send_fails", False)
+    async with ScriptedModel([]) as model:
+        again = await bench_lab.run(model)
+    assert again.status is Status.SUCCEEDED
+    assert bench_lab.sent == {}
+
+
+async def test_a_new_message_before_sending_is_read_first(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+
+    def interrupt() -> None:
+        bench_lab.knowledge.before = None
+        bench_lab.phone.receive("11", "顺便问下能开发票吗？")
+
+    bench_lab.knowledge.before = interrupt
+    async with ScriptedModel([ASK, ASK, FINISH]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.SUCCEEDED
+    assert bench_lab.sent == {"11": [ANSWER]}
+    assert session.replies[0].question == "你好，请问几天能发货？\n顺便问下能开发票吗？"
+    assert len(bench_lab.knowledge.queries) == 2
+
+
+async def test_a_colleague_who_answers_meanwhile_is_enough(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    bench_lab.knowledge.before = lambda: bench_lab.phone.colleague("11", "今天发哦")
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.SUCCEEDED
+    assert "没有新消息" in session.message
+    assert bench_lab.sent == {}
+
+
+async def test_a_chat_that_is_switched_meanwhile_gets_nothing(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+
+    async def switch() -> None:
+        bench_lab.knowledge.before = None
+        await bench_lab.phone.key("BACK")
+        await bench_lab.open_chat("110")
+
+    bench_lab.knowledge.before = switch
+    async with ScriptedModel([ASK, BACK]) as model:
+        session = await bench_lab.run(model, max_steps=2)
+    assert session.status is Status.FAILED
+    assert bench_lab.sent == {}
+    assert bench_lab.drafts == {}
+
+
+async def test_a_foreign_draft_is_kept_and_shown(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    field = next(node for node in await bench_lab.phone.tree() if node.class_name.endswith("EditText"))
+    await bench_lab.device.tap(field.box.center)
+    async with bench_lab.device.keyboard() as keyboard:
+        await keyboard.type("同事写了一半的话")
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.WAITING
+    assert session.question is not None
+    assert session.question.kind is QuestionKind.FOREIGN_DRAFT
+    assert session.question.data["draft"] == "同事写了一半的话"
+    assert bench_lab.drafts == {"11": "同事写了一半的话"}
+
+
+async def test_the_built_in_ai_is_bait(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    bait = next(node for node in await bench_lab.phone.tree() if node.text == "问AI")
+    width, height = bench_lab.phone.size
+    x, y = bait.box.center.x * 1000 // width, bait.box.center.y * 1000 // height
+    async with ScriptedModel([do(f'do(action="Tap", element=[{x},{y}])'), ASK, FINISH]) as model:
+        session = await bench_lab.run(model)
+    assert session.steps[0].verdicts == ["no_built_in_ai"]
+    assert session.status is Status.SUCCEEDED
+    assert bench_lab.sent == {"11": [ANSWER]}
+
+
+async def test_a_phone_that_is_unplugged_names_the_cause(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    bench_lab.knowledge.before = lambda: bench_lab.phone.set_fault("dropped", True)
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.FAILED
+    assert session.error_kind == "device.offline"
+    assert "adb devices" in session.message
+    assert bench_lab.sent == {}
+
+
+async def test_ledger_knows_how_it_ended(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK, FINISH]) as model:
+        await bench_lab.run(model)
+    assert await bench_lab.ledger.unfinished(bench_lab.device.serial) == []
+    row = await bench_lab.ledger.advance(1, ReplyState.SENT, expected=[ReplyState.SENT])
+    assert row.text == ANSWER
+    assert row.key.contact == "11"

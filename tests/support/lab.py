@@ -1,0 +1,164 @@
+"""A phone on the bench: a virtual phone behind a real adb server, and the whole agent on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from agent_core.agent import PhoneAgent
+from agent_core.defaults import MemoryLedger
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.server import open_adb
+from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.devices.virtual.scenario import Scenario
+from agent_core.devices.virtual.server import serve
+from agent_core.geometry import Point
+from agent_core.model.client import ChatModel
+from agent_core.ports import Event, Lease, Ledger, Record, StopGuard
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.reader import ScreenReader
+from agent_core.session import Answer, Question, Session
+from agent_core.settings import AgentSettings, new_session
+from tests.support.adb import adb_server
+from tests.support.model_server import ScriptedModel
+
+ANSWER = "您好，下单后48小时内发货，一般1-3天送达。"
+QQ = "com.tencent.mobileqq"
+OCR = OcrEngine()  # one for all: it is large
+TASK = "QQ回复联系人11"
+
+
+def do(call: str, thinking: str = "想一想") -> str:
+    return f"<think>{thinking}</think><answer>{call}</answer>"
+
+
+LAUNCH = do('do(action="Launch", app="QQ")')
+ASK = do('do(action="GET_KNOWLEDGE_DATA", query="几天能发货")')
+BACK = do('do(action="Back")')
+FINISH = do('finish(message="已回复")')
+
+
+@dataclass
+class Shelf:
+    """A knowledge base of fixed records; ``before`` happens while it is asked."""
+
+    records: Sequence[Record] = (
+        Record(id="k1", text=ANSWER, question="几天能发货", score=1.0, sure=True, source="shelf"),
+    )
+    error: Exception | None = None
+    before: Callable[[], Awaitable[None] | None] | None = None
+    queries: list[str] = field(default_factory=list)
+    name: str = "shelf"
+
+    async def retrieve(self, query: str) -> Sequence[Record]:
+        self.queries.append(query)
+        if self.before is not None:
+            happening = self.before()
+            if happening is not None:
+                await happening
+        if self.error is not None:
+            raise self.error
+        return self.records
+
+
+@dataclass
+class People:
+    """Answers questions in order; with nothing left nobody is there."""
+
+    answers: list[Answer] = field(default_factory=list)
+    asked: list[Question] = field(default_factory=list)
+
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        self.asked.append(question)
+        return self.answers.pop(0) if self.answers else None
+
+
+@dataclass
+class Story:
+    """Keeps events, and the session as another process would read it."""
+
+    events: list[Event] = field(default_factory=list)
+    saved: str = ""
+
+    async def save(self, session: Session) -> None:
+        self.saved = session.model_dump_json()
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        self.events.append(event)
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.events]
+
+
+@dataclass
+class Lab:
+    phone: VirtualPhone
+    device: AdbDevice
+    knowledge: Shelf = field(default_factory=Shelf)
+    people: People = field(default_factory=People)
+    ledger: Ledger = field(default_factory=MemoryLedger)
+    story: Story = field(default_factory=Story)
+    tree: str = "auto"
+
+    @property
+    def sent(self) -> dict[str, list[str]]:
+        return self.phone.report()["sent"]
+
+    @property
+    def drafts(self) -> dict[str, str]:
+        return self.phone.report()["drafts"]
+
+    async def open_chat(self, name: str = "11") -> None:
+        """As a person would: QQ, then the row with exactly this name."""
+        await self.phone.launch(QQ)
+        rows = [node for node in await self.phone.tree() if node.text == name]
+        await self.device.tap(Point(*_center(rows[0].box.as_tuple())))
+
+    async def run(
+        self,
+        model: ScriptedModel,
+        task: str = TASK,
+        *,
+        session: Session | None = None,
+        lease: Lease | None = None,
+        guard: StopGuard | None = None,
+        max_steps: int = 20,
+    ) -> Session:
+        """A leg: a new run of ``task``, or the next leg of ``session``."""
+        client = ChatModel(model.url, "scripted", "key", timeout=5, sleep=_no_sleep)
+        settings = AgentSettings(max_steps=max_steps, tree="off" if self.tree == "off" else "auto")
+        agent = PhoneAgent(
+            model=client,
+            device=self.device,
+            knowledge=self.knowledge,
+            human=self.people,
+            ledger=self.ledger,
+            store=self.story,
+            lease=lease,
+            guard=guard,
+            reader=ScreenReader(ocr=OCR, model=None),
+            settings=settings,
+        )
+        try:
+            return await agent.go_on(session or new_session(task, self.device.serial, settings))
+        finally:
+            await client.close()
+
+
+async def _no_sleep(seconds: float) -> None:
+    return None
+
+
+def _center(box: tuple[int, int, int, int]) -> tuple[int, int]:
+    return ((box[0] + box[2]) // 2, (box[1] + box[3]) // 2)
+
+
+@asynccontextmanager
+async def lab(scenario: Scenario | None = None) -> AsyncIterator[Lab]:
+    """A lab of its own: phone, adb server, device."""
+    async with adb_server() as adb, serve(scenario) as running, await open_adb(port=adb.port) as server:
+        await server.connect(running.address)
+        device = server.device(running.address)
+        yield Lab(running.phone, device)
+        await device.close()
