@@ -24,7 +24,7 @@ from agent_core.recording import Recorder
 from agent_core.repeats import RepeatWatch
 from agent_core.result import ActResult, Ending
 from agent_core.screen.reader import ScreenReader
-from agent_core.session import Question, Session, Status
+from agent_core.session import FINAL, Question, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say
 from agent_core.thinking import Thinker, Thought
@@ -101,12 +101,20 @@ class PhoneAgent:
     async def go_on(self, session: Session) -> Session:
         """Go on with a session, new or saved, until an outcome or a question that nobody answers now.
 
-        A cancel ends it as ``stopped``, cleaned up. Nothing but bugs is raised.
+        What goes wrong becomes its outcome. A cancel is raised on, the phone tidied up and the state saved: whether
+        that means stopped or put off is for the one who cancelled.
         """
         self._take_up(session)
         await self._guarded(self._loop)
-        await self._recorder.outcome()
+        if session.status in FINAL:
+            await self._recorder.outcome()
         return session
+
+    async def end_stopped(self) -> None:
+        """The run that was cancelled is over: for the one who cancelled it in order to stop it."""
+        self._end(Status.STOPPED, say(self.session.lang, "run.stopped"))
+        await self._store.save(self.session)
+        await self._recorder.outcome()
 
     # -- the loop ----------------------------------------------------------------------------------------------
 
@@ -225,7 +233,8 @@ class PhoneAgent:
         try:
             await work()
         except asyncio.CancelledError:
-            self._end(Status.STOPPED, say(session.lang, "run.stopped"))
+            await self._store.save(session)
+            raise
         except PhonedeskError as error:
             log.warning("run_failed", run_id=session.run_id, kind=error.kind, error=str(error))
             session.error_kind = error.kind

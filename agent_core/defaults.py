@@ -27,6 +27,9 @@ class NoKnowledge:
     async def retrieve(self, query: str) -> Sequence[Record]:
         raise KnowledgeNotFound("No knowledge base is configured.", advice="Set PHONEDESK_KNOWLEDGE__PROVIDER.")
 
+    async def close(self) -> None:
+        return None
+
 
 class NobodyThere:
     """Nobody answers; the run waits."""

@@ -34,6 +34,8 @@ class KnowledgeBase(Protocol):
     async def retrieve(self, query: str) -> Sequence[Record]:
         """The best records first; empty where nothing fits. KnowledgeError where it could not be asked."""
 
+    async def close(self) -> None: ...
+
 
 class ReplyState(StrEnum):
     PLANNED = "planned"

@@ -20,6 +20,7 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
 from agent_core.settings import AgentSettings
 from bot.settings import Settings
+from knowledge.embedded import EmbeddedKnowledge
 from knowledge.factory import KnowledgeConfig, build
 from scheduler.ports import StoredLedger, StoredRuns
 from storage.engine import Database
@@ -93,6 +94,7 @@ class Core:
         if self._adb is not None:
             await self._adb.close()
         await self.model.close()
+        await self.knowledge.close()
         await self.db.close()
 
 
@@ -125,19 +127,22 @@ def build_reader(settings: Settings, model: ChatModel) -> ScreenReader:
 
 
 async def build_knowledge(settings: Settings) -> KnowledgeBase:
+    """The knowledge base of the settings; an empty embedded one may get the sample entries."""
     knowledge = settings.knowledge
-    return await build(
+    base = build(
         KnowledgeConfig(
             provider=knowledge.provider,
+            path=settings.data_dir / "knowledge.sqlite3",
             base_url=knowledge.base_url,
             dataset_id=knowledge.dataset_id,
             token=knowledge.token.get_secret_value(),
             timeout=knowledge.timeout_seconds,
             min_score=knowledge.min_score,
-            path=settings.data_dir / "knowledge.sqlite3",
-            sample=knowledge.sample,
         )
     )
+    if isinstance(base, EmbeddedKnowledge) and knowledge.sample:
+        await base.seed_sample_if_empty()
+    return base
 
 
 async def open_database(settings: Settings) -> Database:

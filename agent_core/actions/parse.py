@@ -58,12 +58,17 @@ def complete_call_end(text: str, dialect: Dialect = "autoglm") -> int | None:
     still open, and, outside answer tags, only on a line of its own. The call may still be invalid: ``parse_reply`` says
     so. In the gelab dialect a call is complete with the line of its summary.
     """
+    return _look(text, dialect)[0]
+
+
+def _look(text: str, dialect: Dialect) -> tuple[int | None, bool]:
+    """The end of the first complete call, and whether the text ends inside thinking."""
     reader = _Reader(text, _dialect(dialect), streaming=True)
     try:
         call = reader.find()
     except ActionParseError:  # malformed as far as it has come
-        return None
-    return call.end if call and call.closed else None
+        return None, False
+    return (call.end if call and call.closed else None), reader.in_open_thinking
 
 
 class CallWatch:
@@ -83,23 +88,10 @@ class CallWatch:
         seam = max(0, len(self.text) - 16)  # a tag may come in two pieces
         self.text += piece
         if self.end is None and not _CLOSERS.isdisjoint(piece):
-            if self._thinking and not self._left_thinking(seam):
+            if self._thinking and next_tag(self.text, seam) is None:
                 return None
-            self.end = complete_call_end(self.text, self._dialect)
-            self._thinking = self.end is None and _in_open_thinking(self.text)
+            self.end, self._thinking = _look(self.text, self._dialect)
         return self.end
-
-    def _left_thinking(self, seam: int) -> bool:
-        found = next_tag(self.text, seam)
-        return found is not None
-
-
-def _in_open_thinking(text: str) -> bool:
-    last: Tag | None = None
-    pos = 0
-    while found := next_tag(text, pos):
-        last, _, pos = found
-    return last is Tag.THINK
 
 
 def _dialect(name: Dialect) -> _call.Dialect:
@@ -150,7 +142,7 @@ class _Reader:
     streaming: bool = False
     in_answer: bool = False
     answer_begin: int = 0
-    in_open_thinking: bool = False  # all the rest stands in thinking that was never closed; it is read
+    in_open_thinking: bool = False  # all the rest stands in thinking that was never closed
     think_spans: list[tuple[int, int]] = field(default_factory=list)
     prose_begin: int = 0
     first: Call | None = None  # outside answer tags
@@ -246,6 +238,7 @@ class _Reader:
             pos = tag_end
         # never closed: an answer tag in it ends it, else another think tag
         if found is None and self.streaming:
+            self.in_open_thinking = True
             return None
         if answer is not None:
             self.think_spans.append((begin, answer))
@@ -257,7 +250,7 @@ class _Reader:
         return begin
 
     def _outside(self) -> Call | None:
-        if self.in_answer:
+        if self.in_answer or self.streaming:
             return None
         if self.first and self.first.finishes and self.alone:
             return self.alone

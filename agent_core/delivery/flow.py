@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from agent_core.apps.profile import AppProfile
 from agent_core import questions
+from agent_core.apps.profile import AppProfile
 from agent_core.delivery.deliver import Delivery, Outcome, Result, check_chat
 from agent_core.delivery.match import our_bubble_after_question
 from agent_core.errors import KnowledgeError

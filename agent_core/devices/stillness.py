@@ -66,7 +66,7 @@ async def wait_until_still(
                 since, equal = asked, 0
             frame, equal = newest, equal + 1
             waits_for_effect = newest.digest == before and asked - started < patience
-            if equal >= quiet and asked - since >= floor and not waits_for_effect:
+            if equal >= quiet and asked - since >= floor - 0.001 and not waits_for_effect:
                 return Still(frame, True, pictures, clock() - started)
         now = clock()
         if now - started >= ceiling and frame is not None:

@@ -15,13 +15,14 @@ from PIL import Image
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.screen import picture, tree
+from agent_core.screen import picture, shapes, tree
 from agent_core.screen.compare import Match, compare, contains, ends_with, fold, normalise
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, Side, Source
+from agent_core.screen.title import Title, read_title
 
-TITLE_CONFIDENCE = 0.85
 TEXT_CONFIDENCE = 0.80
+SIGNS_CONFIDENCE = 0.5
 _WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _QUOTE_CONTRAST = 0.9  # of a quotation against the words under it
@@ -80,25 +81,8 @@ def _joined(found: Sequence[Recognised]) -> Words:
     found = [line for line in found if line.text]
     if not found:
         return Words()
-    return Words(join_lines([line.text for line in found]), min(line.confidence for line in found))
-
-
-async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Words:
-    """The name in a header: the first tall line of ``region``, and the widest part of it."""
-    lines = picture.text_lines(image, region)
-    if not lines:
-        return Words()
-    tallest = max(line.height for line in lines)
-    line = next(line for line in lines if line.height >= 0.7 * tallest)
-    parts = picture.segments(image, line, apart=max(4, round(1.1 * line.height)))
-    part = max(parts, key=lambda box: box.width, default=line)
-    # Twice, with other margins: a recogniser that guesses says two things.
-    wider = Box(max(0, part.left - 14), max(0, part.top - 8), part.right + 14, part.bottom + 8)
-    first, second = await read_lines(ocr, image, [part, wider])
-    if normalise(first.text) != normalise(second.text):
-        best = max(first, second, key=lambda r: r.confidence)
-        return Words(best.text, min(best.confidence, 0.5))
-    return Words(first.text, max(first.confidence, second.confidence))
+    worded = [line for line in found if any(char.isalnum() for char in line.text)] or found
+    return Words(join_lines([line.text for line in found]), min(line.confidence for line in worded))
 
 
 async def find_footer(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> Footer | None:
@@ -128,21 +112,26 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
     if footer is None:
         return None
     title = await read_title(ocr, image, picture.region_box(profile.title_region, image.size))
-    if not title.text:
+    page = shapes.page(image, profile, bottom=footer.field.top)
+    if not page.plain and picture.card_over(image):
+        return None  # a dialog over a dimmed chat
+    if not title.text and not page.shapes:
         return None
-    page = picture.page(image, profile, bottom=footer.field.top)
     doubts = []
+    if page.shapes and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes):
+        doubts.append("the upper part of what is asked is out of sight")
     if page.plain:
         bubbles, newest = await _read_shapes(ocr, image, page)
     else:
         bubbles, newest = await _grouped(ocr, frame, page.box, profile)
         doubts.append("the page has not the colours of the app's profile")
     draft = await read_draft(ocr, image, footer.field)
-    if title.confidence < TITLE_CONFIDENCE:
-        doubts.append(f"the title may be {title.text!r} ({title.confidence:.2f})")
-    if newest < TEXT_CONFIDENCE and bubbles:
+    if not title.sure:
+        more = " and something more" if title.flawed and title.text else ""
+        doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
+    if bubbles and newest < _least(bubbles[-1].text):
         doubts.append(f"the newest message may be {bubbles[-1].text!r} ({newest:.2f})")
-    if draft.confidence < TEXT_CONFIDENCE:
+    if draft.confidence < _least(draft.text):
         doubts.append(f"the input may hold {draft.text!r} ({draft.confidence:.2f})")
     return ChatScreen(
         title=title.text,
@@ -154,6 +143,11 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
         input_box=footer.field,
         send_point=footer.send.center if footer.send else None,
     )
+
+
+def _least(text: str) -> float:
+    """The confidence that is wanted of a text; a recogniser is never certain of signs alone."""
+    return TEXT_CONFIDENCE if any(char.isalnum() for char in text) else SIGNS_CONFIDENCE
 
 
 async def read_draft(ocr: OcrEngine, image: Image.Image, field: Box) -> Words:
@@ -168,11 +162,14 @@ async def read_draft(ocr: OcrEngine, image: Image.Image, field: Box) -> Words:
     return Words() if tree.is_hint(words.text) else words
 
 
-async def _read_shapes(ocr: OcrEngine, image: Image.Image, page: picture.Page) -> tuple[list[Bubble], float]:
+async def _read_shapes(ocr: OcrEngine, image: Image.Image, page: shapes.Page) -> tuple[list[Bubble], float]:
     """The bubbles of a page and the confidence of the newest one."""
-    shapes = [s for i, s in enumerate(page.shapes) if not s.cut or i == len(page.shapes) - 1]
+    found = list(page.shapes)
+    ours = any(shape.side is Side.ME for shape in found[1:])
+    if found and found[0].cut and ours:
+        found = found[1:]  # what the edge cuts is no part of what is asked now
     bubbles, confidence = [], 1.0
-    for shape in shapes:
+    for shape in found:
         words = Words()
         kind = shape.kind
         if kind is BubbleKind.TEXT:
@@ -181,12 +178,11 @@ async def _read_shapes(ocr: OcrEngine, image: Image.Image, page: picture.Page) -
             if kind in tree.WORDLESS:
                 words = Words()
         elif kind is BubbleKind.RED_PACKET:
-            upper = Box(shape.box.left, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
-            words = await read_box(ocr, image, upper, shape.color)
+            past = shape.box.left + shape.box.width // 5  # the envelope
+            upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
+            words = replace(await read_box(ocr, image, upper, shape.color), confidence=1.0)
         confidence = words.confidence
         bubbles.append(Bubble(shape.side, words.text, shape.box, kind, shape.state))
-    if page.shapes and page.shapes[-1].cut and page.shapes[-1].side is Side.THEM:
-        confidence = 0.0
     return bubbles, confidence
 
 
@@ -207,46 +203,20 @@ async def _footer_by_detection(ocr: OcrEngine, frame: Frame, profile: AppProfile
 
 
 def field_left_of(image: Image.Image, send: Box) -> Box | None:
-    """The one-coloured box left of a Send button, walked pixel by pixel; it may be several lines tall."""
-    pixels = image.load()
-    if pixels is None:
+    """The box of one colour left of a Send button, in its row; it may be several lines tall."""
+    row = (round(0.1 * image.width), send.top, send.left - round(0.08 * image.width), send.bottom)
+    if row[2] - row[0] < 0.2 * image.width:
         return None
-    y = send.center.y
-    ground = pixels[image.width - 2, y]
-    x = send.left - 1
-    while x > 0.4 * image.width and picture.near(pixels[x, y], _color(ground), 10):
-        x -= 1
-    while x > 0.3 * image.width:
-        ink = picture.common_color(image.crop((x - 40, y - 8, x, y + 8)))
-        if not picture.near(ink, _color(ground), 10):
-            break
-        x -= 20
-    else:
-        return None
-    right = x
-    field = picture.common_color(image.crop((right - 60, y - 8, right - 8, y + 8)))
-    edge = right - 12
-    top = bottom = y
-    while top > 0.3 * image.height and picture.near(pixels[edge, top - 1], field, 10):
-        top -= 1
-    while bottom < image.height - 1 and picture.near(pixels[edge, bottom + 1], field, 10):
-        bottom += 1
-    left, row = edge, min(bottom - 1, top + 4)
-    while left > 0 and picture.near(pixels[left - 1, row], field, 10):
-        left -= 1
-    box = Box(left, top, right, bottom + 1)
-    return box if box.width > 0.3 * image.width and 20 < box.height < 0.4 * image.height else None
-
-
-def _color(pixel: object) -> picture.Color:
-    return (int(pixel[0]), int(pixel[1]), int(pixel[2])) if isinstance(pixel, tuple) else (0, 0, 0)
+    color = picture.common_color(image.crop(row))
+    boxes = picture.light_boxes(image, color, top=round(0.35 * image.height))
+    return next((box for box in boxes if box.top <= send.center.y < box.bottom and box.left < send.left), None)
 
 
 async def _grouped(ocr: OcrEngine, frame: Frame, area: Box, profile: AppProfile) -> tuple[list[Bubble], float]:
     """Lines found by OCR as bubbles by place: same side, close together."""
     size = frame.size
     groups: list[list[Reading]] = []
-    for line in await ocr.read(frame.image, digest=frame.digest):
+    for line in whole_lines(await ocr.read(frame.image, digest=frame.digest)):
         if not (area.top <= line.box.top and line.box.bottom <= area.bottom) or _centred(line.box, size):
             continue
         last = groups[-1][-1] if groups else None
@@ -266,6 +236,34 @@ async def _grouped(ocr: OcrEngine, frame: Frame, area: Box, profile: AppProfile)
         bubbles.append(Bubble(tree.side_of(box, size), text, box, tree.kind_of(text)))
         confidence = min(line.confidence for line in group)
     return bubbles, confidence
+
+
+def whole_lines(readings: Sequence[Reading]) -> list[Reading]:
+    """Readings with the parts of one line put together that a detector took apart at a wide comma."""
+    lines: list[Reading] = []
+    for reading in sorted(readings, key=lambda r: (r.box.center.y // max(1, r.box.height // 2), r.box.left)):
+        last = next((line for line in reversed(lines) if _beside(line.box, reading.box)), None)
+        if last is None:
+            lines.append(reading)
+            continue
+        box = Box(
+            last.box.left,
+            min(last.box.top, reading.box.top),
+            reading.box.right,
+            max(last.box.bottom, reading.box.bottom),
+        )
+        text = join_lines([last.text, reading.text])
+        lines[lines.index(last)] = replace(
+            last, text=text, box=box, confidence=min(last.confidence, reading.confidence)
+        )
+    return sorted(lines, key=lambda line: line.box.top)
+
+
+def _beside(left: Box, right: Box) -> bool:
+    """Whether ``right`` goes on in the line of ``left``."""
+    height = min(left.height, right.height)
+    overlap = min(left.bottom, right.bottom) - max(left.top, right.top)
+    return overlap > 0.6 * height and -height < right.left - left.right < 0.9 * height
 
 
 def _centred(box: Box, size: tuple[int, int]) -> bool:
@@ -294,11 +292,10 @@ async def checked(
     """
     image = frame.image
     doubts = []
-    title = await read_title(
-        ocr, image, _grown(title_box, image) if title_box else picture.region_box(profile.title_region, image.size)
-    )
+    title = await read_title(ocr, image, _header(title_box, image, profile))
     if not _agree(seen.title, title):
-        doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r} in the picture")
+        more = " and something more" if title.flawed and title.text else ""
+        doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
     doubts += await _newest_doubts(ocr, seen, image, profile)
     if seen.input_box and seen.draft is not None:
         draft = await read_draft(ocr, image, seen.input_box)
@@ -309,11 +306,18 @@ async def checked(
 
 def place_doubts(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> list[str]:
     """Whether the picture has its newest message where the tree has it. A page of other colours tells nothing."""
-    newest = seen.newest
+    return _place_doubts(seen, _page_of(seen, image, profile), image.width)
+
+
+def _page_of(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> shapes.Page:
     bottom = seen.input_box.top if seen.input_box else round(profile.messages_region[3] * image.height)
-    page = picture.page(image, profile, bottom=bottom)
+    return shapes.page(image, profile, bottom=bottom)
+
+
+def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[str]:
     if not page.plain:
         return []
+    newest = seen.newest
     if newest is None or newest.box is None:
         return ["the picture shows messages and the tree none"] if page.shapes else []
     if not page.shapes:
@@ -321,31 +325,50 @@ def place_doubts(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> l
     last = page.shapes[-1]
     if last.box.top >= newest.box.bottom - 4:
         return ["below the newest message of the tree stands another in the picture"]
-    if last.side is not newest.side or not last.box.intersects(newest.box):
+    # A node may hold a margin around its bubble, and a sticker does not fill its node.
+    off = abs(last.box.center.y - newest.box.center.y) > 0.04 * width
+    if last.side is not newest.side or off or not last.box.intersects(newest.box):
         return ["the newest message of the tree stands elsewhere in the picture"]
     return []
 
 
 async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, profile: AppProfile) -> list[str]:
+    page = _page_of(seen, image, profile)
+    misplaced = _place_doubts(seen, page, image.width)
     newest = seen.newest
-    misplaced = place_doubts(seen, image, profile)
     if misplaced or newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
         return misplaced
-    lines = bubble_lines(image, newest.box, picture.common_color(image.crop(newest.box.as_tuple())))
+    # The bubble as the picture has it: in a tree that is older it may be a shorter one at the same place.
+    box = page.shapes[-1].box if page.plain else newest.box
+    lines = bubble_lines(image, box, picture.common_color(image.crop(box.as_tuple())))
     some = lines if len(lines) <= 4 else [*lines[:2], *lines[-2:]]
-    read = [r for r in await read_lines(ocr, image, some) if r.text]
-    text = join_lines([r.text for r in read])
-    if read and all(contains(newest.text, r.text, confidence=r.confidence) for r in read):
-        enough = some is not lines or len(fold(text)) >= 0.8 * len(fold(newest.text))
-        if enough:
-            return []
+    read = [line for line in await read_lines(ocr, image, some) if line.text]
+    text = join_lines([line.text for line in read])
+    if read and compare(newest.text, text, confidence=min(r.confidence for r in read)) is not Match.DIFFERENT:
+        return []
+    inside = bool(read) and all(contains(newest.text, line.text, confidence=line.confidence) for line in read)
+    if inside and (some is not lines or len(fold(text)) >= 0.8 * len(fold(newest.text))):
+        return []
     return [f"the newest message is {newest.text!r} in the tree and {text!r} in the picture"]
 
 
-def _agree(name: str, seen: Words) -> bool:
-    """Titles agree as whole names; a recogniser's slips count only where it was not certain."""
+def _header(title: Box | None, image: Image.Image, profile: AppProfile) -> Box:
+    """Where the title is read: the rows that the tree says, over the profile's whole width, so that none is cut."""
+    region = picture.region_box(profile.title_region, image.size)
+    if title is None:
+        return region
+    return Box(
+        max(0, min(region.left, title.left - 8)),
+        max(0, title.top - 4),
+        min(image.width, max(region.right, title.right)),
+        min(image.height, title.bottom + 4),
+    )
+
+
+def _agree(name: str, seen: Title) -> bool:
+    """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another."""
     if normalise(name) == normalise(seen.text):
-        return True
+        return not seen.flawed
     if seen.text.endswith(("…", "..")):  # too long for the header
         return normalise(name).startswith(normalise(seen.text.rstrip("….")))
     return compare(name, seen.text, confidence=seen.confidence) is Match.NEARLY
@@ -357,9 +380,3 @@ def _same_text(text: str, seen: Words) -> bool:
     if compare(text, seen.text, confidence=seen.confidence) is not Match.DIFFERENT:
         return True
     return len(fold(seen.text)) > 40 and ends_with(text, seen.text, confidence=seen.confidence)
-
-
-def _grown(box: Box, image: Image.Image) -> Box:
-    return Box(
-        max(0, box.left - 8), max(0, box.top - 4), min(image.width, box.right + 8), min(image.height, box.bottom + 4)
-    )

@@ -46,7 +46,9 @@ def normalise(text: str) -> str:
 
     Case and words stay.
     """
-    return _BLANKS.sub("", unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_SAME_SIGNS))
+    plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text).translate(_SAME_SIGNS))
+    # Some accents become a blank and a mark by NFKC, which is one sign again without the blank.
+    return unicodedata.normalize("NFKC", _BLANKS.sub("", plain)).translate(_SAME_SIGNS)
 
 
 def fold(text: str) -> str:
@@ -78,8 +80,8 @@ def compare(left: str, right: str, *, confidence: float = 1.0) -> Match:
 def contains(whole: str, part: str, *, confidence: float = 1.0) -> bool:
     """Whether ``part`` (a line of it, say) stands in ``whole``, as a recogniser would see it."""
     a, b = fold(whole), fold(part)
-    if not b or b in a:
-        return bool(b) or not part.strip()
+    if b in a or not any(char.isalnum() for char in b):
+        return True
     allowed = _tolerance(len(b), confidence)
     if not allowed or len(b) > len(a) + allowed:
         return False

@@ -67,9 +67,12 @@ async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | N
         )
         count = 0
         if marks:
-            text = (await ocr.recognise(frame.image.crop(marks[-1].as_tuple())))[0] if ocr else ""
+            mark = marks[-1]
+            inset = mark.height // 6  # the round ends would be read as brackets
+            inner = (mark.left + inset, mark.top + inset // 2, mark.right - inset, mark.bottom - inset // 2)
+            text = (await ocr.recognise(frame.image.crop(inner)))[0] if ocr else ""
             match = _COUNT.match(text.translate(_ONES))
-            count = int(match[1]) if match else 1
+            count = max(1, int(match[1])) if match else 1
         counted.append(replace(row, unread=count))
     return counted
 

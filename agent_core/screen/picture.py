@@ -1,20 +1,18 @@
-"""What a picture shows before anything is read: bubbles, lines of text, the input box. Pillow only.
+"""What a picture shows before anything is read: lines of text, the input box, marks. Pillow only.
 
-Shapes are looked for on a copy made small without mixing colours (``_small``); boxes that leave this module are in
+Shapes are looked for on a copy made small without mixing colours (``small_copy``); boxes that leave this module are in
 pixels of the whole picture.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from PIL import Image, ImageChops, ImageColor
 
-from agent_core.apps.profile import AppProfile, Region
+from agent_core.apps.profile import Region
 from agent_core.geometry import Box
-from agent_core.screen.readings import BubbleKind, BubbleState, Side
 
 Color = tuple[int, int, int]
 Span = tuple[int, int]
@@ -31,9 +29,15 @@ def rgb(color: str) -> Color:
 
 
 def region_box(region: Region, size: tuple[int, int]) -> Box:
-    """A profile's region (fractions) in pixels."""
+    """A profile's region in pixels.
+
+    Its fractions are of a screen of 20:9. Headers are as tall on a shorter phone of the same width, so what is measured
+    from the top goes by the width; what lies in the lower half goes by the height.
+    """
     width, height = size
-    return Box(round(region[0] * width), round(region[1] * height), round(region[2] * width), round(region[3] * height))
+    usual = width * 20 / 9 if height >= 1.5 * width else height
+    top, bottom = (round(y * (usual if y < 0.5 else height)) for y in (region[1], region[3]))
+    return Box(round(region[0] * width), top, round(region[2] * width), bottom)
 
 
 def near(pixel: object, color: Color, tolerance: int = _TOLERANCE) -> bool:
@@ -71,12 +75,12 @@ def spans(flags: Sequence[object], *, gap: int = 0, least: int = 1) -> list[Span
     return [span for span in found if span[1] - span[0] >= least]
 
 
-def _projections(picture: Image.Image) -> tuple[list[int], list[int]]:
+def projections(picture: Image.Image) -> tuple[list[int], list[int]]:
     columns, rows = picture.getprojection()
     return list(columns), list(rows)
 
 
-def _shares(picture: Image.Image, *, rows: bool) -> bytes:
+def shares(picture: Image.Image, *, rows: bool) -> bytes:
     """How much of each row (or column) of a mask is set, 0–255."""
     size = (1, picture.height) if rows else (picture.width, 1)
     return picture.resize(size, Image.Resampling.BOX).tobytes()
@@ -110,10 +114,10 @@ def text_lines(image: Image.Image, box: Box, background: Color | None = None, *,
     if strongest < _FAINTEST:
         return []
     marks = ink(crop, ground, min(48, strongest * 2 // 5))  # an unlit button's words are faint
-    rows = _lines(spans(_projections(marks)[1], gap=max(1, round(2 * unit))), crop.height, unit)
+    rows = _lines(spans(projections(marks)[1], gap=max(1, round(2 * unit))), crop.height, unit)
     lines = []
     for top, bottom in rows:
-        columns = spans(_projections(marks.crop((0, top, crop.width, bottom)))[0])
+        columns = spans(projections(marks.crop((0, top, crop.width, bottom)))[0])
         if not columns:
             continue
         tall = max(0, round(34 * unit) - (bottom - top)) // 2  # a lone 一 or … wants a line's height around it
@@ -166,7 +170,7 @@ def without_colors(image: Image.Image, ground: Color) -> Image.Image:
 def segments(image: Image.Image, line: Box, *, apart: int) -> list[Box]:
     """The parts of one line that stand at least ``apart`` pixels from one another."""
     crop = image.crop(line.as_tuple())
-    columns = spans(_projections(ink(crop, common_color(crop)))[0], gap=apart)
+    columns = spans(projections(ink(crop, common_color(crop)))[0], gap=apart)
     margin = max(2, round(10 * image.width / _UNIT))
     return [
         Box(max(line.left, line.left + a - margin), line.top, min(line.right, line.left + b + margin), line.bottom)
@@ -174,12 +178,30 @@ def segments(image: Image.Image, line: Box, *, apart: int) -> list[Box]:
     ]
 
 
+def glyphs(image: Image.Image, line: Box) -> list[tuple[int, int]]:
+    """(width, height) of what stands apart in a line, from the left: Latin letters and digits singly."""
+    crop = image.crop(line.as_tuple())
+    marks = ink(crop, common_color(crop), 90)
+    found = []
+    for a, b in spans(projections(marks)[0]):
+        rows = spans(projections(marks.crop((a, 0, b, crop.height)))[1])
+        found.append((b - a, rows[-1][1] - rows[0][0]))
+    return found
+
+
+def ink_size(image: Image.Image, line: Box) -> tuple[int, int]:
+    """(width, height) of all that is written in a line."""
+    crop = image.crop(line.as_tuple())
+    box = ink(crop, common_color(crop), 90).getbbox()
+    return (box[2] - box[0], box[3] - box[1]) if box else (0, 0)
+
+
 # The input box
 
 
 def light_boxes(image: Image.Image, color: Color, *, top: int) -> list[Box]:
     """Wide boxes of ``color`` below ``top`` that could be an input box, from the top to the bottom."""
-    step, small = _small(image)
+    step, small = small_copy(image)
     marks = mask(small, color)
     width, height = small.size
     data = marks.tobytes()
@@ -220,7 +242,7 @@ def _longest(row: bytes) -> Span:
     return start, start + len(best)
 
 
-def _small(image: Image.Image) -> tuple[int, Image.Image]:
+def small_copy(image: Image.Image) -> tuple[int, Image.Image]:
     """(step, a copy with each step-th pixel of each step-th row)."""
     step = max(1, image.width // 360)
     return step, image.resize((image.width // step, image.height // step), Image.Resampling.NEAREST)
@@ -241,10 +263,24 @@ def beside(image: Image.Image, box: Box) -> list[Box]:
     marks = ink(crop, ground, 10)
     unit = image.width / _UNIT
     found = []
-    for a, b in spans(_projections(marks)[0], gap=round(14 * unit), least=max(2, round(24 * unit))):
-        rows = spans(_projections(marks.crop((a, 0, b, crop.height)))[1])
+    for a, b in spans(projections(marks)[0], gap=round(14 * unit), least=max(2, round(24 * unit))):
+        rows = spans(projections(marks.crop((a, 0, b, crop.height)))[1])
         found.append(Box(area.left + a, area.top + rows[0][0], area.left + b, area.top + rows[-1][1]))
     return found
+
+
+def card_over(image: Image.Image) -> bool:
+    """Whether a dialog's card lies over the middle of the screen: a wide box of one colour, as far from both sides."""
+    width, height = image.size
+    middle = (round(0.25 * width), round(0.35 * height), round(0.75 * width), round(0.65 * height))
+    boxes = light_boxes(image, common_color(image.crop(middle)), top=round(0.15 * height))
+    return any(
+        box.left > 0.02 * width
+        and abs(box.left - (width - box.right)) < 0.03 * width
+        and box.height > 0.06 * height
+        and box.top < 0.65 * height
+        for box in boxes
+    )
 
 
 def likely_field(image: Image.Image, color: Color) -> Box | None:
@@ -264,7 +300,10 @@ def avatar_left_of(image: Image.Image, name: Box, row: Box) -> bool:
     if area.height < 8:
         return False
     crop = image.crop(area.as_tuple())
-    columns, _ = _projections(ink(crop, common_color(image.crop((0, area.top, image.width, area.bottom)))))
+    ground = common_color(image.crop((0, area.top, image.width, area.bottom)))
+    if not near(image.getpixel((2, name.center.y)), ground):
+        return False  # a key of a keyboard, a card
+    columns, _ = projections(ink(crop, ground))
     least = 0.07 * image.width
     return any(least <= b - a <= 2.6 * least for a, b in spans(columns, gap=2))
 
@@ -279,171 +318,12 @@ def red_marks(image: Image.Image, area: Box) -> list[Box]:
     marks = ImageChops.darker(low, red.point([255 if level > 220 else 0 for level in range(256)]))
     found = []
     least, most = 0.014 * image.width, 0.1 * image.width
-    for a, b in spans(_projections(marks)[0], gap=6):
-        rows = spans(_projections(marks.crop((a, 0, b, marks.height)))[1], gap=6)
+    for a, b in spans(projections(marks)[0], gap=6):
+        rows = spans(projections(marks.crop((a, 0, b, marks.height)))[1], gap=6)
         top, bottom = rows[0][0], rows[-1][1]
         if least <= b - a <= most and least <= bottom - top <= 0.06 * image.width:
             found.append(Box(area.left + a, area.top + top, area.left + b, area.top + bottom))
     return found
-
-
-# Messages
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """One message as it stands on the page, unread. ``cut``: its upper part is out of sight."""
-
-    side: Side
-    box: Box
-    kind: BubbleKind
-    state: BubbleState = BubbleState.OK
-    cut: bool = False
-    color: Color = (255, 255, 255)
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The messages part of a chat page. ``plain`` is False where its ground is not the profile's page colour."""
-
-    box: Box
-    shapes: tuple[Shape, ...]
-    plain: bool
-
-
-def page(image: Image.Image, profile: AppProfile, *, bottom: int) -> Page:
-    """The messages between the profile's upper edge and ``bottom`` (the input's upper edge, pixels)."""
-    ground = rgb(profile.page_color)
-    region = region_box(profile.messages_region, image.size)
-    bottom = _above_footer(image, bottom, ground)
-    area = Box(0, region.top, image.width, max(region.top + 1, bottom))
-    step, small = _small(image.crop(area.as_tuple()))
-    free = mask(small, ground)
-    if sum(free.histogram()[255:]) < 0.2 * small.width * small.height:
-        return Page(area, (), plain=False)
-    masks = {
-        Side.ME: mask(small, rgb(profile.my_bubble_color)),
-        Side.THEM: mask(small, rgb(profile.their_bubble_color)),
-    }
-    filled = ImageChops.invert(free)
-    shapes = []
-    for top, end in spans(_projections(filled)[1], gap=2, least=4):
-        shape = _shape((top, end), filled, masks, profile)
-        if shape:
-            shapes.append(_placed(shape, area, step, image))
-    return Page(area, tuple(shapes), plain=True)
-
-
-def _above_footer(image: Image.Image, bottom: int, ground: Color) -> int:
-    """The upper edge of the bar that the input stands in, which may have a ground of its own."""
-    y = max(0, min(bottom, image.height) - 1)
-    lowest = y - image.height // 8
-    while y > max(0, lowest) and not near(image.getpixel((1, y)), ground):
-        y -= 1
-    return y if y > max(0, lowest) else bottom
-
-
-def _shape(rows: Span, filled: Image.Image, masks: dict[Side, Image.Image], profile: AppProfile) -> Shape | None:
-    """The message in one band of the page, in small pixels; None for a line of the app's own."""
-    top, end = rows
-    width = filled.width
-    candidates = [(side, _solid(picture.crop((0, top, width, end)))) for side, picture in masks.items()]
-    side, solid = max(candidates, key=lambda item: item[1].width * item[1].height if item[1] else 0)
-    cut = top <= 1
-    columns = spans(_projections(filled.crop((0, top, width, end)))[0], gap=2)
-    if solid and solid.width * solid.height >= 0.008 * width * width:
-        box = Box(solid.left, solid.top + top, solid.right, solid.bottom + top)
-        above = _block_above(filled, box, top)
-        if above < box.top - 0.3 * box.height:  # a card of which only a part has a bubble's colour
-            return Shape(side, Box(box.left, above, box.right, box.bottom), BubbleKind.OTHER, BubbleState.OK, cut)
-        state = BubbleState.OK
-        if side is Side.ME:
-            state = _state(filled, box)
-        color = rgb(profile.my_bubble_color if side is Side.ME else profile.their_bubble_color)
-        return Shape(side, box, BubbleKind.TEXT, state, cut, color)
-    return _pictured(rows, columns, filled, cut=cut)
-
-
-def _block_above(filled: Image.Image, box: Box, top: int) -> int:
-    """Where the block really begins whose lower part is ``box``: rows over it that are filled all the way."""
-    shares = _shares(filled.crop((box.left, top, box.right, max(top + 1, box.top))), rows=True)
-    y = box.top
-    while y > top and shares[y - 1 - top] > 225:
-        y -= 1
-    return y
-
-
-def _solid(band: Image.Image) -> Box | None:
-    """The largest block of set pixels in a band: the bubble, without its text and without an avatar's specks."""
-    best: Box | None = None
-    for left, right in spans([share > 56 for share in _shares(band, rows=False)], gap=2, least=14):
-        part = band.crop((left, 0, right, band.height))
-        lines = spans([share > 40 for share in _shares(part, rows=True)], gap=18)
-        if not lines:
-            continue
-        top, bottom = lines[0][0], lines[-1][1]
-        box = Box(left, top, right, bottom)
-        if best is None or box.width * box.height > best.width * best.height:
-            best = box
-    return best
-
-
-def _state(filled: Image.Image, box: Box) -> BubbleState:
-    """SENDING where something small stands left of our bubble; whether it is red is seen later, in colours."""
-    strip = filled.crop((0, box.top, max(1, box.left - 1), box.bottom))
-    found = strip.getbbox()
-    if not found:
-        return BubbleState.OK
-    wide, high = found[2] - found[0], found[3] - found[1]
-    limit = 0.09 * filled.width
-    return BubbleState.SENDING if 4 <= wide <= limit and 4 <= high <= limit else BubbleState.OK
-
-
-def _pictured(rows: Span, columns: list[Span], filled: Image.Image, *, cut: bool) -> Shape | None:
-    """A message without a bubble of the profile's colours (a picture, a sticker, a red packet): told by its avatar."""
-    width = filled.width
-    edge, size = 0.16 * width, (0.06 * width, 0.16 * width)
-    left = [c for c in columns if c[1] <= edge and size[0] <= c[1] - c[0] <= size[1]]
-    right = [c for c in columns if c[0] >= width - edge and size[0] <= c[1] - c[0] <= size[1]]
-    if bool(left) == bool(right):
-        return None
-    rest = [c for c in columns if c not in (left or right)]
-    if not rest or rows[1] - rows[0] < 12:
-        return None
-    span = (rest[0][0], rest[-1][1])
-    inner = spans(_projections(filled.crop((span[0], rows[0], span[1], rows[1])))[1])
-    box = Box(span[0], rows[0] + inner[0][0], span[1], rows[0] + inner[-1][1])
-    return Shape(Side.THEM if left else Side.ME, box, BubbleKind.OTHER, BubbleState.OK, cut)
-
-
-def _placed(shape: Shape, area: Box, step: int, image: Image.Image) -> Shape:
-    """The shape in pixels of the picture, its colours looked at."""
-    small = shape.box
-    box = Box(small.left * step, area.top + small.top * step, small.right * step, area.top + small.bottom * step)
-    state, kind, color = shape.state, shape.kind, shape.color
-    if state is BubbleState.SENDING and _is_red(image.crop((0, box.top, max(1, box.left - step), box.bottom))):
-        state = BubbleState.FAILED
-    if kind is BubbleKind.OTHER:
-        color = common_color(image.crop(box.as_tuple()))
-        red, green, blue = color
-        if red > 190 and 50 < green < 190 and blue < 130 and red - blue > 90 and box.width > 1.6 * box.height:
-            kind = BubbleKind.RED_PACKET
-        elif box.width <= 0.28 * image.width and box.height <= 0.28 * image.width:
-            kind = BubbleKind.STICKER
-        else:
-            kind = BubbleKind.IMAGE
-    return Shape(shape.side, box, kind, state, shape.cut, color)
-
-
-def _is_red(crop: Image.Image) -> bool:
-    """Whether a good part of what stands out in ``crop`` is red."""
-    small = crop.resize((max(1, crop.width // 3), max(1, crop.height // 3)), Image.Resampling.NEAREST)
-    reds = sum(
-        count
-        for count, pixel in small.getcolors(small.width * small.height) or []
-        if isinstance(pixel, tuple) and pixel[0] > 200 and pixel[1] < 110 and pixel[2] < 120
-    )
-    return reds >= 20
 
 
 def has_ink(image: Image.Image, box: Box) -> bool:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
+from agent_core.screen.picture import region_box
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
 
 _SYSTEM = frozenset({"com.android.systemui"})
@@ -27,7 +28,7 @@ _KINDS = (
     (BubbleKind.STICKER, re.compile(r"^\[?(?:动画表情|表情包?|贴纸|sticker)\]?$", re.I)),
     (
         BubbleKind.RED_PACKET,
-        re.compile(r"^\[(?:QQ|微信)?红包\]|^(?:QQ|微信)?红包$|恭喜发财.*(?:红包|大吉大利)|^\[?转账\]"),
+        re.compile(r"^\[(?:QQ|微信)?红包\]|^(?:QQ|微信)?红包(?:$|\n)|恭喜发财.*(?:红包|大吉大利)|^\[?转账\]"),
     ),
 )
 
@@ -118,7 +119,7 @@ def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> C
     bubbles = _bubbles(nodes, boxed, profile, size) if boxed else _guessed(nodes, field, size)
     if boxed and not any(bubble.text or bubble.kind in WORDLESS for bubble in bubbles):
         return None
-    bubbles = _whole(bubbles, round(profile.messages_region[1] * size[1]))
+    bubbles = _whole(bubbles, region_box(profile.messages_region, size).top)
     send = send_node(nodes, profile, field, size)
     draft = field.text
     return ChatScreen(
@@ -137,13 +138,13 @@ def title_node(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]
     named = [node for node in upper if has_id(node, profile.title_ids)]
     if named:
         return named[0]
-    left, top, right, bottom = profile.title_region
+    region = region_box(profile.title_region, size)
     inside = [
         node
         for node in upper
         if node.package not in _SYSTEM
-        and left * size[0] <= node.box.center.x <= right * size[0]
-        and top * size[1] <= node.box.center.y <= bottom * size[1]
+        and region.left <= node.box.center.x <= region.right
+        and region.top <= node.box.center.y <= region.bottom
         and not node.class_name.endswith(("Button", "EditText"))
     ]
     return inside[0] if inside else None
@@ -167,6 +168,9 @@ def _bubbles(nodes: Sequence[Node], boxed: Sequence[Node], profile: AppProfile, 
     for node in sorted(outer, key=lambda item: item.box.top):
         text = _said(node, nodes)
         kind = kind_of(text)
+        named = kind_of(node.description)
+        if kind is BubbleKind.TEXT and not node.text.strip() and named is not BubbleKind.OTHER:
+            kind = named
         if kind in WORDLESS:
             text = ""
         if kind is BubbleKind.OTHER and "Image" in node.class_name:

@@ -220,8 +220,9 @@ def choice_label(view: QuestionView, number: int) -> str:
     choice = view.question.choices[number]
     label = choice.label or choice.value
     candidates = view.question.data.get("candidates")
-    is_candidate = isinstance(candidates, list) and number < len(candidates)
-    return f"{number + 1}. {label}" if is_candidate else label
+    if view.question.kind is QuestionKind.NO_SURE_ANSWER and isinstance(candidates, list) and number < len(candidates):
+        return f"{number + 1}. {label}"
+    return label
 
 
 def answer_label(view: QuestionView, answer: str) -> str:

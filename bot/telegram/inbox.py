@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -80,10 +81,10 @@ class Inbox:
                     task = asyncio.create_task(self._deal_with(row), name=f"telegram-update-{row.update_id}")
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
-            try:
-                await asyncio.wait_for(self._wake.wait(), LOOK_AGAIN)
-            except TimeoutError:
-                continue
+            # Not wait_for: in Python 3.11 it can swallow a cancellation that meets the wake-up.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self._wake.wait()
 
     async def finish(self, seconds: float) -> None:
         """Wait for the handlers that are at work, then cancel those that are left."""

@@ -8,6 +8,7 @@ run draws it anew.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ from bot.telegram.sending import Shown, Telegram, says
 
 log = structlog.get_logger(__name__)
 
+DRAIN_SECONDS = 3.0
 LOOK_AGAIN = 5.0  # seconds, for what another process put in
 Draw = Callable[[], Awaitable[Parcel | None]]
 
@@ -72,6 +74,7 @@ class Outbox:
         self._quiet: dict[str, float] = {}  # chat → loop time before which nothing is sent
         self._pace: dict[str, float] = {}  # chat → loop time before which nothing is edited
         self._failures: dict[str, int] = {}  # of live cards, in a row
+        self._said_once: set[str] = set()  # by this process; earlier ones are in the store
         self._wake = asyncio.Event()
 
     # In ---------------------------------------------------------------------------------------------------------------
@@ -81,8 +84,10 @@ class Outbox:
 
         ``once``: a name under which nothing is sent a second time.
         """
-        if once and await self._store.last_sent(once) is not None:
-            return
+        if once:
+            if once in self._said_once or await self._store.last_sent(once) is not None:
+                return
+            self._said_once.add(once)
         self._live.pop(ref, None)
         await self._store.put(chat_id, parcel.payload(), ref=ref or once, replace=bool(ref or once))
         self._wake.set()
@@ -108,9 +113,16 @@ class Outbox:
                         self._begin(chat_id, self._send_live(chat_id, ref, draw))
                 await self._wait()
         finally:
-            for task in self._busy.values():
-                task.cancel()
-            await asyncio.gather(*self._busy.values(), return_exceptions=True)
+            await self._finish()
+
+    async def _finish(self) -> None:
+        """Let what is being sent come to its end: cut off, it would be sent a second time."""
+        tasks = list(self._busy.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _ready(self, chat_id: str, *, editing: bool = False) -> bool:
         now = asyncio.get_running_loop().time()
@@ -138,10 +150,10 @@ class Outbox:
             waits.append(seconds)
         times = [*self._quiet.values(), *(self._pace.get(chat_id, 0.0) for chat_id, _ in self._live.values())]
         waits += [time - loop_now for time in times if time > loop_now]
-        try:
-            await asyncio.wait_for(self._wake.wait(), min(waits) + 0.001)
-        except TimeoutError:
-            return
+        # Not wait_for: in Python 3.11 it can swallow a cancellation that meets the wake-up.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(waits) + 0.001):
+                await self._wake.wait()
 
     async def _send_stored(self, row: StoredMessage) -> None:
         parcel = Parcel.model_validate(row.payload)

@@ -43,7 +43,7 @@ def clean(text: str) -> str:
 
 
 def _line_units(line: Line) -> int:
-    return units(line.text) + (units(line.label) + 1 if line.label else 0) + 1
+    return units(line.text) + (units(line.label) + 2 if line.label else 0) + 1
 
 
 def _fitted(card: Card, limit: int) -> Card:

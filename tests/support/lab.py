@@ -61,6 +61,9 @@ class Shelf:
             raise self.error
         return self.records
 
+    async def close(self) -> None:
+        return None
+
 
 @dataclass
 class People:

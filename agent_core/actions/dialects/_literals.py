@@ -43,6 +43,7 @@ class Place(Enum):
     """Where a value stands, which decides what may follow it."""
 
     CALL = re.compile(r"\s*+(?:[)）]|[,，、;；]\s*+(?:[)）]|[A-Za-z_]\w*+\s*+[=＝]))")
+    POSITIONAL = re.compile(rf"\s*+(?:[)）]|[,，、;；]\s*+[)）{QUOTES}\d\[]|[,，、;；]\s*+[A-Za-z_]\w*+\s*+[=＝])")
     LIST = re.compile(rf"\s*+(?:[\]】］)）]|[,，、;；]\s*+[{QUOTES}\]】］)）\d\[])")
     OBJECT = re.compile(
         rf"\s*+(?:[}}｝]|[,，]\s*+(?:[}}｝]|[{QUOTES}][^{QUOTES}\n]{{1,60}}+[{QUOTES}」』]\s*+[:：]|[A-Za-z_]\w*+\s*+[:：]))"
@@ -62,8 +63,10 @@ _JOINED = re.compile(r"\s*+[+%]\s*+[\"']")
 _OPENERS = {"[": "]】］", "【": "]】］", "［": "]】］", "(": ")）", "（": ")）"}
 
 # Up to the next quote of a kind that is not escaped.
-_TO_DOUBLE = re.compile(r'(?:[^"＂\\]++|\\.)*+', re.DOTALL)
-_TO_SINGLE = re.compile(r"(?:[^'＇\\]++|\\.)*+", re.DOTALL)
+_TO_DOUBLE = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_TO_SINGLE = re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL)
+_TO_WIDE_DOUBLE = re.compile(r'(?:[^"＂\\]++|\\.)*+', re.DOTALL)
+_TO_WIDE_SINGLE = re.compile(r"(?:[^'＇\\]++|\\.)*+", re.DOTALL)
 _TO_CURLY_DOUBLE = re.compile(r'(?:[^"“”\\]++|\\.)*+', re.DOTALL)
 _TO_CURLY_SINGLE = re.compile(r"(?:[^'‘’\\]++|\\.)*+", re.DOTALL)
 _TO_CORNER = re.compile(r"(?:[^「」『』\\]++|\\.)*+", re.DOTALL)
@@ -233,9 +236,11 @@ def _marks(opener: str) -> tuple[re.Pattern[str], str, str]:
         return _TO_CURLY_DOUBLE, "“", '”"'
     if opener in "‘’":
         return _TO_CURLY_SINGLE, "‘", "’'"
-    if opener in SINGLE:
-        return _TO_SINGLE, "", "'＇"
-    return _TO_DOUBLE, "", '"＂'
+    if opener == "＇":
+        return _TO_WIDE_SINGLE, "", "'＇"
+    if opener == "＂":
+        return _TO_WIDE_DOUBLE, "", '"＂'
+    return (_TO_SINGLE, "", "'") if opener == "'" else (_TO_DOUBLE, "", '"')
 
 
 def _string_end(text: str, begin: int, opener: str, place: Place) -> int:

@@ -45,7 +45,7 @@ class AutoGLM:
                     raise ActionParseError(f"{key.group(1)} stands twice in {name}(…); write it once.")
                 values[key.group(1)] = scanner.value(Place.CALL)
             else:
-                positional.append(scanner.value(Place.CALL))
+                positional.append(scanner.value(Place.POSITIONAL))
             if not scanner.comma() and scanner.peek() not in ")）":
                 found = text[scanner.pos : scanner.pos + 30]
                 raise ActionParseError(f"A comma or the closing bracket of {name}(…) is missing before: {found}")

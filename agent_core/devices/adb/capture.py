@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import io
 import struct
+from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,6 +21,7 @@ from agent_core.errors import ScreenshotFailed
 STATUS_BAR = 0.035  # of the height: the clock there must not make a screen look changed
 _CONTENT = (0.05, 0.94)  # between status and navigation bar, which show even over a protected window
 _BLACK = 4  # of 255
+_TRIALS = 2  # captures by each way before one is preferred; they are wanted anyway
 _LOOK_AGAIN = 100  # captures after which the slower way is measured anew
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MARK = b"phonedesk-picture\n"
@@ -58,7 +60,7 @@ class Capture:
         self.size: tuple[int, int] | None = None  # of the newest picture
         self.display: str | None = None  # physical id, where there are several
         self._transport, self._time = transport, time
-        self._seconds: dict[tuple[Way, bool], float] = {}
+        self._seconds: dict[tuple[Way, bool], deque[float]] = {}
         self._raw_usable = True
         self._count = 0
         self._last: tuple[bytes, _Decoded] | None = None
@@ -89,10 +91,10 @@ class Capture:
     def _choose(self, with_before: bool) -> Way:
         if not self._raw_usable or self.size is None:
             return Way.PNG
-        png, raw = (self._seconds.get((way, with_before)) for way in (Way.PNG, Way.RAW))
-        if png is None or raw is None:
-            return Way.PNG if png is None else Way.RAW
-        faster = Way.PNG if png <= raw else Way.RAW
+        png, raw = (self._seconds.get((way, with_before), ()) for way in (Way.PNG, Way.RAW))
+        if min(len(png), len(raw)) < _TRIALS:
+            return Way.PNG if len(png) <= len(raw) else Way.RAW
+        faster = Way.PNG if min(png) <= min(raw) else Way.RAW
         if self._count % _LOOK_AGAIN == 0:
             return Way.PNG if faster is Way.RAW else Way.RAW
         return faster
@@ -110,7 +112,8 @@ class Capture:
         output = await self._transport.exec_out(line, seconds=20)
         text, data = _split(output) if before else (b"", output)
         decoded = await self._decode(way, data)
-        self._seconds[way, bool(before)] = self._time.clock() - started
+        kept = self._seconds.setdefault((way, bool(before)), deque(maxlen=4))
+        kept.append(self._time.clock() - started)
         self.size = decoded.image.size
         frame = Frame(decoded.image, decoded.digest, started)
         warned = b"Multiple displays" in data[:2000]

@@ -13,10 +13,9 @@ from typing import Protocol
 import structlog
 
 from agent_core.devices.adb import parse
-from agent_core.devices.adb.capture import Capture, Shot
+from agent_core.devices.adb.capture import Capture, Shot, Way
 from agent_core.devices.adb.keyboard import Keyboard
 from agent_core.devices.adb.launching import Launcher, check_package
-from agent_core.devices.adb.parse import Look
 from agent_core.devices.adb.power import Power
 from agent_core.devices.adb.transport import PIPE, Raw, ShellResult, Transport, command_line, require
 from agent_core.devices.adb.tree import extract_xml, parse_tree
@@ -25,6 +24,7 @@ from agent_core.devices.base import (
     DeviceInfo,
     Frame,
     Key,
+    Look,
     Node,
     Notification,
     ScreenState,
@@ -89,7 +89,7 @@ class AdbDevice:
         self._transport = Transport(server.host, server.port, serial, sleep=sleep)
         self._capture = Capture(self._transport, self._time)
         self._keyboard = Keyboard(self._transport, self._time)
-        self._tree_seconds = tree_seconds
+        self.tree_seconds = tree_seconds
         self._packages: tuple[float, tuple[str, ...]] | None = None
         self._launcher = Launcher(self._transport, self._time, self.window)
         self._power = Power(self._transport, self._time, self.look)
@@ -102,6 +102,11 @@ class AdbDevice:
     def round_trips(self) -> int:
         """How many calls have been made to the phone so far."""
         return self._transport.round_trips
+
+    @property
+    def capture_way(self) -> Way:
+        """How the next picture would be taken: the faster way, once both were tried."""
+        return self._capture.way
 
     # -- what it is
 
@@ -170,10 +175,10 @@ class AdbDevice:
 
     async def tree(self) -> Sequence[Node]:
         try:
-            async with asyncio.timeout(self._tree_seconds):
+            async with asyncio.timeout(self.tree_seconds):
                 xml = await self._dump()
         except TimeoutError as error:
-            raise TreeUnavailable(f"The accessibility tree took over {self._tree_seconds:g} s.") from error
+            raise TreeUnavailable(f"The accessibility tree took over {self.tree_seconds:g} s.") from error
         return await asyncio.to_thread(parse_tree, xml, self._capture.size)
 
     async def notifications(self) -> Sequence[Notification]:

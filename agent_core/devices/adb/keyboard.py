@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from agent_core.devices.adb.parse import first_line, parse_input_method
-from agent_core.devices.adb.transport import AND, PIPE, ShellResult, Transport, command_line
+from agent_core.devices.adb.transport import AND, PIPE, Raw, ShellResult, Transport, command_line
 from agent_core.devices.adb.waiting import Time, finish
 from agent_core.errors import DeviceError, TextInputFailed
 
@@ -28,6 +28,9 @@ CHUNK_BYTES = 12_000  # of UTF-8 in one broadcast; base64 makes 16,000 of it, ad
 SWITCH_SECONDS = 3.0
 _METHOD_ID = re.compile(r"[A-Za-z][\w.]*/[\w.$]+", re.ASCII)
 _READ_METHOD = ("settings", "get", "secure", "default_input_method")
+_BINDING = r"mCurId=|mCurMethodId=|mHaveConnection=|mHasConnection=|mHasMainConnection="
+_STATE = (_READ_METHOD, ("dumpsys", "input_method", PIPE, "grep", "-E", _BINDING))
+_SWITCHED = "phonedesk-switched"
 
 
 class Keyboard:
@@ -120,30 +123,27 @@ class Keyboard:
         else:
             self._previous = current if _METHOD_ID.fullmatch(current) else ""
             # Not cut in two: a change that is still under way on the phone would come after it was undone.
-            await finish(self._switch())
+            if await finish(self._switch()):
+                return
         if await self._time.until(self._is_current, SWITCH_SECONDS) is None:
             raise TextInputFailed("The phone did not change to ADB Keyboard in time.")
 
-    async def _switch(self) -> None:
+    async def _switch(self) -> bool:
+        """Choose ADB Keyboard; whether it is current already."""
         mark = ("settings", "put", "global", MARKER, self._previous or "none")
+        change = ("ime", "enable", METHOD, AND, "ime", "set", METHOD)
         # Setting the same method twice changes nothing, so it may be tried again.
-        result = await self._transport.shell(
-            command_line(mark, ("ime", "enable", METHOD, AND, "ime", "set", METHOD)), safe=True
-        )
-        if result.code != 0 or "cannot be selected" in result.text or "Exception" in result.text:
-            raise TextInputFailed(f"The phone refused to change its keyboard: {first_line(result.text)}.")
+        line = command_line(mark, change, ("echo", _SWITCHED, Raw("$?")), *_STATE)
+        result = await self._transport.shell(line, safe=True)
+        words, _, rest = result.out.partition(_SWITCHED)
+        code, _, state = rest.strip(" ").partition("\n")
+        if code.strip() != "0" or "cannot be selected" in words + result.err:
+            told = first_line(result.err + words) or "it gave no reason"
+            raise TextInputFailed(f"The phone refused to change its keyboard: {told}.")
+        return _current(state)
 
     async def _is_current(self) -> bool | None:
-        """True once the method is chosen and bound, so that it hears broadcasts; None until then."""
-        watched = r"mCurId=|mCurMethodId=|mHaveConnection=|mHasConnection=|mHasMainConnection="
-        result = await self._transport.shell(
-            command_line(_READ_METHOD, ("dumpsys", "input_method", PIPE, "grep", "-E", watched)), safe=True
-        )
-        setting, _, dump = result.out.partition("\n")
-        if setting.strip() != METHOD:
-            return None
-        method, bound = parse_input_method(dump)
-        return True if method is None or (method == METHOD and bound) else None
+        return _current((await self._transport.shell(command_line(*_STATE), safe=True)).out) or None
 
     async def _release(self) -> None:
         async with self._lock:
@@ -180,6 +180,15 @@ def chunks(text: str, size: int = CHUNK_BYTES) -> Iterator[str]:
         used += width
     if start < len(text):
         yield text[start:]
+
+
+def _current(state: str) -> bool:
+    """Whether ADB Keyboard is chosen and bound, so that it hears broadcasts; ``state`` is what ``_STATE`` prints."""
+    setting, _, dump = state.partition("\n")
+    if setting.strip() != METHOD:
+        return False
+    method, bound = parse_input_method(dump)
+    return method is None or (method == METHOD and bound)
 
 
 def _two_lines(text: str) -> tuple[str, str]:

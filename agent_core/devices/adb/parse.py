@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from agent_core.devices.base import Notification, ScreenState, Window, WindowKind
+from agent_core.devices.base import Look, Notification, ScreenState, Window, WindowKind
 
 PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
 PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
@@ -15,14 +14,6 @@ PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
 WINDOW_LINES = r"mCurrentFocus|mFocusedApp|mDreamingLockscreen|mShowingLockscreen|showing=|mIsShowing=|occluded="
 POWER_LINES = r"mWakefulness=|Display Power: state="
 ACTIVITY_LINES = r"topResumedActivity|mResumedActivity|ResumedActivity:"
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What is in front and whether anybody could see it, of one moment."""
-
-    window: Window
-    screen: ScreenState
 
 
 # -- windows
@@ -173,10 +164,8 @@ def parse_input_method(text: str) -> tuple[str | None, bool]:
 
 # -- notifications
 
-_RECORD_START = re.compile(
-    r"^\s*NotificationRecord\(\S+:? ?pkg=(?P<package>\S+).*?(?:\bkey=(?P<key>[^\s:)]+))?[:)]?\s*$"
-)
-_KEY = re.compile(r"\bkey=(?P<key>\d+\|[^\s:]+)")
+_KEY = re.compile(r"\bkey=(?P<key>.+?): Notification\(")
+_KEY_LINE = re.compile(r"^\s+key=(?P<key>.+?)\s*$")
 _SECTION = re.compile(r"^ {0,2}\S[^=(]*:\s*(?:\(\d+\))?\s*$")
 _EXTRA = re.compile(r"^\s*android\.(?P<name>\w+(?:\.\w+)*)=(?P<value>.*)$")
 _TYPED = re.compile(r"^(?:\w+) \((?P<value>.*)$", re.DOTALL)
@@ -190,7 +179,7 @@ def parse_notifications(text: str) -> tuple[Notification, ...]:
     found: dict[str, Notification] = {}
     for start, block in _records(text):
         extras = _extras(block)
-        key = _KEY.search(start)
+        key = next(filter(None, (_KEY_LINE.match(line) for line in block)), None) or _KEY.search(start)
         package = re.search(r"pkg=(\S+)", start)
         title, body = extras.get("title", ""), extras.get("bigText") or extras.get("text", "")
         if package is None or not (title or body):

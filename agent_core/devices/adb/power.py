@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 
 import structlog
 
-from agent_core.devices.adb.parse import Look, first_line, parse_size
+from agent_core.devices.adb.parse import first_line, parse_size
 from agent_core.devices.adb.transport import Transport, command_line, require
 from agent_core.devices.adb.waiting import Time, finish
+from agent_core.devices.base import Look
 from agent_core.errors import CommandFailed, DeviceError, ScreenOff
 
 log = structlog.get_logger(__name__)

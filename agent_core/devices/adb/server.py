@@ -17,6 +17,7 @@ from typing import IO, Self, TypeVar
 
 import adbutils
 import structlog
+from adbutils.errors import AdbConnectionError, AdbTimeout
 
 from agent_core.devices.adb import transport
 from agent_core.devices.adb.device import AdbDevice, connection_of
@@ -29,7 +30,8 @@ DEFAULT_PORT = 5037
 START_SECONDS = 20.0  # adb 36 takes 3 s where there is no USB
 POLL_SECONDS = 0.02
 CONNECT_SECONDS = 15.0  # `connect` waits for TCP and for the phone's answer
-STATE_SECONDS = 5.0
+STATE_SECONDS = 2.0  # from attached to usable; a phone that asks its owner first is not waited for longer
+CONNECT_TRIES = 4
 _SERIAL = re.compile(r"[A-Za-z0-9][\w.:\-\[\]%]{0,127}", re.ASCII)
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):\d{1,5}", re.ASCII)
 _CODE = re.compile(r"\d{6}", re.ASCII)
@@ -39,7 +41,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DeviceEntry:
-    """One of ``adb devices -l``. ``state`` is ``device`` where it can be used, else ``offline``, ``unauthorized``…"""
+    """One of ``adb devices -l``. ``state`` is ``device`` where it can be used, else ``offline``, ``unauthorized``…
+
+    ``model`` as adb writes it, with underscores."""
 
     serial: str
     state: str
@@ -65,7 +69,7 @@ class AdbServer:
     async def devices(self) -> list[DeviceEntry]:
         """All that are attached, whatever their state."""
         listed = await self._blocking(lambda: self._client.list(extended=True))
-        return [DeviceEntry(d.serial, d.state, d.tags.get("model", "").replace("_", " ")) for d in listed]
+        return [DeviceEntry(d.serial, d.state, d.tags.get("model", "")) for d in listed]
 
     async def connect(self, address: str) -> None:
         """Attach a phone over the network (``host:port``) and wait until it can be used.
@@ -74,12 +78,20 @@ class AdbServer:
         """
         if not _ADDRESS.fullmatch(address):
             raise InputRejected(f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555.")
-        answer = await self._connect(address)
-        if answer.startswith("already connected to") and await self._state(address) == "offline":
-            # The server says so of a connection that died, too.
-            await self.disconnect(address)
-            await self._connect(address)
-        await self._wait_usable(address)
+        state = "absent"
+        for _ in range(CONNECT_TRIES):
+            answer = await self._connect(address)
+            # The server says "already connected" of a connection that died, too; and while it drops one, of that.
+            waits = 0.0 if answer.startswith("already") else STATE_SECONDS
+            state = await self._settled(address, waits)
+            if state == "device":
+                return
+            if state == "offline":
+                await self.disconnect(address)
+            elif state != "absent":
+                break
+            await asyncio.sleep(POLL_SECONDS)
+        raise unusable(address, state)
 
     async def _connect(self, address: str) -> str:
         answer = str(await self._blocking(lambda: self._client.connect(address, timeout=CONNECT_SECONDS))).strip()
@@ -89,9 +101,6 @@ class AdbServer:
         if not answer.startswith(("connected to", "already connected to")):
             raise DeviceOffline(f"{address} cannot be reached ({answer}).")
         return answer
-
-    async def _state(self, serial: str) -> str:
-        return next((entry.state for entry in await self.devices() if entry.serial == serial), "absent")
 
     async def disconnect(self, address: str) -> None:
         """Forget a phone of the network; none of that name is no error."""
@@ -142,26 +151,28 @@ class AdbServer:
     ) -> None:
         await self.close()
 
-    async def _wait_usable(self, serial: str) -> None:
+    async def _settled(self, serial: str, seconds: float) -> str:
+        """The phone's state, once it is ``device`` or gone, or after ``seconds`` (0: as it is now)."""
         state = "absent"
         try:
-            async with asyncio.timeout(STATE_SECONDS):
-                async with aclosing(self.track()) as lists:
-                    async for entries in lists:
-                        state = next((entry.state for entry in entries if entry.serial == serial), "absent")
-                        if state == "device":
-                            return
+            async with aclosing(self.track()) as lists, asyncio.timeout(seconds or STATE_SECONDS):
+                async for entries in lists:
+                    state = next((entry.state for entry in entries if entry.serial == serial), "absent")
+                    if state in {"device", "absent"} or not seconds:
+                        break
         except TimeoutError:
             pass
-        raise unusable(serial, state)
+        return state
 
     async def _blocking(self, call: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(call)
+        except (TimeoutError, AdbTimeout) as error:
+            raise DeviceOffline("The adb server gave no answer in time; the phone may be mute.") from error
+        except (OSError, EOFError, ValueError, AdbConnectionError) as error:
+            raise DeviceOffline(f"No adb server answers at {self.host}:{self.port} ({error}).") from error
         except adbutils.AdbError as error:
             raise transport.failure(str(error)) from error
-        except (OSError, EOFError, ValueError) as error:
-            raise DeviceOffline(f"No adb server answers at {self.host}:{self.port} ({error}).") from error
 
 
 def unusable(serial: str, state: str) -> DeviceError:

@@ -102,6 +102,16 @@ class AdbdServer:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @property
+    def connections(self) -> int:
+        """How many hosts are connected."""
+        return len(self._connections)
+
+    @property
+    def running_services(self) -> int:
+        """How many services run, over all connections."""
+        return sum(transport.running for transport in self._connections.values())
+
     def drop(self) -> None:
         """Cut all connections, as if unplugged. A host comes back by itself unless it is refused."""
         for transport in self._connections.values():

@@ -48,11 +48,16 @@ class BadPacket(Exception):
 
 
 class Stream:
-    """One service that a host has opened."""
+    """One service that a host has opened.
 
-    def __init__(self, transport: Transport, local: int, remote: int) -> None:
+    ``ends_input``: the host closes the stream to end what it sends, and the service goes on with what has come. Shell
+    v2 has a packet of its own for that; there a closed stream means that nobody is left.
+    """
+
+    def __init__(self, transport: Transport, local: int, remote: int, *, ends_input: bool) -> None:
         self.local = local
         self.remote = remote
+        self.ends_input = ends_input
         self.closed = False  # by the host
         self.task: asyncio.Task[None] | None = None
         self._transport = transport
@@ -126,7 +131,7 @@ class Stream:
         ``gone``: the whole connection went; nothing goes on.
         """
         self.closed = True
-        finishing = not gone and (self._reading or not self._incoming.empty())
+        finishing = not gone and self.ends_input and (self._reading or not self._incoming.empty())
         self._incoming.put_nowait(b"")
         self._acknowledged.set()
         if self.task is not None and not finishing:
@@ -163,6 +168,11 @@ class Transport:
         self._connected = False  # a CNXN has come
         self._token = b""
         self._signatures = 0
+
+    @property
+    def running(self) -> int:
+        """How many services run."""
+        return len(self._tasks)
 
     async def run(self) -> None:
         """Until the host goes away, sends what is not the protocol, or ``abort``."""
@@ -297,7 +307,7 @@ class Transport:
         if service is None:
             self.post(CLSE, 0, remote)
             return
-        stream = Stream(self, self._next, remote)
+        stream = Stream(self, self._next, remote, ends_input=b",v2" not in name.partition(b":")[0])
         self._next = self._next % 0xFFFFFFFF + 1
         self._streams[stream.local] = stream
         self.post(OKAY, stream.local, remote)

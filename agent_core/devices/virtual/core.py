@@ -77,7 +77,7 @@ class PhoneCore:
             self._apps.values(), adb_keyboard=self.scenario.keyboard.adb_installed
         )
         for app in self._chat_apps.values():
-            for chat in app.world.chats.values():
+            for chat in reversed(app.world.by_time()):
                 if chat.unread and chat.newest:
                     self._notify(app, chat, chat.newest)
 
@@ -255,7 +255,8 @@ class PhoneCore:
                 self._changed()
             case "receive" | "colleague":
                 side = Side.THEM if event.do == "receive" else Side.ME
-                self._deliver(event.contact, Message(side, event.text, event.kind, moment, quoted=event.quoted))
+                message = Message(side, event.text, event.kind, moment, quoted=event.quoted, sender=event.sender)
+                self._deliver(event.contact, message)
 
     def _find(self, key: str) -> tuple[ChatApp, Chat]:
         name, _, rest = key.partition(":")
@@ -268,11 +269,10 @@ class PhoneCore:
 
     def _deliver(self, contact: str, message: Message) -> None:
         app, chat = self._find(contact)
-        app.receive(chat, message)
         seen = self._front is app and app.reading(chat) and not self._covered()
+        app.receive(chat, message, seen=seen)
         if message.side is Side.THEM and not seen:
             self._notify(app, chat, message)
-            chat.unread = max(chat.unread, 1)
         self._changed()
 
     def _notify(self, app: ChatApp, chat: Chat, message: Message) -> None:
@@ -285,9 +285,9 @@ class PhoneCore:
         app = self._apps[note.package]
         self._shade = False
         self._notes.pop(note.key, None)
-        self.launch_app(note.package)
-        if isinstance(app, ChatApp):
+        if isinstance(app, ChatApp):  # first, or the chat that was left open there would count as read
             app.open_chat(app.world.chats[note.title])
+        self.launch_app(note.package)
 
     def _field_name(self, field: TextField) -> str:
         for app in self._chat_apps.values():
@@ -324,7 +324,9 @@ class PhoneCore:
         if self.faults.popup:
             overlay = chrome.dialog(self.height, self.faults.popup, self._close_popup, self._accept_popup)
         elif self._shade:
-            overlay = chrome.shade(self.height, self.notifications(), self._open_note, self._close_shade)
+            overlay = chrome.shade(
+                self.height, list(reversed(self._notes.values())), self._open_note, self._close_shade
+            )
             package = chrome.SYSTEM_UI
         return display.Scene(app.elements(), system, overlay, package)
 

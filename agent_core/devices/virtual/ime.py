@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from agent_core.devices.virtual.widgets import WIDTH, Canvas, Element, Rect, TextField, background
@@ -108,50 +110,71 @@ def adb_keyboard(height: int) -> list[Element]:
 def sogou_keyboard(height: int, typist: Typist, stuck: bool) -> list[Element]:
     """A keyboard with letters, as wide as the screen."""
     top = height - SOGOU_HEIGHT
-    found = [
-        Element((0, top, WIDTH, height), paint=lambda canvas: _board(canvas, top, height), listed=False, blocks=True)
-    ]
+    keys = _keys(top)
+    board: Rect = (0, top, WIDTH, height)
 
-    def types(text: str) -> Callable[[], None]:
-        return lambda: None if stuck else typist.insert(text)
+    def paint(canvas: Canvas) -> None:
+        canvas.stamp("sogou", board, lambda: _board(canvas, board, keys))
 
-    def presses(name: str) -> Callable[[], None]:
-        return lambda: None if stuck else typist.press(name)
+    found = [Element(board, paint=paint, listed=False, blocks=True)]
+    found += [Element(key.box, key.text, tap=_handler(key.does, typist, stuck), listed=False) for key in keys]
+    return found
 
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    box: Rect
+    text: str
+    does: str = ""  # one character is typed, a longer word is a key that is pressed
+    dark: bool = True
+
+
+@lru_cache(8)
+def _keys(top: int) -> tuple[_Key, ...]:
+    found: list[_Key] = []
     y = top + 124
     for row, letters in enumerate(_ROWS):
         left = (WIDTH - len(letters) * 106) // 2
         for index, letter in enumerate(letters):
             x = left + index * 106
-            found.append(_key((x + 6, y, x + 100, y + 134), letter, types(letter)))
+            found.append(_Key((x + 6, y, x + 100, y + 134), letter, letter, dark=False))
         if row == 2:
-            found.append(_key((12, y, left - 12, y + 134), "⇧", None, dark=True))
-            found.append(_key((WIDTH - left + 12, y, WIDTH - 12, y + 134), "删除", presses("DEL"), dark=True))
+            found.append(_Key((12, y, left - 12, y + 134), "⇧"))
+            found.append(_Key((WIDTH - left + 12, y, WIDTH - 12, y + 134), "删除", "DEL"))
         y += 156
-    for left, right, text, tap in (
-        (12, 150, "符", None),
-        (162, 300, "123", None),
-        (312, 740, "空格", types(" ")),
-        (752, 890, "中/英", None),
-        (902, WIDTH - 12, "换行", presses("ENTER")),
+    for left, right, text, does in (
+        (12, 150, "符", ""),
+        (162, 300, "123", ""),
+        (312, 740, "空格", " "),
+        (752, 890, "中/英", ""),
+        (902, WIDTH - 12, "换行", "ENTER"),
     ):
-        found.append(_key((left, y, right, y + 134), text, tap, dark=text != "空格"))
-    return found
+        found.append(_Key((left, y, right, y + 134), text, does, dark=does != " "))
+    return tuple(found)
 
 
-def _board(canvas: Canvas, top: int, height: int) -> None:
-    canvas.rect((0, top, WIDTH, height), "#d7dbe1")
+def _handler(does: str, typist: Typist, stuck: bool) -> Callable[[], None]:
+    def act() -> None:
+        if stuck or not does:
+            return
+        if len(does) == 1:
+            typist.insert(does)
+        else:
+            typist.press(does)
+
+    return act
+
+
+def _board(canvas: Canvas, box: Rect, keys: tuple[_Key, ...]) -> None:
+    top = box[1]
+    canvas.rect(box, "#d7dbe1")
     canvas.rect((0, top, WIDTH, top + 104), "#f3f4f6")
     for index, text in enumerate(("搜狗输入法", "拼音", "手写", "语音")):
         canvas.text(40 + index * 240 + (60 if index else 0), top + 52, text, 36, "#6b7078")
     canvas.line([(1010, top + 42), (1028, top + 60), (1046, top + 42)], "#6b7078", 5)
-
-
-def _key(box: Rect, text: str, tap: Callable[[], None] | None, *, dark: bool = False) -> Element:
-    def paint(canvas: Canvas) -> None:
-        canvas.rect((box[0], box[1] + 3, box[2], box[3] + 3), "#a9aeb6", 14)
-        canvas.rect(box, "#bcc2cb" if dark else "#ffffff", 14)
-        size = 50 if len(text) == 1 else 38
-        canvas.text((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, text, size, "#1a1a1a", "middle")
-
-    return Element(box, text, tap=tap, paint=paint, listed=False)
+    for key in keys:
+        left, up, right, down = key.box
+        canvas.rect((left, up + 3, right, down + 3), "#a9aeb6", 14)
+        canvas.rect(key.box, "#bcc2cb" if key.dark else "#ffffff", 14)
+        size = 50 if len(key.text) == 1 else 38
+        canvas.text((left + right) / 2, (up + down) / 2, key.text, size, "#1a1a1a", "middle")

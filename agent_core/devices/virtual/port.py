@@ -1,7 +1,7 @@
 """What the shell of the virtual phone needs of the phone behind it.
 
-``phone.py`` is the phone (its world, apps, keyboard, screen); ``adbd.py`` and ``shell.py`` are the way in. Coordinates are
-pixels, durations seconds. Everything runs in one event loop; calls that take a while are coroutines.
+``phone.py`` is the phone (its world, apps, keyboard, screen); ``adbd.py`` and ``shell.py`` are the way in. Points are
+in pixels, durations in seconds. Everything runs in one event loop; calls that take a while are coroutines.
 """
 
 from __future__ import annotations

@@ -170,6 +170,8 @@ class EventPart(_Part):
     text: str = ""
     kind: Kind = Kind.TEXT
     quoted: str = ""
+    sender: str = ""
+    """In a group: who writes."""
     fault: str = ""
     value: bool | float | str = True
     """The strength of the fault."""
@@ -216,6 +218,9 @@ class Scenario(_Part):
         for key in keys:
             if keys.count(key) > 1:
                 raise ValueError(f"contacts: {key!r} stands there twice")
+        for index, contact in enumerate(self.contacts):
+            if contact.app not in self.phone.apps:
+                raise ValueError(f"contacts[{index}]: its app {contact.app!r} is not among phone.apps")
         for index, event in enumerate(self.events):
             for name in (event.contact, event.trigger[1]):
                 if name and name not in keys:

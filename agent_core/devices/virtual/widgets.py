@@ -155,6 +155,10 @@ def _face(draw: ImageDraw.ImageDraw, x: float, y: float, size: int) -> None:
     draw.arc((x + size * 0.25, y + size * 0.3, x + size * 0.75, y + size * 0.78), 20, 160, fill=255, width=3)
 
 
+_STAMPS: dict[tuple[str, tuple[int, int], Rect], Image.Image] = {}
+_STAMPS_KEPT = 8
+
+
 class Canvas:
     """A picture that is drawn on in units."""
 
@@ -219,9 +223,20 @@ class Canvas:
         place = (round(x * self.scale - shift), round(y * self.scale - pixels * 0.70))
         self.image.paste(ImageColor.getrgb(color), place, mask)
 
+    def stamp(self, name: str, box: Rect, paint: Callable[[], None]) -> None:
+        """Draw what always looks the same and fills its box: once, then from a copy kept under ``name``."""
+        key = (name, self.image.size, box)
+        if key not in _STAMPS:
+            paint()
+            if len(_STAMPS) >= _STAMPS_KEPT:
+                _STAMPS.clear()
+            _STAMPS[key] = self.image.crop(self._box(box))
+        self.image.paste(_STAMPS[key], self._box(box)[:2])
+
     def dim(self, strength: float) -> None:
         """Darken what is there, as under a dialog."""
-        self.image.paste(Image.blend(self.image, Image.new("RGB", self.image.size), strength))
+        table = [round(value * (1 - strength)) for value in range(256)]
+        self.image.paste(self.image.point(table * 3))
 
 
 Paint = Callable[[Canvas], None]

@@ -185,6 +185,22 @@ async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, .
     )
 
 
+_KEY_ROWS = ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM")
+
+
+def without_keyboard(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+    """What stands above the keys of a keyboard, where one is shown."""
+    keys = [item for item in seen if item.y > 500 and any(_letters(item) in row for row in _KEY_ROWS if _letters(item))]
+    if sum(len(_letters(item)) for item in keys) < 8:
+        return tuple(seen)
+    top = min(item.y for item in keys) - 15
+    return tuple(item for item in seen if item.y < top)
+
+
+def _letters(item: Seen) -> str:
+    return item.text.replace(" ", "").upper()
+
+
 @dataclass(frozen=True, slots=True)
 class SeenBubble:
     text: str

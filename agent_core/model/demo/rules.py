@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from agent_core.actions import types
 from agent_core.actions.parse import parse_reply
 from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError
-from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles
+from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles, without_keyboard
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
 _INPUT_BELOW = 350
@@ -27,6 +28,8 @@ _DISMISS = re.compile(
     r"^(?:关闭|关闭广告|我知道了|知道了|稍后再说|以后再说|下次再说|暂不更新|暂不|忽略|不感兴趣|跳过\s*\d*\s*s?|[×✕xX])$"
 )
 _RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
+_SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with what OCR makes of the magnifier
+_WHEN = re.compile(r"^(?:\d{1,2}:\d{2}|昨天|前天|(?:星期|周).|\d+月\d+日|\d+[/-]\d+\S*)$")  # in a list of chats
 _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
 _SKIPPED = re.compile(r"已由人工跳过|skipped by", re.IGNORECASE)
 _WRONG_CHAT = re.compile(r"不是联系人|not (?:the )?(?:contact|chat)", re.IGNORECASE)
@@ -106,7 +109,7 @@ def blind() -> Move:
 
 def decide(view: View) -> Move:
     """The next move. ``view.seen`` must be there."""
-    seen = view.seen or ()
+    seen = without_keyboard(view.seen or ())
     app = _reply_app(view.task)
     if app is not None:
         move = _Reply(view, seen, *app).move()
@@ -209,8 +212,10 @@ class _Reply:
         return None
 
     def _is_bubble_lane(self, item: Seen) -> bool:
-        """On the contact's own page a bubble may say 关闭, too: popups stand in the middle or are buttons."""
-        return self._title() == self.contact and item.role != "button" and not 400 < item.x < 600 and item.y > 110
+        """On the contact's own page a bubble may say 关闭, too; a dialog's button is in the middle or has a twin."""
+        twin = any(o is not item and abs(o.y - item.y) < 8 and 400 < o.x < 880 for o in self.seen)
+        middle = 400 < item.x < 600 or item.y < _TITLE[1]
+        return self._title() == self.contact and item.role != "button" and not middle and not twin
 
     def _title(self) -> str:
         texts = [
@@ -258,15 +263,22 @@ class _Reply:
         return {query for call in self.view.calls if (query := _query_in(call))}
 
     def _named(self) -> Seen | None:
-        """The row whose name is the contact's, whole: no preview, no unread mark, no title."""
+        """The row whose name is the contact's, whole: no preview, no unread mark, no title, not twice the wrong one."""
         rows = [i for i in self.seen if i.y > _TITLE[1] and 130 < i.x < 700 and i.role not in {"input", "image"}]
+        times = [item.y for item in self.seen if item.x > 800 and _WHEN.match(item.text)]
         for item in rows:
-            if item.text != self.contact:
+            if item.text != self.contact or self._left_again(_tap(item)) >= 2:
                 continue
-            # What stands close below another text is that row's preview.
-            if not any(0 < item.y - other.y < 35 and other.text != self.contact for other in rows):
+            # A preview stands close below another text; in a list with times, they stand beside the names.
+            below = any(0 < item.y - other.y < 35 and other.text != self.contact for other in rows)
+            if not below and (not times or any(abs(item.y - y) < 10 for y in times)):
                 return item
         return None
+
+    def _left_again(self, call: str) -> int:
+        """How often this call led to a page that was left at once."""
+        calls = self.view.calls
+        return sum(1 for one, then in itertools.pairwise(calls) if one == call and then == do("Back"))
 
     def _search_page(self) -> Move | None:
         field = next((item for item in self.seen if item.role == "input" and item.y < 150), None)
@@ -298,7 +310,10 @@ class _Reply:
             return (
                 Move(say("irrelevant"), do("Back")) if _repeated(self.view, wait) >= 3 else Move(say("loading"), wait)
             )
-        entry = next((item for item in self.seen if item.text in {"搜索", "Search"} and item.y < 250), None)
+        entry = next((item for item in self.seen if _SEARCH.match(item.text) and item.y < 250), None)
+        if entry is None and self.view.calls.count(do("Back")) >= 5:
+            missing = say("not_found", contact=self.contact)
+            return Move(missing, finish(missing))
         if entry is None:
             return Move(say("irrelevant"), do("Back"))
         swipe = do("Swipe", start=(500, 750), end=(500, 300))

@@ -76,7 +76,8 @@ class FakeUser:
         """
         update, answered = self.tapped(message, button)
         self.world.push("callback_query", update)
-        answer = await asyncio.wait_for(answered, timeout)
+        async with asyncio.timeout(timeout):
+            answer = await answered
         return Toast(answer["text"], answer["alert"])
 
     def tapped(self, message: Message, button: str) -> tuple[Json, asyncio.Future[Json]]:

@@ -138,17 +138,20 @@ AVATARS = ("#5b8ff9", "#f6903d", "#61c4a1", "#9270ca", "#e8684a", "#3aa6c9", "#c
 
 
 def avatar(box: Rect, name: str, *, round_: bool = False, listed: bool = True, tap: Handler | None = None) -> Element:
-    """A coloured square (or disc) with the last character of the name, the same for the same name."""
+    """A figure on a coloured square (or disc), the same colour for the same name; no letters for readers to read."""
     color = AVATARS[sum(map(ord, name)) % len(AVATARS)]
-    size = box[2] - box[0]
+    left, top, size = box[0], box[1], box[2] - box[0]
+    middle = left + size // 2
 
     def paint(canvas: Canvas) -> None:
         if round_:
             canvas.oval(box, color)
         else:
             canvas.rect(box, color, size // 6)
-        middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-        canvas.text(*middle, name[-1:], round(size * 0.46), "#ffffff", "middle")
+        head, body = size * 17 // 100, size * 30 // 100
+        canvas.oval((middle - head, top + size // 5, middle + head, top + size // 5 + 2 * head), "#f4f7fb")
+        shoulders = (middle - body, top + size * 58 // 100, middle + body, top + size * 84 // 100)
+        canvas.rect(shoulders, "#f4f7fb", size * 13 // 100)
 
     return Element(box, "", "avatar", tap, paint, description="头像", kind=IMAGE, listed=listed)
 

@@ -102,10 +102,10 @@ class ChatApp(App):
 
     # ---- messages ---------------------------------------------------------------------------------------------
 
-    def receive(self, chat: Chat, message: Message) -> None:
+    def receive(self, chat: Chat, message: Message, *, seen: bool) -> None:
         """A message comes in, from the other side or from another device of ours."""
         chat.messages.append(message)
-        if message.side is Side.THEM and not self.reading(chat):
+        if message.side is Side.THEM and not seen:
             chat.unread += 1
 
     def reading(self, chat: Chat) -> bool:

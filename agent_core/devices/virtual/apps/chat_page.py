@@ -116,9 +116,7 @@ def _chat_title(chat: Chat, style: ChatStyle, handlers: ChatHandlers) -> list[El
         canvas.text(left, 158, shown, 48, INK, bold=True)
 
     def phone(canvas: Canvas) -> None:
-        canvas.arc((900, 132, 952, 184), 60, 210, INK, 7)
-        canvas.line([(904, 140), (916, 150)], INK, 9)
-        canvas.line([(938, 172), (948, 182)], INK, 9)
+        canvas.text(926, 156, "☏", 58, INK, "middle")
 
     def menu(canvas: Canvas) -> None:
         for y in (138, 158, 178):

@@ -85,8 +85,10 @@ async def _start(call: Call) -> int:
 def _target(phone: ShellPhone, intent: Intent) -> str | None:
     """The package that an intent without data starts; None where there is none."""
     if intent.component:
-        package, slash, activity = intent.component.partition("/")
-        return package if slash and activity and package in phone.apps else None
+        package, _, activity = intent.component.partition("/")
+        known = phone.apps.get(package)
+        same = known is not None and whole_activity(package, activity) == whole_activity(package, known.activity)
+        return package if same else None
     if intent.package:
         found = phone.apps.get(intent.package)
         return intent.package if found and found.launchable else None

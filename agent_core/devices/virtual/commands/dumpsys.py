@@ -200,8 +200,8 @@ def _notification(call: Call) -> None:
         key = note.key or f"0|{note.package}|{at}|null|{_UID}"
         call.line(
             f"    NotificationRecord(0x{int(_id(key), 16):08x}: pkg={note.package} user=UserHandle{{0}} id={at}"
-            f" tag=null importance=4 key={key}: Notification(channel=message shortcut=null contentView=null vibrate=null"
-            " sound=null defaults=0x0 flags=0x11 color=0x00000000 category=msg vis=PRIVATE))"
+            f" tag=null importance=4 key={key}: Notification(channel=message shortcut=null contentView=null"
+            " vibrate=null sound=null defaults=0x0 flags=0x11 color=0x00000000 category=msg vis=PRIVATE))"
         )
         call.line(
             f"      uid={_UID} userId=0\n      opPkg={note.package}\n      flags=0x11\n      pri=1\n      key={key}"

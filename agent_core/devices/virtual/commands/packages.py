@@ -11,6 +11,8 @@ _MATCH = "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=
 
 
 def is_system(app: InstalledApp) -> bool:
+    if app.package == "com.android.adbkeyboard":  # installed by hand, whatever its name
+        return False
     return app.package == "android" or app.package.startswith(("com.android.", "com.google.android."))
 
 

@@ -1,0 +1,92 @@
+"""Reading the name in a chat's header, and whether all that stands there was read.
+
+The whole product leans on this name, and a recogniser passes over what it does not know: "11" beside an emoji is
+read as "11", and so is "l1". So the letters are counted and measured, too.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from PIL import Image
+
+from agent_core.geometry import Box
+from agent_core.screen import picture
+from agent_core.screen.compare import normalise
+from agent_core.screen.ocr import OcrEngine
+
+CONFIDENCE = 0.85
+_LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are something else
+_FLAT = frozenset("一二-—–_…·~.,")
+_NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """``flawed``: something stands there that was not read, or equal letters do not look equal."""
+
+    text: str = ""
+    confidence: float = 0.0
+    flawed: bool = False
+
+    @property
+    def sure(self) -> bool:
+        least = _LATIN_CONFIDENCE if self.text.isascii() else CONFIDENCE
+        return bool(self.text) and not self.flawed and self.confidence >= least
+
+
+async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
+    """The name in ``region``: its first tall line, and the widest part of that."""
+    lines = picture.text_lines(image, region)
+    if not lines:
+        return Title()
+    tallest = max(line.height for line in lines)
+    line = next(line for line in lines if line.height >= 0.7 * tallest)
+    parts = picture.segments(image, line, apart=max(4, round(1.1 * line.height)))
+    part = max(parts, key=lambda box: box.width, default=line)
+    # Twice, with other margins: a recogniser that guesses says two things.
+    wider = Box(max(0, part.left - 14), max(0, part.top - 8), part.right + 14, part.bottom + 8)
+    first, second = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider)])
+    if normalise(first.text) != normalise(second.text):
+        best = max(first, second, key=lambda read: read.confidence)
+        return Title(best.text, min(best.confidence, 0.5), flawed=is_flawed(best.text, image, part))
+    confidence = max(first.confidence, second.confidence)
+    return Title(first.text, confidence, flawed=is_flawed(first.text, image, part))
+
+
+def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
+    """Whether ``text`` cannot be all that is written in ``line``."""
+    letters = [char for char in text if not char.isspace()]
+    if not letters:
+        return True
+    if text.isascii():
+        found = picture.glyphs(image, line)
+        if len(found) != len(letters):
+            return len(found) > len(letters)  # fewer: some touch
+        return _unlike(letters, found)
+    width, height = picture.ink_size(image, line)
+    if all(char in _FLAT for char in letters):
+        return False
+    em = height / 0.93
+    return width > em * (1.15 * sum(map(_width, text)) + 0.4)
+
+
+def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
+    """Whether two equal letters have different sizes."""
+    first: dict[str, tuple[int, int]] = {}
+    for letter, size in zip(letters, found, strict=True):
+        other = first.setdefault(letter, size)
+        allowed = max(2.0, 0.16 * max(size[1], other[1]))
+        if abs(size[0] - other[0]) > allowed or abs(size[1] - other[1]) > allowed:
+            return True
+    return False
+
+
+def _width(char: str) -> float:
+    """About how wide a character is, in em."""
+    if unicodedata.east_asian_width(char) in "WF":
+        return 1.0
+    if char in _NARROW:
+        return 0.6 if char == "1" else 0.36
+    return 0.85 if char in "mwMW@" else 0.7 if char.isupper() else 0.6

@@ -1,0 +1,309 @@
+"""The worker: does one leg of a run, with the phone's lease in hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+
+from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
+from scheduler.queue import parse_leg_id
+from scheduler.signals import Reason, StopSignal
+from storage.engine import Database
+from storage.leases import LEASE_SECONDS, LeaseRow, Leases
+from storage.runs import RUNNING, RunRow, Runs
+
+WATCH_SECONDS = 0.25  # how often the row is looked at for a stop that another process asked for
+CLEANUP_SECONDS = 20.0  # a cancelled leg may take so long to tidy up before it is cancelled once more
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LegOutcome:
+    """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. Otherwise the run is over."""
+
+    status: Literal["waiting", "held", "succeeded", "failed", "stopped"]
+    message: str = ""
+
+
+class HeldLease:
+    """The phone, as long as it is ours. Fits ``agent_core.ports.Lease``.
+
+    ``serial`` is the phone's, ``fencing`` grows with each holder, ``stop`` tells that the leg is to end.
+    """
+
+    def __init__(self, row: LeaseRow, leases: Leases) -> None:
+        self._row = row
+        self._leases = leases
+        self.stop = StopSignal()
+
+    @property
+    def serial(self) -> str:
+        return self._row.serial
+
+    @property
+    def fencing(self) -> int:
+        return self._row.fencing
+
+    async def check(self) -> None:
+        """Before every act. LeaseLost where the phone is no longer ours."""
+        if not await self._leases.check(self._row):
+            self.stop.request(Reason.LEASE_LOST)
+            raise LeaseLost(f"The phone {self.serial} was taken by another owner.")
+
+    async def renew(self) -> bool:
+        return await self._leases.renew(self._row)
+
+    async def release(self) -> None:
+        await self._leases.release(self._row)
+
+
+LegWork = Callable[[str, int, HeldLease], Awaitable[LegOutcome]]
+
+
+class Worker:
+    """``owner``: the executor's id. ``work(run_id, leg, lease)`` does the leg, given by the composition root.
+
+    ``work`` is cancelled for a Stop: it tidies up (keyboard, input, screen) while it unwinds, and the lease is given
+    back after that. ``lease_seconds``: how long a dead holder keeps a phone; heartbeats come at a third of it.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        work: LegWork,
+        *,
+        owner: str,
+        lease_seconds: float = LEASE_SECONDS,
+        watch_seconds: float = WATCH_SECONDS,
+    ) -> None:
+        self._db = db
+        self._runs = Runs(db)
+        self._leases = Leases(db, seconds=lease_seconds)
+        self._work = work
+        self._owner = owner
+        self._heartbeat_seconds = lease_seconds / 3
+        self._watch_seconds = watch_seconds
+        self._live: dict[str, HeldLease] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = False
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def runs_at_work(self) -> list[str]:
+        return list(self._live)
+
+    async def take_back(self) -> list[str]:
+        """At the start, with the executor's process lock held: free the phones of our former process; their serials."""
+        return await self._leases.take_back(self._owner)
+
+    def stop_now(self, run_id: str, reason: Reason = Reason.STOP) -> bool:
+        """Stop a leg of this process without waiting for the next look at its row."""
+        lease = self._live.get(run_id)
+        if lease is not None:
+            lease.stop.request(reason)
+        return lease is not None
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back."""
+        self._closing = True
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            for run_id in self.runs_at_work:
+                self.stop_now(run_id, Reason.SHUTDOWN)
+            await self._idle.wait()
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+    async def run_leg(self, leg_id: str) -> None:
+        """Do a leg to its end. Gives it back to the line where the phone is not free. Never leaks a cancellation."""
+        run_id, leg = parse_leg_id(leg_id)
+        run = await self._runs.get(run_id)
+        if run is None or run.final or run.leg != leg or (run.leg_due_at is None and run.status != RUNNING):
+            return
+        if run.stop_requested:
+            await self._runs.end_leg(run_id, leg, status="stopped")
+            return
+        if not run.serial:
+            await self._runs.end_leg(run_id, leg, status="failed", message=str(DeviceOffline("No phone is attached.")))
+            return
+        if self._closing:
+            await self._runs.requeue_leg(run_id, leg)
+            return
+        row = await self._leases.acquire(run.serial, self._owner, run_id)
+        if row is None:
+            await self._stand_back(run)
+            return
+        lease = HeldLease(row, self._leases)
+        self._live[run_id] = lease
+        self._idle.clear()
+        try:
+            if await self._runs.begin_leg(run_id, leg, serial=run.serial) is not None:
+                await self._do(run_id, leg, lease)
+            else:
+                await self._make_way(run_id)
+        finally:
+            await _finish(lease.release())
+            self._live.pop(run_id, None)
+            if not self._live:
+                self._idle.set()
+            self._db.signal("runs").notify()
+
+    async def _stand_back(self, run: RunRow) -> None:
+        """The phone is not free: back into the line. Where a leg of this very run has it, that one goes on alone."""
+        holder = await self._leases.get(run.serial)
+        if holder is None or holder.run_id != run.id:
+            await self._runs.requeue_leg(run.id, run.leg)
+
+    async def _make_way(self, run_id: str) -> None:
+        """We had the phone for a leg whose turn is over; the leg whose turn it is may have stood back for us."""
+        run = await self._runs.get(run_id)
+        if run is not None:
+            await self._runs.requeue_leg(run_id, run.leg)
+
+    async def _do(self, run_id: str, leg: int, lease: HeldLease) -> None:
+        task = asyncio.ensure_future(self._work(run_id, leg, lease))
+        lease.stop.attach(task)
+        heart = asyncio.create_task(self._keep(run_id, lease))
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch(), name="worker-watch")
+        try:
+            await _until_done(task, lease.stop)
+        finally:
+            heart.cancel()
+            await asyncio.gather(heart, return_exceptions=True)
+        await _finish(self._store(run_id, leg, lease, task))
+
+    async def _store(self, run_id: str, leg: int, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> None:
+        outcome = self._outcome(run_id, lease, task)
+        if outcome is None:
+            await self._runs.interrupt_leg(run_id, leg)
+        elif outcome.status in ("waiting", "held"):
+            await self._runs.wait_leg(run_id, leg, message=outcome.message, hold=outcome.status == "held")
+        else:
+            await self._runs.end_leg(run_id, leg, status=outcome.status, message=outcome.message)
+
+    @staticmethod
+    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> LegOutcome | None:
+        """What the leg came to; None: it is to be taken up again."""
+        reason = lease.stop.reason
+        if task.cancelled():
+            return LegOutcome("stopped") if reason is Reason.STOP else None
+        error = task.exception()
+        if error is None:
+            outcome = task.result()
+            if reason is Reason.STOP and outcome.status in ("waiting", "held"):
+                return LegOutcome("stopped", outcome.message)
+            return outcome
+        if reason is Reason.STOP:
+            log.warning("leg.stopped_with_error", run_id=run_id, error=repr(error))
+            return LegOutcome("stopped")
+        if isinstance(error, LeaseLost) or reason is not None:
+            log.warning("leg.put_back", run_id=run_id, reason=str(reason), error=repr(error))
+            return None
+        if isinstance(error, PhonedeskError):
+            return LegOutcome("failed", str(error))
+        log.error("leg.crashed", run_id=run_id, exc_info=error)
+        return LegOutcome("failed", f"{type(error).__name__}: {error}")
+
+    async def _keep(self, run_id: str, lease: HeldLease) -> None:
+        """The heartbeat."""
+        while lease.stop.reason is not Reason.LEASE_LOST:  # through a stop too: tidying up needs the phone
+            await asyncio.sleep(self._heartbeat_seconds)
+            try:
+                if not await lease.renew():
+                    lease.stop.request(Reason.LEASE_LOST)
+            except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends no run
+                log.warning("lease.not_renewed", run_id=run_id, error=repr(error))
+
+    async def _watch(self) -> None:
+        """See what other processes ask of the runs at work here; one look for all of them."""
+        while self._live:
+            try:
+                asked = await self._runs.asked(list(self._live))
+            except Exception as error:  # noqa: BLE001 - as above
+                log.warning("worker.watch_failed", error=repr(error))
+                asked = {}
+            for run_id, (stop, hold) in asked.items():
+                lease = self._live.get(run_id)
+                if lease is not None and stop:
+                    lease.stop.request(Reason.STOP)
+                elif lease is not None and hold:
+                    lease.stop.request_hold()
+            await asyncio.sleep(self._watch_seconds)
+
+
+async def _until_done(task: asyncio.Future[LegOutcome], stop: StopSignal) -> None:
+    """Wait for the work. A cancellation of ours becomes a stop of it; if it does not end it is cancelled again."""
+    asked_at: float | None = None
+    loop = asyncio.get_running_loop()
+    while not task.done():
+        try:
+            await asyncio.wait([task], timeout=1.0)
+        except asyncio.CancelledError:
+            stop.request(Reason.SHUTDOWN)
+        if stop.requested and not stop.is_shielded:
+            asked_at = asked_at or loop.time()
+            if loop.time() - asked_at > CLEANUP_SECONDS:
+                stop.cancel()
+                asked_at = loop.time()
+
+
+async def _finish(work: Awaitable[None]) -> None:
+    """Do it to its end though we are cancelled meanwhile: what is stored here must not be lost."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                break
+    if not task.cancelled():
+        task.result()
+
+
+@asynccontextmanager
+async def lease_of(
+    db: Database, serial: str, *, owner: str, why: str, seconds: float = LEASE_SECONDS
+) -> AsyncIterator[HeldLease]:
+    """The phone for something that is no run (the planner, MCP). LeaseLost where another has it.
+
+    ``why`` stands in the lease's row, where a run's id would. Losing the phone cancels the body.
+    """
+    leases = Leases(db, seconds=seconds)
+    row = await leases.acquire(serial, owner, why)
+    if row is None:
+        raise LeaseLost(f"The phone {serial} is in use.")
+    lease = HeldLease(row, leases)
+    task = asyncio.current_task()
+    if task is not None:
+        lease.stop.attach(task)
+
+    async def beat() -> None:
+        held = True
+        while held:
+            await asyncio.sleep(seconds / 3)
+            held = await lease.renew()
+        lease.stop.request(Reason.LEASE_LOST)
+
+    heart = asyncio.create_task(beat())
+    try:
+        yield lease
+    except asyncio.CancelledError:
+        if lease.stop.reason is Reason.LEASE_LOST and task is not None:
+            task.uncancel()
+            raise LeaseLost(f"The phone {serial} was taken by another owner.") from None
+        raise
+    finally:
+        heart.cancel()
+        await asyncio.gather(heart, return_exceptions=True)
+        await _finish(lease.release())

@@ -1,0 +1,192 @@
+"""The database: one object for SQLite and PostgreSQL.
+
+``read()`` and ``write()`` give a connection in a transaction, committed at the end of the block, rolled back by an
+exception. On SQLite a writing transaction takes the write lock at once (``BEGIN IMMEDIATE``): one that reads first and
+writes later would otherwise fail at once beside another writer, whatever the ``busy_timeout``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine.url import URL, make_url
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+Clock = Callable[[], datetime]
+
+BUSY_SECONDS = 30
+MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
+EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Waiter:
+    """Waits for the next notification after it was made."""
+
+    def __init__(self, event: asyncio.Event) -> None:
+        self._event = event
+
+    async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109 - running out of time is an answer here, not an error
+        """True where it was notified within ``timeout`` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._event.wait()
+            return True
+        return False
+
+
+class Signal:
+    """Wakes those who wait in this process; others find out by asking the database now and then.
+
+    Take the waiter before looking at the data, so that nothing is missed in between.
+    """
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def notify(self) -> None:
+        self._event.set()
+        self._event = asyncio.Event()
+
+    def waiter(self) -> Waiter:
+        return Waiter(self._event)
+
+
+def database_url(url: str | URL) -> URL:
+    """``sqlite:///file.db`` and ``postgresql://…`` with our drivers. ValueError for anything else."""
+    parsed = make_url(url)
+    backend = parsed.get_backend_name()
+    if backend == "sqlite":
+        if parsed.database in (None, "", ":memory:"):
+            raise ValueError("The SQLite database must be a file: a database in memory is lost with its connection.")
+        return parsed.set(drivername="sqlite+aiosqlite")
+    if backend in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+asyncpg")
+    raise ValueError(f"The database must be sqlite:///FILE or postgresql://…, not {backend}.")
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _prepare_sqlite(engine: AsyncEngine) -> None:
+    """Transactions are begun by us, not guessed by the driver; the settings of a connection."""
+
+    @sa.event.listens_for(engine.sync_engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (f"busy_timeout={BUSY_SECONDS * 1000}", "foreign_keys=ON", "synchronous=NORMAL"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @sa.event.listens_for(engine.sync_engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN"))
+
+
+class Database:
+    """``url`` as in the settings; ``clock`` gives the time of every row (UTC, aware)."""
+
+    def __init__(self, url: str | URL, *, clock: Clock = utc_now, pool_size: int = 5) -> None:
+        self.url = database_url(url)
+        self.clock = clock
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        if self.is_sqlite and self.url.database is not None:
+            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        self.engine = create_async_engine(
+            self.url, json_serializer=_dump, pool_size=pool_size, max_overflow=10, pool_pre_ping=not self.is_sqlite
+        )
+        if self.is_sqlite:
+            _prepare_sqlite(self.engine)
+        self._signals: defaultdict[str, Signal] = defaultdict(Signal)
+        # Writers of one process stand in line here instead of polling for SQLite's lock.
+        self._writing = asyncio.Lock()
+
+    def now(self) -> datetime:
+        return self.clock()
+
+    def signal(self, subject: str) -> Signal:
+        """The signal of a subject in this process: ``events``, ``questions``, ``runs``, ``outbox``, ``inbox``."""
+        return self._signals[subject]
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        async with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @asynccontextmanager
+    async def write(self, *, durable: bool = False) -> AsyncIterator[AsyncConnection]:
+        """``durable``: on the disk when the block has ended, through a loss of power too (``synchronous=FULL``)."""
+        async with self._writing if self.is_sqlite else nullcontext(), self.engine.connect() as connection:
+            await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+            full = durable and self.is_sqlite
+            if full:
+                await self._synchronous(connection, "FULL")
+            try:
+                async with connection.begin():
+                    yield connection
+            finally:
+                if full:
+                    await self._synchronous(connection, "NORMAL")
+
+    @staticmethod
+    async def _synchronous(connection: AsyncConnection, mode: str) -> None:
+        """The setting has no effect inside a transaction, so it goes to the driver's connection directly."""
+        raw = await connection.get_raw_connection()
+        driver = raw.driver_connection
+        if driver is not None:
+            await driver.execute(f"PRAGMA synchronous={mode}")
+
+    def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+        """An insert that knows ``on_conflict_do_nothing`` and ``on_conflict_do_update`` on both engines."""
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    async def migrate(self) -> None:
+        """Bring the tables to this release. Safe with several processes at once: one works, the others wait."""
+        if self.is_sqlite:
+            await self._use_wal()
+        async with self.write() as connection:
+            if not self.is_sqlite:
+                await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+            await connection.run_sync(self._upgrade)
+
+    @staticmethod
+    def _upgrade(connection: sa.Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    async def _use_wal(self) -> None:
+        """WAL is a property of the file, set once. Two processes that set it at once do not wait for each other."""
+        async with asyncio.timeout(BUSY_SECONDS):
+            while True:
+                try:
+                    async with self.engine.connect() as connection:
+                        raw = await connection.get_raw_connection()
+                        if raw.driver_connection is not None:
+                            await raw.driver_connection.execute("PRAGMA journal_mode=WAL")
+                    return
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error):
+                        raise
+                    await asyncio.sleep(0.01)
+
+    async def close(self) -> None:
+        await self.engine.dispose()

@@ -1,0 +1,129 @@
+"""The event log: what happened in every run, in order, and how far each consumer has read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from storage.engine import EVENT_LOCK, Database
+from storage.tables import consumers, events, pictures
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """``id`` grows with every event of every run; a consumer's position is the id of the last one that it has done."""
+
+    id: int
+    run_id: str
+    kind: str
+    data: Mapping[str, Any]
+    picture_id: int | None
+    created_at: datetime
+
+
+async def append_event(
+    connection: AsyncConnection,
+    db: Database,
+    run_id: str,
+    kind: str,
+    data: Mapping[str, Any] | None = None,
+    *,
+    picture: bytes | None = None,
+) -> int:
+    """Add an event inside a transaction that is under way; best as its last statement. Notify after the commit."""
+    if not db.is_sqlite:
+        # Ids are given before the commit: without this a reader could pass a number that is committed later.
+        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(EVENT_LOCK)))
+    now = db.now()
+    picture_id = None
+    if picture is not None:
+        stored = sa.insert(pictures).values(jpeg=picture, created_at=now).returning(pictures.c.id)
+        picture_id = (await connection.execute(stored)).scalar_one()
+    added = (
+        sa.insert(events)
+        .values(run_id=run_id, kind=kind, data=dict(data or {}), picture_id=picture_id, created_at=now)
+        .returning(events.c.id)
+    )
+    event_id: int = (await connection.execute(added)).scalar_one()
+    return event_id
+
+
+class Events:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def append(
+        self, run_id: str, kind: str, data: Mapping[str, Any] | None = None, *, picture: bytes | None = None
+    ) -> int:
+        """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``."""
+        async with self._db.write() as connection:
+            event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
+        self._db.signal("events").notify()
+        return event_id
+
+    async def after(self, position: int, *, run_id: str = "", limit: int = 200) -> list[EventRow]:
+        """The events after ``position``, oldest first; of one run where ``run_id`` is given."""
+        statement = sa.select(events).where(events.c.id > position).order_by(events.c.id).limit(limit)
+        if run_id:
+            statement = statement.where(events.c.run_id == run_id)
+        async with self._db.read() as connection:
+            return [EventRow(**row) for row in (await connection.execute(statement)).mappings()]
+
+    async def wait_after(
+        self,
+        position: int,
+        *,
+        run_id: str = "",
+        limit: int = 200,
+        timeout: float = 0.5,  # noqa: ASYNC109 - an empty answer, not an error
+    ) -> list[EventRow]:
+        """As ``after``, but wait up to ``timeout`` seconds for something (events of other processes: at its end)."""
+        signal = self._db.signal("events").waiter()
+        found = await self.after(position, run_id=run_id, limit=limit)
+        if found:
+            return found
+        await signal.wait(timeout)
+        return await self.after(position, run_id=run_id, limit=limit)
+
+    async def last_id(self) -> int:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(sa.func.max(events.c.id)))
+            last: int | None = found.scalar_one()
+        return last or 0
+
+    async def picture(self, picture_id: int) -> bytes | None:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(pictures.c.jpeg).where(pictures.c.id == picture_id))
+            return found.scalar_one_or_none()
+
+    async def position(self, consumer: str) -> int:
+        """Where the consumer goes on; 0 for one that never read."""
+        async with self._db.read() as connection:
+            found = await connection.execute(
+                sa.select(consumers.c.position).where(consumers.c.consumer == consumer),
+            )
+            position: int | None = found.scalar_one_or_none()
+        return position or 0
+
+    async def advance(self, consumer: str, position: int) -> None:
+        """Remember how far ``consumer`` is. It never goes back."""
+        statement = self._db.insert(consumers).values(consumer=consumer, position=position)
+        statement = statement.on_conflict_do_update(
+            index_elements=["consumer"],
+            set_={"position": statement.excluded.position},
+            where=consumers.c.position < statement.excluded.position,
+        )
+        async with self._db.write() as connection:
+            await connection.execute(statement)
+
+    async def prune(self, before: datetime) -> int:
+        """Delete events and pictures that are older; the number of events."""
+        async with self._db.write() as connection:
+            gone = await connection.execute(sa.delete(events).where(events.c.created_at < before))
+            await connection.execute(sa.delete(pictures).where(pictures.c.created_at < before))
+            return gone.rowcount

@@ -1,0 +1,76 @@
+"""The inbox: an update is stored here before it is acknowledged, and done once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.tables import inbox
+
+NEW, DONE, FAILED = "new", "done", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """``raw``: the update's JSON as it came."""
+
+    update_id: int
+    raw: str
+    state: str
+    attempts: int
+    error: str
+    received_at: datetime
+
+
+class Inbox:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def store(self, update_id: int, raw: str) -> bool:
+        """Store an update; on the disk when it returns. False: it was here before. Wakes ``db.signal("inbox")``."""
+        new = self._db.insert(inbox).values(update_id=update_id, raw=raw, state=NEW, received_at=self._db.now())
+        async with self._db.write(durable=True) as connection:
+            done = await connection.execute(
+                new.on_conflict_do_nothing(index_elements=["update_id"]).returning(inbox.c.update_id)
+            )
+            stored = done.scalar_one_or_none() is not None
+        if stored:
+            self._db.signal("inbox").notify()
+        return stored
+
+    async def waiting(self, limit: int = 100) -> list[InboxRow]:
+        """What is not done yet, in order."""
+        statement = sa.select(inbox).where(inbox.c.state == NEW).order_by(inbox.c.update_id).limit(limit)
+        async with self._db.read() as connection:
+            return [InboxRow(**row) for row in (await connection.execute(statement)).mappings()]
+
+    async def get(self, update_id: int) -> InboxRow | None:
+        async with self._db.read() as connection:
+            row = (await connection.execute(sa.select(inbox).where(inbox.c.update_id == update_id))).mappings().first()
+        return None if row is None else InboxRow(**row)
+
+    async def done(self, update_id: int) -> None:
+        await self._set(update_id, state=DONE)
+
+    async def failed(self, update_id: int, error: str, *, give_up: bool) -> None:
+        """Count a failure; with ``give_up`` the update is not handed out again."""
+        await self._set(update_id, state=FAILED if give_up else NEW, error=error)
+
+    async def prune(self, before: datetime) -> int:
+        """Delete what is done and older (Telegram keeps updates for 24 h, so keep at least as long)."""
+        async with self._db.write() as connection:
+            gone = await connection.execute(
+                sa.delete(inbox).where(inbox.c.state != NEW, inbox.c.received_at < before),
+            )
+            return gone.rowcount
+
+    async def _set(self, update_id: int, *, state: str, error: str = "") -> None:
+        async with self._db.write() as connection:
+            await connection.execute(
+                sa.update(inbox)
+                .where(inbox.c.update_id == update_id)
+                .values(state=state, error=error, attempts=inbox.c.attempts + 1)
+            )

@@ -1,0 +1,106 @@
+"""Who has which phone. A lease row stays when it is given back, so that its fencing number only ever grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.tables import leases
+
+LEASE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """``owner``: the executor's id, empty where the phone is free. ``run_id``: the run that has it."""
+
+    serial: str
+    owner: str
+    run_id: str
+    fencing: int
+    acquired_at: datetime | None
+    heartbeat_at: datetime | None
+
+
+class Leases:
+    """``seconds``: how long a lease lives without a heartbeat."""
+
+    def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
+        self._db = db
+        self.ttl = timedelta(seconds=seconds)
+
+    async def acquire(self, serial: str, owner: str, run_id: str = "") -> LeaseRow | None:
+        """The lease with a new fencing number, or None while somebody's heartbeat is fresh (our own too)."""
+        now = self._db.now()
+        take = (
+            sa.update(leases)
+            .where(leases.c.serial == serial, sa.or_(leases.c.owner == "", leases.c.heartbeat_at <= now - self.ttl))
+            .values(owner=owner, run_id=run_id, fencing=leases.c.fencing + 1, acquired_at=now, heartbeat_at=now)
+            .returning(*leases.c)
+        )
+        async with self._db.write() as connection:
+            await connection.execute(self._db.insert(leases).values(serial=serial).on_conflict_do_nothing())
+            row = (await connection.execute(take)).mappings().one_or_none()
+        return None if row is None else LeaseRow(**row)
+
+    async def renew(self, lease: LeaseRow) -> bool:
+        """A heartbeat. False: the phone is not ours any more."""
+        return await self._change(lease, heartbeat_at=self._db.now())
+
+    async def release(self, lease: LeaseRow) -> bool:
+        done = await self._change(lease, owner="", run_id="", heartbeat_at=None)
+        self._db.signal("runs").notify()
+        return done
+
+    async def check(self, lease: LeaseRow) -> bool:
+        """Whether this holder still has the phone: same fencing number, and a heartbeat that has not run out."""
+        held = sa.select(sa.literal(1)).where(
+            leases.c.serial == lease.serial,
+            leases.c.fencing == lease.fencing,
+            leases.c.owner == lease.owner,
+            leases.c.heartbeat_at > self._db.now() - self.ttl,
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(held)).scalar_one_or_none() is not None
+
+    async def take_back(self, owner: str) -> list[str]:
+        """Free every phone of ``owner``: what its former process left. Only under the process lock."""
+        free = (
+            sa.update(leases)
+            .where(leases.c.owner == owner)
+            .values(owner="", run_id="", heartbeat_at=None)
+            .returning(leases.c.serial)
+        )
+        async with self._db.write() as connection:
+            return list((await connection.execute(free)).scalars())
+
+    async def get(self, serial: str) -> LeaseRow | None:
+        async with self._db.read() as connection:
+            row = (
+                (await connection.execute(sa.select(leases).where(leases.c.serial == serial))).mappings().one_or_none()
+            )
+        return None if row is None else LeaseRow(**row)
+
+    async def held(self) -> list[LeaseRow]:
+        """Leases with a fresh heartbeat."""
+        live = sa.select(leases).where(leases.c.owner != "", leases.c.heartbeat_at > self._db.now() - self.ttl)
+        async with self._db.read() as connection:
+            return [LeaseRow(**row) for row in (await connection.execute(live)).mappings()]
+
+    async def _change(self, lease: LeaseRow, **values: Any) -> bool:
+        """Only the holder changes its lease. One whose time ran out may renew as long as nobody took the phone."""
+        change = (
+            sa.update(leases)
+            .where(
+                leases.c.serial == lease.serial,
+                leases.c.fencing == lease.fencing,
+                leases.c.owner == lease.owner,
+            )
+            .values(**values)
+        )
+        async with self._db.write() as connection:
+            return (await connection.execute(change)).rowcount == 1

@@ -1,0 +1,176 @@
+"""The ledger of replies: one row for each customer message, so that it is answered exactly once.
+
+Shapes and states are those of ``agent_core.ports`` (which this package does not import): the same fields and the same
+words, so that an adapter of a few lines turns one into the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from storage.engine import Database
+from storage.tables import replies
+
+PLANNED, TYPING, SENDING = "planned", "typing", "sending"
+SENT, UNKNOWN, FAILED, SKIPPED = "sent", "unknown", "failed", "skipped"
+MAY_BE_PLANNED = (PLANNED, TYPING, FAILED, SKIPPED)  # nothing of it can have left
+UNFINISHED = (TYPING, SENDING)
+STATES = (PLANNED, TYPING, SENDING, SENT, UNKNOWN, FAILED, SKIPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageKey:
+    serial: str
+    app: str
+    contact: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """The fields of ``agent_core.ports.LedgerRow``; ``state`` and ``provenance`` as text."""
+
+    id: int
+    key: MessageKey
+    run_id: str
+    question: str
+    text: str = ""
+    state: str = PLANNED
+    provenance: str | None = None
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+
+
+class LedgerConflict(LookupError):
+    """The row is not in a state from which this step may be taken; somebody else moved it."""
+
+
+def _row(row: sa.RowMapping) -> LedgerRow:
+    return LedgerRow(
+        id=row["id"],
+        key=MessageKey(row["serial"], row["app"], row["contact"], row["fingerprint"]),
+        run_id=row["run_id"],
+        question=row["question"],
+        text=row["text"],
+        state=row["state"],
+        provenance=row["provenance"],
+        record_id=row["record_id"],
+        record_source=row["record_source"],
+        score=row["score"],
+        person=row["person"],
+    )
+
+
+class Ledger:
+    """Every write is on the disk when it returns."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def find(self, serial: str, app: str, contact: str, fingerprint: str) -> LedgerRow | None:
+        async with self._db.read() as connection:
+            return await self._find(connection, MessageKey(serial, app, contact, fingerprint))
+
+    async def open(
+        self, serial: str, app: str, contact: str, fingerprint: str, *, run_id: str, question: str
+    ) -> LedgerRow:
+        """The row of this message, made (``planned``) where there is none."""
+        now = self._db.now()
+        new = (
+            self._db.insert(replies)
+            .values(
+                serial=serial,
+                app=app,
+                contact=contact,
+                fingerprint=fingerprint,
+                run_id=run_id,
+                question=question,
+                state=PLANNED,
+                created_at=now,
+                updated_at=now,
+            )
+            .on_conflict_do_nothing(index_elements=["serial", "app", "contact", "fingerprint"])
+        )
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(new)
+            row = await self._find(connection, MessageKey(serial, app, contact, fingerprint))
+        if row is None:
+            raise LedgerConflict(f"The row of {contact!r} on {serial} was deleted while it was opened.")
+        return row
+
+    async def plan(
+        self,
+        row_id: int,
+        *,
+        run_id: str,
+        text: str,
+        provenance: str,
+        record_id: str = "",
+        record_source: str = "",
+        score: float | None = None,
+        person: str = "",
+    ) -> LedgerRow:
+        """Set what is going to be sent; LedgerConflict where some of it can have left already."""
+        return await self._update(
+            row_id,
+            MAY_BE_PLANNED,
+            run_id=run_id,
+            text=text,
+            state=PLANNED,
+            provenance=str(provenance),
+            record_id=record_id,
+            record_source=record_source,
+            score=score,
+            person=person,
+        )
+
+    async def advance(self, row_id: int, state: str, *, expected: Sequence[str]) -> LedgerRow:
+        """Move on to ``state`` if the row is in one of ``expected``; LedgerConflict where it is not."""
+        if str(state) not in STATES:
+            raise ValueError(f"No state of a reply: {state!r}")
+        return await self._update(row_id, expected, state=str(state))
+
+    async def unfinished(self, serial: str) -> list[LedgerRow]:
+        """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
+        return await self._all(
+            sa.select(replies)
+            .where(replies.c.serial == serial, replies.c.state.in_(UNFINISHED))
+            .order_by(replies.c.updated_at, replies.c.id)
+        )
+
+    async def of_run(self, run_id: str) -> list[LedgerRow]:
+        return await self._all(sa.select(replies).where(replies.c.run_id == run_id).order_by(replies.c.id))
+
+    async def _update(self, row_id: int, expected: Sequence[str], **values: str | float | None) -> LedgerRow:
+        statement = (
+            sa.update(replies)
+            .where(replies.c.id == row_id, replies.c.state.in_([str(state) for state in expected]))
+            .values(updated_at=self._db.now(), **values)
+            .returning(*replies.c)
+        )
+        async with self._db.write(durable=True) as connection:
+            row = (await connection.execute(statement)).mappings().one_or_none()
+            if row is None:
+                found = await connection.execute(sa.select(replies.c.state).where(replies.c.id == row_id))
+                raise LedgerConflict(f"Reply {row_id} is {found.scalar_one_or_none()}, not one of {list(expected)}.")
+        return _row(row)
+
+    async def _find(self, connection: AsyncConnection, key: MessageKey) -> LedgerRow | None:
+        statement = sa.select(replies).where(
+            replies.c.serial == key.serial,
+            replies.c.app == key.app,
+            replies.c.contact == key.contact,
+            replies.c.fingerprint == key.fingerprint,
+        )
+        row = (await connection.execute(statement)).mappings().one_or_none()
+        return None if row is None else _row(row)
+
+    async def _all(self, statement: sa.Select[tuple[object, ...]]) -> list[LedgerRow]:
+        async with self._db.read() as connection:
+            return [_row(row) for row in (await connection.execute(statement)).mappings()]

@@ -1,0 +1,146 @@
+"""The outbox: what is to be sent to a chat, in order for each chat, until the chat's server has taken it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.tables import outbox
+
+PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """``ref``: what the message is about (``run:<id>:card``), to find again what was sent. ``result``: the server's."""
+
+    id: int
+    chat_key: str
+    ref: str
+    payload: Mapping[str, Any]
+    state: str
+    attempts: int
+    next_at: datetime
+    result: Mapping[str, Any] | None
+    error: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class Outbox:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def put(self, chat_key: str, payload: Mapping[str, Any], *, ref: str = "", replace: bool = False) -> int:
+        """Queue a message; its id. ``replace``: takes the place of what waits in this chat under the same ``ref``.
+
+        Newest wins: of edits that were not sent yet only the last goes out. One that has been tried keeps its wait.
+        """
+        now = self._db.now()
+        async with self._db.write(durable=True) as connection:
+            next_at = now
+            if replace and ref:
+                old = await connection.execute(
+                    sa.update(outbox)
+                    .where(outbox.c.chat_key == chat_key, outbox.c.ref == ref, outbox.c.state == PENDING)
+                    .values(state=REPLACED, updated_at=now)
+                    .returning(outbox.c.next_at)
+                )
+                next_at = max([now, *old.scalars()])
+            new = sa.insert(outbox).values(
+                chat_key=chat_key,
+                ref=ref,
+                payload=dict(payload),
+                state=PENDING,
+                next_at=next_at,
+                created_at=now,
+                updated_at=now,
+            )
+            message_id: int = (await connection.execute(new.returning(outbox.c.id))).scalar_one()
+        self._db.signal("outbox").notify()
+        return message_id
+
+    async def due(self, limit: int = 50) -> list[OutboxRow]:
+        """The first waiting message of each chat whose time has come; later ones of a chat wait for it."""
+        first = sa.select(sa.func.min(outbox.c.id)).where(outbox.c.state == PENDING).group_by(outbox.c.chat_key)
+        statement = (
+            sa.select(outbox)
+            .where(outbox.c.id.in_(first), outbox.c.next_at <= self._db.now())
+            .order_by(outbox.c.next_at, outbox.c.id)
+            .limit(limit)
+        )
+        async with self._db.read() as connection:
+            return [OutboxRow(**row) for row in (await connection.execute(statement)).mappings()]
+
+    async def next_time(self) -> datetime | None:
+        """When the next message is due; None where nothing waits."""
+        first = sa.select(sa.func.min(outbox.c.id)).where(outbox.c.state == PENDING).group_by(outbox.c.chat_key)
+        async with self._db.read() as connection:
+            found = await connection.execute(
+                sa.select(outbox.c.next_at).where(outbox.c.id.in_(first)).order_by(outbox.c.next_at).limit(1)
+            )
+            return found.scalar_one_or_none()
+
+    async def sent(self, message_id: int, result: Mapping[str, Any] | None = None) -> None:
+        await self._set(message_id, state=SENT, result=None if result is None else dict(result))
+
+    async def retry(self, message_id: int, *, at: datetime, error: str = "") -> None:
+        """Try again at ``at``; the chat's later messages wait."""
+        await self._set(message_id, state=PENDING, next_at=at, error=error)
+
+    async def failed(self, message_id: int, error: str) -> None:
+        """Give up on a message, so that the chat's next one can go."""
+        await self._set(message_id, state=FAILED, error=error)
+
+    async def delay_chat(self, chat_key: str, until: datetime) -> None:
+        """Nothing to this chat before ``until``."""
+        async with self._db.write() as connection:
+            await connection.execute(
+                sa.update(outbox)
+                .where(outbox.c.chat_key == chat_key, outbox.c.state == PENDING, outbox.c.next_at < until)
+                .values(next_at=until)
+            )
+
+    async def move_chat(self, old_key: str, new_key: str) -> None:
+        """A group became a supergroup: what waits goes to the new chat."""
+        async with self._db.write() as connection:
+            await connection.execute(
+                sa.update(outbox)
+                .where(outbox.c.chat_key == old_key, outbox.c.state == PENDING)
+                .values(chat_key=new_key)
+            )
+
+    async def get(self, message_id: int) -> OutboxRow | None:
+        return await self._one(sa.select(outbox).where(outbox.c.id == message_id))
+
+    async def last_sent(self, ref: str) -> OutboxRow | None:
+        """The newest message about ``ref`` that was sent."""
+        return await self._one(
+            sa.select(outbox).where(outbox.c.ref == ref, outbox.c.state == SENT).order_by(outbox.c.id.desc()).limit(1)
+        )
+
+    async def prune(self, before: datetime) -> int:
+        """Delete what is over and older."""
+        async with self._db.write() as connection:
+            gone = await connection.execute(
+                sa.delete(outbox).where(outbox.c.state != PENDING, outbox.c.updated_at < before)
+            )
+            return gone.rowcount
+
+    async def _set(self, message_id: int, **values: Any) -> None:
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(
+                sa.update(outbox)
+                .where(outbox.c.id == message_id, outbox.c.state == PENDING)
+                .values(updated_at=self._db.now(), attempts=outbox.c.attempts + 1, **values)
+            )
+
+    async def _one(self, statement: sa.Select[Any]) -> OutboxRow | None:
+        async with self._db.read() as connection:
+            row = (await connection.execute(statement)).mappings().one_or_none()
+        return None if row is None else OutboxRow(**row)

@@ -1,0 +1,166 @@
+"""People, the codes they pair with, and the audit log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.tables import audit, pairing_codes, people
+
+ROLES = ("viewer", "operator", "owner")
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """``chats`` and ``serials``: where and on which phones the person may act; None for everywhere."""
+
+    id: int
+    telegram_id: int
+    role: str
+    name: str
+    lang: str
+    chats: Sequence[str] | None
+    serials: Sequence[str] | None
+    paired_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    id: int
+    at: datetime
+    actor: str
+    channel: str
+    command: str
+    detail: Mapping[str, Any]
+    allowed: bool
+
+
+def _role(role: str) -> str:
+    if role not in ROLES:
+        raise ValueError(f"A role is one of {', '.join(ROLES)}, not {role!r}.")
+    return role
+
+
+def _hash(code: str) -> str:
+    return hashlib.sha256(code.strip().upper().encode()).hexdigest()
+
+
+class People:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def count(self) -> int:
+        async with self._db.read() as connection:
+            return (await connection.execute(sa.select(sa.func.count()).select_from(people))).scalar_one()
+
+    async def get(self, person_id: int) -> PersonRow | None:
+        return await self._one(people.c.id == person_id)
+
+    async def by_telegram(self, telegram_id: int) -> PersonRow | None:
+        return await self._one(people.c.telegram_id == telegram_id)
+
+    async def all(self) -> list[PersonRow]:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(people).order_by(people.c.id))
+            return [PersonRow(**row) for row in found.mappings()]
+
+    async def update(
+        self,
+        person_id: int,
+        *,
+        role: str | None = None,
+        name: str | None = None,
+        lang: str | None = None,
+        chats: Sequence[str] | None = None,
+        serials: Sequence[str] | None = None,
+    ) -> bool:
+        """Change what is given. The last owner stays owner: LookupError."""
+        values: dict[str, Any] = {"name": name, "lang": lang, "chats": chats, "serials": serials}
+        values["role"] = None if role is None else _role(role)
+        values = {key: value for key, value in values.items() if value is not None}
+        if not values:
+            return await self.get(person_id) is not None
+        async with self._db.write() as connection:
+            done = await connection.execute(sa.update(people).where(people.c.id == person_id).values(**values))
+            await self._keep_an_owner(connection)
+            return done.rowcount == 1
+
+    async def remove(self, person_id: int) -> bool:
+        """LookupError for the last owner."""
+        async with self._db.write() as connection:
+            done = await connection.execute(sa.delete(people).where(people.c.id == person_id))
+            await self._keep_an_owner(connection)
+            return done.rowcount == 1
+
+    async def add_code(self, code: str, *, role: str, lifetime: timedelta, created_by: str = "") -> None:
+        """Let somebody pair with ``code`` once; only its hash is stored. Case does not matter."""
+        now = self._db.now()
+        new = self._db.insert(pairing_codes).values(
+            code_hash=_hash(code), role=_role(role), created_by=created_by, created_at=now, expires_at=now + lifetime
+        )
+        async with self._db.write() as connection:
+            await connection.execute(sa.delete(pairing_codes).where(pairing_codes.c.expires_at <= now))
+            await connection.execute(new)
+
+    async def pair(self, code: str, *, telegram_id: int, name: str, lang: str = "zh") -> PersonRow | None:
+        """Use a code: the person with its role (who is known gets the new role). None: no such code."""
+        now = self._db.now()
+        use = (
+            sa.update(pairing_codes)
+            .where(
+                pairing_codes.c.code_hash == _hash(code),
+                pairing_codes.c.used_at.is_(None),
+                pairing_codes.c.expires_at > now,
+            )
+            .values(used_at=now)
+            .returning(pairing_codes.c.role)
+        )
+        async with self._db.write(durable=True) as connection:
+            role = (await connection.execute(use)).scalar_one_or_none()
+            if role is None:
+                return None
+            add = self._db.insert(people).values(
+                telegram_id=telegram_id, role=role, name=name, lang=lang, paired_at=now
+            )
+            add = add.on_conflict_do_update(index_elements=["telegram_id"], set_={"role": role, "name": name})
+            row = (await connection.execute(add.returning(*people.c))).mappings().one()
+        return PersonRow(**row)
+
+    @staticmethod
+    async def _keep_an_owner(connection: Any) -> None:
+        rest = sa.select(sa.func.count()).select_from(people)
+        someone = (await connection.execute(rest)).scalar_one()
+        owners = (await connection.execute(rest.where(people.c.role == "owner"))).scalar_one()
+        if someone and not owners:
+            raise LookupError("The last owner stays: make somebody else an owner first.")
+
+    async def _one(self, condition: sa.ColumnElement[bool]) -> PersonRow | None:
+        async with self._db.read() as connection:
+            row = (await connection.execute(sa.select(people).where(condition))).mappings().one_or_none()
+        return None if row is None else PersonRow(**row)
+
+
+class Audit:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def write(
+        self, actor: str, channel: str, command: str, detail: Mapping[str, Any] | None = None, *, allowed: bool = True
+    ) -> None:
+        row = sa.insert(audit).values(
+            at=self._db.now(), actor=actor, channel=channel, command=command, detail=dict(detail or {}), allowed=allowed
+        )
+        async with self._db.write() as connection:
+            await connection.execute(row)
+
+    async def last(self, limit: int = 100) -> list[AuditRow]:
+        """The newest first."""
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(audit).order_by(audit.c.id.desc()).limit(limit))
+            return [AuditRow(**row) for row in found.mappings()]

@@ -1,0 +1,397 @@
+"""Runs and their legs.
+
+A run is a row; a leg is one go at it by a worker. ``leg`` is the number of the current leg, ``leg_due_at`` says that
+it is to be started (None: nothing is to be started). Every change of state is one conditional statement, so that of
+two who try only one succeeds; the other is told by False or None.
+
+``queued`` → ``running`` → ``waiting`` (for a person; the leg is over) → ``running`` → ``succeeded | failed | stopped``
+
+Each change of the status is told in the event log in the same transaction, as an event ``status`` with ``status``,
+``message``, ``leg``, ``serial`` and ``hold``: a card that follows the log learns of the end exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from storage.engine import Database
+from storage.events import append_event
+from storage.ids import new_id
+from storage.tables import leases, questions, runs
+
+QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
+SUCCEEDED, FAILED, STOPPED = "succeeded", "failed", "stopped"
+ACTIVE = (QUEUED, RUNNING, WAITING)
+FINAL = (SUCCEEDED, FAILED, STOPPED)
+BEGINNING = timedelta(seconds=5)
+
+# A session may be long; lists do without it.
+LISTED = (*(column for column in runs.c if column.name != "session"), sa.null().label("session"))
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """``serial``: the phone wanted or given, empty for any. ``session``: JSON text as saved by the agent, None before.
+
+    ``chat``: where it was asked from (channel, chat, thread, message). ``options``: max_steps, lang, dry_run …
+    """
+
+    id: str
+    task: str
+    serial: str
+    status: str
+    priority: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    message: str
+    session: str | None
+    options: Mapping[str, Any]
+    requested_by: str
+    chat: Mapping[str, Any] | None
+    schedule_id: int | None
+    planned_at: datetime | None
+    leg: int
+    leg_due_at: datetime | None
+    stop_requested: bool
+    hold: bool
+
+    @property
+    def final(self) -> bool:
+        return self.status in FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """``begun``: its first leg is at work already, in the process that adds it; no worker is to start it."""
+
+    task: str
+    serial: str = ""
+    priority: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    requested_by: str = ""
+    chat: Mapping[str, Any] | None = None
+    schedule_id: int | None = None
+    planned_at: datetime | None = None
+    begun: bool = False
+
+
+def _run(row: sa.RowMapping) -> RunRow:
+    return RunRow(**row)
+
+
+async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> str | None:
+    """Add a run inside a transaction that is under way. None where this tick of the schedule has its run already."""
+    now = db.now()
+    run_id = new_id()
+    statement = (
+        db.insert(runs)
+        .values(
+            id=run_id,
+            task=new.task,
+            serial=new.serial,
+            status=RUNNING if new.begun else QUEUED,
+            priority=new.priority,
+            created_at=now,
+            started_at=now if new.begun else None,
+            options=dict(new.options),
+            requested_by=new.requested_by,
+            chat=None if new.chat is None else dict(new.chat),
+            schedule_id=new.schedule_id,
+            planned_at=new.planned_at,
+            leg=1,
+            leg_due_at=None if new.begun else now,
+        )
+        .on_conflict_do_nothing(index_elements=["schedule_id", "planned_at"])
+        .returning(runs.c.id)
+    )
+    made: str | None = (await connection.execute(statement)).scalar_one_or_none()
+    if made is not None:
+        await tell_status(connection, db, made)
+    return made
+
+
+async def tell_status(connection: AsyncConnection, db: Database, run_id: str) -> None:
+    """Append the run's present status to the event log."""
+    columns = (runs.c.status, runs.c.message, runs.c.leg, runs.c.serial, runs.c.hold)
+    row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).mappings().one()
+    await append_event(connection, db, run_id, "status", dict(row))
+
+
+async def make_due(connection: AsyncConnection, run_id: str, now: datetime, *, of_hold: bool = False) -> bool:
+    """Make the next leg of a run that waits due, inside a transaction. A run on Hold waits for Resume (``of_hold``)."""
+    statement = (
+        sa.update(runs)
+        .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.leg_due_at.is_(None))
+        .values(leg=runs.c.leg + 1, leg_due_at=now, hold=False)
+    )
+    if not of_hold:
+        statement = statement.where(runs.c.hold.is_(False))
+    return (await connection.execute(statement)).rowcount == 1
+
+
+class Runs:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def create(self, new: NewRun) -> str | None:
+        """The id of the new run; None where its schedule's tick has started one already. Its first leg is due."""
+        async with self._db.write(durable=True) as connection:
+            run_id = await insert_run(connection, self._db, new)
+        self._notify()
+        return run_id
+
+    async def get(self, run_id: str) -> RunRow | None:
+        async with self._db.read() as connection:
+            row = (await connection.execute(sa.select(runs).where(runs.c.id == run_id))).mappings().one_or_none()
+        return None if row is None else _run(row)
+
+    async def find(
+        self,
+        *,
+        statuses: Sequence[str] = (),
+        serial: str = "",
+        schedule_id: int | None = None,
+        requested_by: str = "",
+        before: str = "",
+        limit: int = 50,
+    ) -> list[RunRow]:
+        """The newest first, without their sessions. ``before``: only runs older than this id, for the next page."""
+        statement = sa.select(*LISTED).order_by(runs.c.id.desc()).limit(limit)
+        if statuses:
+            statement = statement.where(runs.c.status.in_(statuses))
+        if serial:
+            statement = statement.where(runs.c.serial == serial)
+        if schedule_id is not None:
+            statement = statement.where(runs.c.schedule_id == schedule_id)
+        if requested_by:
+            statement = statement.where(runs.c.requested_by == requested_by)
+        if before:
+            statement = statement.where(runs.c.id < before)
+        return await self._all(statement)
+
+    async def due(self) -> list[RunRow]:
+        """Runs with a leg that is to be started, in the order in which they get a phone: priority, then the run's age.
+
+        So a run that comes back with an answer goes before those that were asked for later.
+        """
+        statement = (
+            sa.select(*LISTED)
+            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at <= self._db.now())
+            .order_by(runs.c.priority.desc(), runs.c.id)
+        )
+        return await self._all(statement)
+
+    async def save_session(self, run_id: str, session: str) -> None:
+        """Store the agent's session (JSON text). KeyError for a run that is not there."""
+        async with self._db.write() as connection:
+            done = await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(session=session))
+            if done.rowcount != 1:
+                raise KeyError(run_id)
+
+    async def asked(self, run_ids: Sequence[str]) -> dict[str, tuple[bool, bool]]:
+        """Of these runs those of which something was asked: whether Stop, and whether Hold."""
+        asked = sa.select(runs.c.id, runs.c.stop_requested, runs.c.hold).where(
+            runs.c.id.in_(run_ids), sa.or_(runs.c.stop_requested, runs.c.hold)
+        )
+        async with self._db.read() as connection:
+            return {row.id: (row.stop_requested, row.hold) for row in await connection.execute(asked)}
+
+    async def begin_leg(self, run_id: str, leg: int, *, serial: str) -> RunRow | None:
+        """The leg is at work on ``serial``. None: it is not this leg's turn (another leg, over, stopped).
+
+        A leg that is taken up again after its process died may begin a second time.
+        """
+        now = self._db.now()
+        statement = (
+            sa.update(runs)
+            .where(
+                runs.c.id == run_id,
+                runs.c.leg == leg,
+                sa.or_(runs.c.leg_due_at.is_not(None), runs.c.status == RUNNING),
+                runs.c.status.in_(ACTIVE),
+            )
+            .values(
+                status=RUNNING,
+                serial=serial,
+                leg_due_at=None,
+                hold=False,
+                started_at=sa.func.coalesce(runs.c.started_at, now),
+            )
+            .returning(*runs.c)
+        )
+        async with self._db.write() as connection:
+            row = (await connection.execute(statement)).mappings().one_or_none()
+            if row is not None:
+                await tell_status(connection, self._db, run_id)
+        self._notify()
+        return None if row is None else _run(row)
+
+    async def requeue_leg(self, run_id: str, leg: int) -> bool:
+        """Put back a leg that has not begun (its phone was not free, its queue lost it), under the next number."""
+        statement = (
+            sa.update(runs)
+            .where(
+                runs.c.id == run_id,
+                runs.c.leg == leg,
+                runs.c.status.in_((QUEUED, WAITING)),
+                runs.c.leg_due_at.is_not(None),
+            )
+            .values(leg=leg + 1)
+        )
+        return await self._one(run_id, statement)
+
+    async def interrupt_leg(self, run_id: str, leg: int) -> bool:
+        """The leg at work ended before its time (end of the process, phone lost): the next one is due."""
+        statement = (
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
+            .values(leg=leg + 1, status=WAITING, leg_due_at=self._db.now())
+        )
+        return await self._one(run_id, statement, tell=True)
+
+    async def wait_leg(self, run_id: str, leg: int, *, message: str = "", hold: bool = False) -> bool:
+        """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due."""
+        now = self._db.now()
+        async with self._db.write(durable=True) as connection:
+            done = await connection.execute(
+                sa.update(runs)
+                .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
+                .values(status=WAITING, leg_due_at=None, hold=sa.or_(runs.c.hold, sa.literal(hold)), message=message)
+            )
+            if done.rowcount != 1:
+                return False
+            open_ones = await connection.execute(
+                sa.select(sa.func.count())
+                .select_from(questions)
+                .where(questions.c.run_id == run_id, questions.c.state == "open")
+            )
+            if not open_ones.scalar_one():
+                await make_due(connection, run_id, now)
+            await tell_status(connection, self._db, run_id)
+        self._notify()
+        return True
+
+    async def end_leg(self, run_id: str, leg: int, *, status: str, message: str = "") -> bool:
+        """The run is over: ``succeeded``, ``failed`` or ``stopped``. False where another leg has it."""
+        statement = (
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status.in_(ACTIVE))
+            .values(status=_final(status), message=message, ended_at=self._db.now(), leg_due_at=None, hold=False)
+        )
+        return await self._end(run_id, statement)
+
+    async def request_stop(self, run_id: str) -> str | None:
+        """Ask for a stop. The status afterwards: ``stopped`` where no leg was at work, None for no such run."""
+        now = self._db.now()
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(
+                sa.update(runs).where(runs.c.id == run_id, runs.c.status.in_(ACTIVE)).values(stop_requested=True)
+            )
+            at_once = await connection.execute(
+                sa.update(runs)
+                .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)))
+                .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
+            )
+            if at_once.rowcount:
+                await _expire_questions(connection, run_id)
+                await tell_status(connection, self._db, run_id)
+            status = (
+                await connection.execute(sa.select(runs.c.status).where(runs.c.id == run_id))
+            ).scalar_one_or_none()
+        self._notify()
+        return status
+
+    async def request_hold(self, run_id: str) -> bool:
+        """Hold a run: one at work sees it and parks (ends its leg); one that waits stays waiting until ``resume``."""
+        return await self._one(
+            run_id,
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.status.in_((RUNNING, WAITING)), runs.c.hold.is_(False))
+            .values(hold=True, leg_due_at=None),
+            tell=True,
+        )
+
+    async def assign(self, run_id: str, serial: str) -> bool:
+        """Give a phone to a run that takes any. False where it has one already."""
+        return await self._one(
+            run_id,
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.serial == "", runs.c.status.in_(ACTIVE))
+            .values(serial=serial),
+        )
+
+    async def resume(self, run_id: str) -> bool:
+        """Bring a parked run back: its next leg is due. False where it does not wait."""
+        async with self._db.write(durable=True) as connection:
+            done = await make_due(connection, run_id, self._db.now(), of_hold=True)
+            if done:
+                await tell_status(connection, self._db, run_id)
+        self._notify()
+        return done
+
+    async def revive(self, *, older_than: timedelta, alive_here: Sequence[str] = ()) -> list[str]:
+        """Give runs whose leg died a next leg, due now; their ids.
+
+        Dead: ``running`` for some seconds (who begins a run takes the phone a moment later), not one of ``alive_here``
+        (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
+        """
+        now = self._db.now()
+        alive = sa.select(leases.c.run_id).where(leases.c.run_id != "", leases.c.heartbeat_at > now - older_than)
+        statement = (
+            sa.update(runs)
+            .where(
+                runs.c.status == RUNNING,
+                runs.c.started_at <= now - BEGINNING,
+                runs.c.id.not_in(alive),
+                runs.c.id.not_in(alive_here),
+            )
+            .values(status=WAITING, leg=runs.c.leg + 1, leg_due_at=now)
+            .returning(runs.c.id)
+        )
+        async with self._db.write() as connection:
+            return list((await connection.execute(statement)).scalars())
+
+    async def _end(self, run_id: str, statement: sa.Update) -> bool:
+        async with self._db.write(durable=True) as connection:
+            done = (await connection.execute(statement)).rowcount == 1
+            if done:
+                await _expire_questions(connection, run_id)
+                await tell_status(connection, self._db, run_id)
+        self._notify()
+        return done
+
+    async def _one(self, run_id: str, statement: sa.Update, *, tell: bool = False) -> bool:
+        async with self._db.write() as connection:
+            done = (await connection.execute(statement)).rowcount == 1
+            if done and tell:
+                await tell_status(connection, self._db, run_id)
+        if done:
+            self._notify()
+        return done
+
+    def _notify(self) -> None:
+        self._db.signal("runs").notify()
+        self._db.signal("events").notify()
+
+    async def _all(self, statement: sa.Select[Any]) -> list[RunRow]:
+        async with self._db.read() as connection:
+            return [_run(row) for row in (await connection.execute(statement)).mappings()]
+
+
+def _final(status: str) -> str:
+    if status not in FINAL:
+        raise ValueError(f"A run ends as one of {', '.join(FINAL)}, not {status!r}.")
+    return status
+
+
+async def _expire_questions(connection: AsyncConnection, run_id: str) -> None:
+    await connection.execute(
+        sa.update(questions).where(questions.c.run_id == run_id, questions.c.state == "open").values(state="expired")
+    )

@@ -1,0 +1,296 @@
+"""The tables, once for both engines. Times are UTC and aware; JSON is plain data; states are short words.
+
+Enumerations of the product (statuses, question kinds, provenance) are stored as their text, so that this package needs
+to know nobody.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import Dialect
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class UtcTime(sa.types.TypeDecorator[datetime]):
+    """An aware time, stored as UTC. A naive one is a mistake and raises ValueError."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"A time without a time zone: {value!r}")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Json = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
+# SQLite counts up only in a column that is INTEGER by name.
+BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def _no() -> sa.sql.elements.ColumnElement[bool]:
+    return sa.false()
+
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False, server_default=""),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("started_at", UtcTime),
+    sa.Column("ended_at", UtcTime),
+    sa.Column("message", sa.Text, nullable=False, server_default=""),
+    sa.Column("session", sa.Text),
+    sa.Column("options", Json, nullable=False),
+    sa.Column("requested_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("chat", Json),
+    # No foreign key: a run outlives the schedule that started it.
+    sa.Column("schedule_id", sa.Integer),
+    sa.Column("planned_at", UtcTime),
+    sa.Column("leg", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("leg_due_at", UtcTime),
+    sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=_no()),
+    sa.Column("hold", sa.Boolean, nullable=False, server_default=_no()),
+    sa.UniqueConstraint("schedule_id", "planned_at"),
+    sa.Index(None, "status", "leg_due_at"),
+    sa.Index(None, "created_at"),
+)
+
+pictures = sa.Table(
+    "pictures",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("jpeg", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("data", Json, nullable=False),
+    sa.Column("picture_id", BigId, sa.ForeignKey("pictures.id", ondelete="SET NULL")),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "run_id", "id"),
+    sqlite_autoincrement=True,  # a number is never given twice, or a consumer would miss an event
+)
+
+consumers = sa.Table(
+    "consumers",
+    metadata,
+    sa.Column("consumer", sa.Text, primary_key=True),
+    sa.Column("position", sa.BigInteger, nullable=False),
+)
+
+replies = sa.Table(
+    "replies",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("contact", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False, server_default=""),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("provenance", sa.Text),
+    sa.Column("record_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("record_source", sa.Text, nullable=False, server_default=""),
+    sa.Column("score", sa.Float),
+    sa.Column("person", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.UniqueConstraint("serial", "app", "contact", "fingerprint"),
+    sa.Index(None, "serial", "state"),
+    sa.Index(None, "run_id"),
+)
+
+answers = sa.Table(
+    "answers",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("contact", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("query", sa.Text, nullable=False, server_default=""),
+    sa.Column("records", Json, nullable=False),
+    sa.Column("sent", sa.Text, nullable=False, server_default=""),
+    sa.Column("provenance", sa.Text, nullable=False, server_default=""),
+    sa.Column("record_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("record_source", sa.Text, nullable=False, server_default=""),
+    sa.Column("score", sa.Float),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False, server_default=""),
+    sa.Column("rating", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+    sa.Index(None, "run_id"),
+    sa.Index(None, "contact"),
+)
+
+questions = sa.Table(
+    "questions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("payload", Json, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("answer", Json),
+    sa.Column("answered_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("answered_at", UtcTime),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("deadline", UtcTime),
+    sa.Index(None, "run_id"),
+    sa.Index(None, "state", "deadline"),
+)
+
+question_answers = sa.Table(
+    "question_answers",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("question_id", sa.Text, sa.ForeignKey("questions.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("answer", Json, nullable=False),
+    sa.Column("answered_by", sa.Text, nullable=False),
+    sa.Column("late", sa.Boolean, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "question_id"),
+)
+
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, server_default=""),
+    sa.Column("run_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("fencing", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("acquired_at", UtcTime),
+    sa.Column("heartbeat_at", UtcTime),
+    sa.Index(None, "run_id"),
+)
+
+schedules = sa.Table(
+    "schedules",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("kind", sa.Text, nullable=False, server_default="run"),
+    sa.Column("expression", sa.Text, nullable=False),
+    sa.Column("timezone", sa.Text, nullable=False),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False, server_default=""),
+    sa.Column("chat", Json),
+    sa.Column("options", Json, nullable=False),
+    sa.Column("missed", sa.Text, nullable=False, server_default="skip"),
+    sa.Column("jitter_seconds", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("quiet", sa.Text, nullable=False, server_default=""),
+    sa.Column("paused", sa.Boolean, nullable=False, server_default=_no()),
+    sa.Column("created_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("last_planned_at", UtcTime),
+    sa.Column("started", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped_busy", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped_missed", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped_quiet", sa.Integer, nullable=False, server_default="0"),
+    sqlite_autoincrement=True,  # runs keep the number of a schedule that was deleted
+)
+
+people = sa.Table(
+    "people",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("telegram_id", sa.BigInteger, nullable=False, unique=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False, server_default=""),
+    sa.Column("lang", sa.Text, nullable=False, server_default="zh"),
+    sa.Column("chats", Json),
+    sa.Column("serials", Json),
+    sa.Column("paired_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+pairing_codes = sa.Table(
+    "pairing_codes",
+    metadata,
+    sa.Column("code_hash", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("created_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("expires_at", UtcTime, nullable=False),
+    sa.Column("used_at", UtcTime),
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("at", UtcTime, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("channel", sa.Text, nullable=False),
+    sa.Column("command", sa.Text, nullable=False),
+    sa.Column("detail", Json, nullable=False),
+    sa.Column("allowed", sa.Boolean, nullable=False),
+    sa.Index(None, "at"),
+)
+
+inbox = sa.Table(
+    "inbox",
+    metadata,
+    sa.Column("update_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("raw", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("received_at", UtcTime, nullable=False),
+    sa.Index(None, "state"),
+)
+
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("chat_key", sa.Text, nullable=False),
+    sa.Column("ref", sa.Text, nullable=False, server_default=""),
+    sa.Column("payload", Json, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("next_at", UtcTime, nullable=False),
+    sa.Column("result", Json),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "state", "chat_key", "id"),
+    sa.Index(None, "ref"),
+    sqlite_autoincrement=True,
+)

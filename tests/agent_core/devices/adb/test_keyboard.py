@@ -1,0 +1,197 @@
+"""Text through ADB Keyboard, and the owner's keyboard back afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.devices.adb.keyboard import CHUNK_BYTES, Keyboard, chunks
+from agent_core.devices.virtual.scenario import KeyboardPart, default_scenario
+from agent_core.devices.virtual.server import serve
+from agent_core.errors import DeviceOffline, TextInputFailed
+from tests.agent_core.devices.adb.conftest import ADB_KEYBOARD, SOGOU, Bench
+
+MARKER = ("global", "phonedesk_previous_ime")
+
+
+def current(bench: Bench) -> str:
+    return bench.phone.report()["input_method"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "你好，请问几天能发货？",
+        "two\nlines",
+        'it\'s "quoted" $(reboot) `id` ; input keyevent 26 # \\ %s',
+        "😀👨‍👩‍👧 e\u0301",
+        " leading and trailing ",
+        "a" * 3,
+    ],
+)
+async def test_text_arrives_as_it_is(bench: Bench, text: str) -> None:
+    await bench.open_chat()
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type(text)
+    assert bench.draft() == text
+
+
+async def test_long_text_goes_in_parts_below_the_limit(bench: Bench) -> None:
+    text = "很长的回答。" * 5000
+    await bench.open_chat()
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type(text)
+    assert bench.draft() == text
+    assert max(len(call.encode()) for call in bench.calls) < 65_535
+
+
+async def test_clear_then_type_replaces(bench: Bench) -> None:
+    await bench.open_chat()
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type("old")
+        await keyboard.clear()
+        await keyboard.type("new")
+    assert bench.draft() == "new"
+
+
+async def test_clearing_by_keys(bench: Bench) -> None:
+    await bench.open_chat()
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type("old text")
+        assert isinstance(keyboard, Keyboard)
+        await keyboard.clear_by_keys()
+    assert bench.draft() == ""
+
+
+async def test_nothing_is_sent_for_an_empty_text(bench: Bench) -> None:
+    async with bench.device.keyboard() as keyboard:
+        before = bench.device.round_trips
+        await keyboard.type("")
+        assert bench.device.round_trips == before
+
+
+async def test_the_keyboard_is_ours_inside_and_the_owners_outside(bench: Bench) -> None:
+    async with bench.device.keyboard():
+        assert current(bench) == ADB_KEYBOARD
+        assert bench.phone.settings[MARKER] == SOGOU
+        async with bench.device.keyboard():
+            pass
+        assert current(bench) == ADB_KEYBOARD
+    assert current(bench) == SOGOU
+    assert MARKER not in bench.phone.settings
+
+
+async def test_taking_and_giving_back_takes_three_calls(bench: Bench) -> None:
+    await bench.device.look()
+    before = bench.device.round_trips
+    async with bench.device.keyboard():
+        pass
+    assert bench.device.round_trips == before + 3
+
+
+async def test_back_after_an_error(bench: Bench) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with bench.device.keyboard():
+            raise ZeroDivisionError
+    assert current(bench) == SOGOU
+
+
+@pytest.mark.parametrize("later", [0, 3, 40])
+@pytest.mark.parametrize("calls", range(4))  # none, read, changed, typed
+async def test_back_whenever_a_run_is_cancelled(bench: Bench, calls: int, later: int) -> None:
+    async def run() -> None:
+        async with bench.device.keyboard() as keyboard:
+            await keyboard.type("half a text")
+            await asyncio.Event().wait()
+
+    await bench.open_chat()
+    before = len(bench.calls)
+    task = asyncio.create_task(run())
+    while len(bench.calls) < before + calls:
+        await asyncio.sleep(0)
+    for _ in range(later):
+        await asyncio.sleep(0)
+    for _ in range(4):  # somebody insists, in the middle of giving back
+        task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert current(bench) == SOGOU
+    assert MARKER not in bench.phone.settings
+
+
+async def test_after_a_broken_connection_the_next_run_puts_it_back(bench: Bench) -> None:
+    async def run() -> None:
+        async with bench.device.keyboard() as keyboard:
+            bench.phone.set_fault("dropped")
+            await keyboard.type("never arrives")
+
+    with pytest.raises(DeviceOffline):
+        await run()
+    assert current(bench) == ADB_KEYBOARD
+    bench.phone.set_fault("dropped", False)
+    await bench.server.connect(bench.running.address)
+    assert await bench.another().restore_keyboard() == SOGOU
+    assert current(bench) == SOGOU
+    assert MARKER not in bench.phone.settings
+    assert await bench.another().restore_keyboard() is None
+
+
+async def test_a_run_after_a_dead_one_puts_back_the_owners_keyboard_itself(bench: Bench) -> None:
+    dead = bench.another().keyboard()
+    await dead.__aenter__()  # and never left
+    async with bench.device.keyboard():
+        pass
+    assert current(bench) == SOGOU
+
+
+async def test_a_marker_without_our_keyboard_changes_nothing_but_itself(bench: Bench) -> None:
+    bench.phone.set_setting(*MARKER, ADB_KEYBOARD)
+    assert await bench.device.restore_keyboard() is None
+    assert current(bench) == SOGOU
+    assert MARKER not in bench.phone.settings
+
+
+async def test_an_owner_who_uses_adb_keyboard_keeps_it(bench: Bench) -> None:
+    bench.phone.choose_input_method(ADB_KEYBOARD)
+    async with bench.device.keyboard():
+        pass
+    assert current(bench) == ADB_KEYBOARD
+
+
+async def test_not_held_while_it_is_restored(bench: Bench) -> None:
+    async with bench.device.keyboard():
+        assert await bench.device.restore_keyboard() is None
+        assert current(bench) == ADB_KEYBOARD
+
+
+async def test_not_installed(bench: Bench) -> None:
+    scenario = default_scenario().model_copy(update={"keyboard": KeyboardPart(adb_installed=False)})
+    async with serve(scenario) as other:
+        await bench.server.connect(other.address)
+        with pytest.raises(TextInputFailed, match="not installed"):
+            async with bench.server.device(other.address).keyboard():
+                pass
+        assert other.phone.report()["input_method"] == SOGOU
+
+
+async def test_refused_by_the_maker(bench: Bench) -> None:
+    bench.phone.set_fault("ime_refused")
+    with pytest.raises(TextInputFailed, match=r"SecurityException.*USB debugging"):
+        async with bench.device.keyboard():
+            pass
+    assert current(bench) == SOGOU
+
+
+@given(st.text(), st.integers(4, 50))
+def test_parts_are_whole_and_small(text: str, size: int) -> None:
+    parts = list(chunks(text, size))
+    assert "".join(parts) == text
+    assert all(0 < len(part.encode()) <= size for part in parts)
+
+
+def test_a_part_fits_a_command_line() -> None:
+    assert CHUNK_BYTES * 4 / 3 + 200 < 65_535

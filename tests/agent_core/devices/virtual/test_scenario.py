@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent_core.devices.virtual.scenario import default_scenario, load_scenario, parse_scenario
+from agent_core.errors import ConfigInvalid, ConfigMissing
+from tests.agent_core.devices.virtual.hand import QQ, Hand, chat
+
+
+def test_the_shipped_world_has_the_names_that_are_easily_mistaken() -> None:
+    names = [contact.name for contact in default_scenario().contacts if contact.app == "qq"]
+    assert {"11", "110", "小11", "11号售后群"} <= set(names)
+
+
+def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
+    toml, as_json = tmp_path / "a.toml", tmp_path / "a.json"
+    toml.write_text(chat("在吗"), encoding="utf-8")
+    as_json.write_text(json.dumps(load_scenario(toml).model_dump(mode="json")), encoding="utf-8")
+    assert load_scenario(as_json) == load_scenario(toml)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[phone]\nserail = 'x'", ["phone.serail", "serial, model"]),
+        ("enter_send = true", ["enter_send", "enter_sends"]),
+        (chat("a") + "colour = 1", ["contacts[0].colour", "history"]),
+        ("[[contacts]]\nname = '1'\nhistory = [{ side = 'them', txt = 'a' }]", ["contacts[0].history[0].txt", "ago"]),
+        ("[[contacts]]\nname = '1'\nhistory = [{ side = 'you', text = 'a' }]", ["contacts[0].history[0].side", "'me'"]),
+        ("[[contacts]]\nname = '1'\nhistory = [{ side = 'me' }]", ["contacts[0].history[0]", "needs one"]),
+        (chat("a") + chat("b"), ["'11'", "twice"]),
+        (chat("a") + "[[events]]\nat = 1\ncontact = '12'\ntext = 'x'", ["events[0]", "'12'", "there are 11"]),
+        (chat("a") + "[[events]]\ncontact = '11'\ntext = 'x'", ["events[0]", "exactly one"]),
+        (chat("a") + "[[events]]\nat = 1\ndo = 'fault'\nfault = 'fire'", ["events[0]", "fire"]),
+        ("[faults]\nslow = 'very'", ["faults.slow"]),
+        ("[phone]\nsize = [1080, 1200]", ["phone", "height"]),
+        ("[phone", ["not TOML", "end of document"]),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_field_and_what_is_allowed(
+    tmp_path: Path, text: str, words: list[str]
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigInvalid) as caught:
+        load_scenario(path)
+    for word in [str(path), *words]:
+        assert word in caught.value.message
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigMissing, match=r"none\.toml"):
+        load_scenario(tmp_path / "none.toml")
+
+
+async def test_events_come_at_their_time_once() -> None:
+    hand = Hand(chat("在吗", extra="") + "[[events]]\nat = 5\ncontact = '11'\ntext = '还在吗'")
+    await hand.phone.launch(QQ)
+    hand.wait(4.9)
+    assert await hand.texts("summary") == ["在吗"]
+    hand.wait(0.1)
+    assert await hand.texts("summary") == ["还在吗"]
+    hand.wait(60)
+    assert [message["text"] for message in hand.phone.report()["chats"]["11"]] == ["在吗", "还在吗"]
+
+
+async def test_events_follow_what_was_done() -> None:
+    events = """
+    [[events]]
+    after_opened = "11"
+    contact = "11"
+    text = "你好？"
+    [[events]]
+    after_typed = "11"
+    contact = "11"
+    do = "colleague"
+    text = "我来回复"
+    [[events]]
+    after_sent = "11"
+    count = 2
+    delay = 3
+    contact = "11"
+    do = "recall"
+    [[events]]
+    after_sent = "11"
+    do = "fault"
+    fault = "popup"
+    value = "评价一下"
+    """
+    hand = Hand(chat("在吗") + events)
+
+    def said() -> list[tuple[str, str, str]]:
+        return [(item["side"], item["text"], item["kind"]) for item in hand.phone.report()["chats"]["11"]]
+
+    await hand.open_chat()
+    assert said()[-1] == ("them", "你好？", "text")
+    await hand.say("一")
+    assert said()[-2:] == [("me", "我来回复", "text"), ("me", "一", "text")]
+    assert hand.phone.report()["sent"] == {"11": ["一"]}  # the colleague's is not ours
+    assert await hand.texts("dialog_text") == ["评价一下"]
+    await hand.tap("dialog_close")
+    hand.wait(5)
+    assert ("them", "你好？", "text") in said()  # the recall waits for the second text of ours
+    await hand.say("二")
+    assert ("them", "你好？", "recalled") not in said()
+    hand.wait(3)
+    assert ("them", "你好？", "recalled") in said()
+
+
+async def test_faults_keyboard_tree_and_drafts_are_there_from_the_start() -> None:
+    text = "tree = 'empty'\n[faults]\nlocked = true\n[keyboard]\ncurrent = 'adb'\n" + chat("在吗") + "draft = '旧稿'"
+    report = Hand(text).phone.report()
+    assert report["locked"]
+    assert report["tree_mode"] == "empty"
+    assert report["input_method"].startswith("com.android.adbkeyboard/")
+    assert report["drafts"] == {"11": "旧稿"}
+
+
+def test_json_schema_describes_the_fields() -> None:
+    schema = type(parse_scenario("")).model_json_schema()
+    assert "Enter sends" in schema["properties"]["enter_sends"]["description"]

@@ -1,0 +1,317 @@
+"""The model client against a real HTTP endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from agent_core import errors
+from agent_core.model.client import CHECK_NUMBER, ChatModel
+from agent_core.model.pictures import data_url
+from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole
+
+CALL = 'do(action="Tap", element=[500,300])'
+REPLY = f"<think>点一下</think><answer>{CALL}</answer>"
+KEY = "secret-key-4711"
+
+
+class Pauses:
+    """In the place of sleeping between tries: kept, not waited for."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def messages(text: str = "打开微信") -> list[dict[str, Any]]:
+    picture = {"type": "image_url", "image_url": {"url": data_url(Image.new("RGB", (40, 80), "white"))}}
+    return [
+        {"role": "system", "content": "你好"},
+        {"role": "user", "content": [picture, {"type": "text", "text": text}]},
+    ]
+
+
+def client(server: ScriptedModel, pauses: Pauses | None = None, **more: Any) -> ChatModel:
+    return ChatModel(server.url, "scripted", KEY, sleep=pauses or Pauses(), **more)
+
+
+async def test_a_reply_is_read_up_to_the_end_of_its_call() -> None:
+    async with ScriptedModel([REPLY]) as server:
+        model = client(server, extra_body={"top_k": 3})
+        done = await model.complete(messages())
+        await model.close()
+    assert done.text == REPLY.removesuffix("</answer>")
+    assert (done.usage.tokens_in, done.usage.tokens_out) == (100, 20)
+    first, thought, total = done.usage.first_token, done.usage.thinking_end, done.usage.total
+    assert first is not None
+    assert thought is not None
+    assert 0 < first <= thought <= total
+    sent = server.requests[0]
+    assert server.invalid == []
+    assert sent["stream"] is True
+    assert {name: sent[name] for name in ("max_tokens", "temperature", "top_p", "frequency_penalty", "top_k")} == {
+        "max_tokens": 3000,
+        "temperature": 0.0,
+        "top_p": 0.85,
+        "frequency_penalty": 0.2,
+        "top_k": 3,
+    }
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+
+
+async def test_talk_after_the_call_is_not_waited_for() -> None:
+    talk = Chunks([f"<think>a</think><answer>{CALL}", "</answer>", " 接下来", 30.0, "没有人要听"])
+    async with ScriptedModel([talk]) as server:
+        model = client(server)
+        started = time.monotonic()
+        done = await model.complete(messages())
+        assert time.monotonic() - started < 5
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await model.close()
+    assert done.text.endswith(CALL)
+
+
+async def test_an_endpoint_that_falls_silent_after_the_call_is_not_waited_for() -> None:
+    async with ScriptedModel([Hang([f"<think>a</think><answer>{CALL}"])]) as server:
+        model = client(server)
+        started = time.monotonic()
+        done = await model.complete(messages())
+        assert time.monotonic() - started < 5
+        await model.close()
+    assert done.text.endswith(CALL)
+
+
+async def test_thinking_is_shown_while_it_streams() -> None:
+    seen: list[str] = []
+
+    async def on_thinking(text: str) -> None:
+        seen.append(text)
+
+    reply = Text('<think>先看屏幕,do(action="Home") 不是动作</think><answer>do(action="Back")</answer>', size=3)
+    async with ScriptedModel([reply]) as server:
+        model = client(server)
+        done = await model.complete(messages(), on_thinking=on_thinking)
+        await model.close()
+    assert seen[-1] == '先看屏幕,do(action="Home") 不是动作'
+    assert len(seen) > 5
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(seen))
+    assert done.text.endswith('do(action="Back")')
+
+
+async def test_reasoning_beside_the_content_is_thinking() -> None:
+    seen: list[str] = []
+
+    async def on_thinking(text: str) -> None:
+        seen.append(text)
+
+    async with ScriptedModel([Text(CALL, reasoning='也许 do(action="Home")?')]) as server:
+        model = client(server)
+        done = await model.complete(messages(), on_thinking=on_thinking)
+        await model.close()
+    assert seen[-1] == '也许 do(action="Home")?'
+    assert done.text == f'<think>也许 do(action="Home")?</think>{CALL}'
+
+
+async def test_an_endpoint_that_ignores_stream_is_read() -> None:
+    async with ScriptedModel([Whole(REPLY + "多说一句")]) as server:
+        model = client(server)
+        done = await model.complete(messages())
+        await model.close()
+    assert done.text == REPLY.removesuffix("</answer>")
+    assert done.usage.tokens_in == 100
+
+
+async def test_a_reply_without_a_call_is_handed_on_whole() -> None:
+    async with ScriptedModel(["我不知道该做什么"]) as server:
+        model = client(server)
+        assert (await model.complete(messages())).text == "我不知道该做什么"
+        await model.close()
+
+
+TABLE: list[tuple[Reply, type[errors.ModelError], int]] = [
+    (Status(401, f"Incorrect API key provided: {KEY}"), errors.ModelAuth, 1),
+    (Status(403), errors.ModelAuth, 1),
+    (Status(404, "no such model"), errors.ModelFormat, 1),
+    (Status(400, "bad field"), errors.ModelFormat, 1),
+    (Status(400, "blocked", "content_filter"), errors.ModelRefused, 1),
+    (Status(429, "slow down"), errors.ModelQuota, 3),
+    (Status(402, "balance"), errors.ModelQuota, 3),
+    (Status(500), errors.ModelUnreachable, 3),
+    (Status(503, body="<html>down</html>"), errors.ModelUnreachable, 3),
+    (Raw("<html><body>login</body></html>"), errors.ModelFormat, 1),
+    (Raw("not events at all", "text/event-stream"), errors.ModelFormat, 1),
+    (Raw("data: {broken\n\n", "text/event-stream"), errors.ModelFormat, 1),
+    (Raw('data: {"x": 1}\n\n', "text/event-stream"), errors.ModelFormat, 1),
+    (Raw('{"hello": "world"}', "application/json"), errors.ModelFormat, 1),
+    (Raw("", "application/json"), errors.ModelFormat, 1),
+    (Text(""), errors.ModelFormat, 1),
+    (Text("抱歉", finish="content_filter"), errors.ModelRefused, 1),
+    (Whole(None, refusal="no"), errors.ModelRefused, 1),
+    (Break(["<think>一半"]), errors.ModelUnreachable, 3),
+    (Break(), errors.ModelUnreachable, 3),
+    (Hang(headers_too=True), errors.ModelTimeout, 3),
+    (Hang(["<think>一"]), errors.ModelTimeout, 3),
+    (Hang(["<think>一"], pings=0.02), errors.ModelTimeout, 3),
+]
+
+
+@pytest.mark.parametrize(("reply", "kind", "tries"), TABLE, ids=lambda value: str(value)[:40])
+async def test_errors_are_of_one_tree_and_retried_by_the_table(
+    reply: Reply, kind: type[errors.ModelError], tries: int
+) -> None:
+    pauses = Pauses()
+    async with ScriptedModel([reply], repeat_last=True) as server:
+        model = client(server, pauses, timeout=0.15 if isinstance(reply, Hang) else 20.0)
+        with pytest.raises(errors.ModelError) as caught:
+            await model.complete(messages())
+        await model.close()
+    assert type(caught.value) is kind
+    assert len(server.requests) == tries
+    assert pauses.seconds == [2, 4][: tries - 1]
+    assert KEY not in str(caught.value) + repr(caught.value)
+
+
+async def test_a_second_try_can_succeed() -> None:
+    async with ScriptedModel([Status(503), REPLY]) as server:
+        model = client(server)
+        assert CALL in (await model.complete(messages())).text
+        await model.close()
+
+
+@pytest.mark.parametrize(("said", "waited"), [("7", [7.0, 4]), ("0", [0.0, 4])])
+async def test_retry_after_is_honoured(said: str, waited: list[float]) -> None:
+    pauses = Pauses()
+    async with ScriptedModel([Status(429, headers={"Retry-After": said}), Status(429), REPLY]) as server:
+        model = client(server, pauses)
+        await model.complete(messages())
+        await model.close()
+    assert pauses.seconds == waited
+
+
+async def test_a_pause_of_an_hour_is_not_waited_for() -> None:
+    pauses = Pauses()
+    async with ScriptedModel([Status(429, headers={"Retry-After": "3600"})]) as server:
+        model = client(server, pauses)
+        with pytest.raises(errors.ModelQuota):
+            await model.complete(messages())
+        await model.close()
+    assert pauses.seconds == []
+
+
+async def test_nobody_listens() -> None:
+    async with ScriptedModel([]) as server:
+        url = server.url
+    model = ChatModel(url, "scripted", KEY, sleep=Pauses())
+    with pytest.raises(errors.ModelUnreachable):
+        await model.complete(messages())
+    assert not (await model.check()).reachable
+    await model.close()
+
+
+async def test_an_endpoint_without_stream_options_is_asked_without() -> None:
+    def strict(data: dict[str, Any]) -> Reply:
+        return Status(400, "unknown field stream_options") if "stream_options" in data else Text(REPLY, usage=None)
+
+    async with ScriptedModel([strict, strict, strict]) as server:
+        model = client(server)
+        assert (await model.complete(messages())).usage.tokens_in == 0
+        await model.complete(messages())
+        await model.close()
+    assert len(server.requests) == 3  # the refusal is remembered
+
+
+async def test_cancelling_closes_the_stream() -> None:
+    async with ScriptedModel([Hang(["<think>…"])]) as server:
+        model = client(server)
+        task = asyncio.create_task(model.complete(messages()))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(server.disconnected.wait(), 5)
+        await model.close()
+
+
+async def test_without_vision_pictures_are_left_out() -> None:
+    async with ScriptedModel([REPLY]) as server:
+        model = client(server, vision=False)
+        await model.complete(messages())
+        with pytest.raises(errors.ModelFormat):
+            await model.transcribe(Image.new("RGB", (40, 40)), "read")
+        await model.close()
+    assert "image_url" not in str(server.requests)
+
+
+async def test_a_transcription_is_a_plain_request_with_one_picture() -> None:
+    async with ScriptedModel(["<think>嗯</think><|begin_of_box|>几天发货?<|end_of_box|>"]) as server:
+        model = client(server)
+        assert await model.transcribe(Image.new("RGB", (200, 60), "white"), "抄写文字") == "几天发货?"
+        await model.close()
+    (request,) = server.requests
+    assert not request.get("stream")
+    assert [part["type"] for part in request["messages"][0]["content"]] == ["image_url", "text"]
+
+
+async def test_a_plain_answer_of_html_is_a_format_error() -> None:
+    async with ScriptedModel([Raw("<html>no</html>")]) as server:
+        model = client(server)
+        with pytest.raises(errors.ModelFormat):
+            await model.transcribe(Image.new("RGB", (20, 20)), "read")
+        await model.close()
+
+
+async def test_the_check_tells_what_is_there() -> None:
+    async with ScriptedModel([f"It says {CHECK_NUMBER}.", "I see nothing", "7"], models=["scripted", "b"]) as server:
+        model = client(server)
+        good = await model.check()
+        blind = await model.check()
+        await model.close()
+        other = ChatModel(server.url, "unlisted", KEY)
+        unlisted = await other.check()
+        await other.close()
+    assert (good.reachable, good.models, good.name_known, good.can_see) == (True, ("scripted", "b"), True, True)
+    assert good.message == ""
+    assert (blind.reachable, blind.can_see) == (True, False)
+    assert not unlisted.name_known
+    assert "unlisted" in unlisted.message
+
+
+async def test_the_check_tells_of_a_wrong_key() -> None:
+    async with ScriptedModel([], api_key="another") as server:
+        model = client(server)
+        found = await model.check()
+        await model.close()
+    assert not found.reachable
+    assert "PHONEDESK_MODEL__API_KEY" in found.message
+    assert KEY not in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_tokens", 0),
+        ("temperature", 2.1),
+        ("temperature", -0.1),
+        ("top_p", 1.01),
+        ("frequency_penalty", -2.5),
+        ("timeout", 0),
+    ],
+)
+def test_settings_are_checked(name: str, value: float) -> None:
+    with pytest.raises(errors.ConfigInvalid, match=name):
+        ChatModel("http://127.0.0.1:1/v1", "m", "", **{name: value})  # type: ignore[arg-type]  # any of them
+
+
+def test_no_secret_is_shown() -> None:
+    model = ChatModel("http://user:hidden@127.0.0.1:1/v1", "m", KEY)
+    assert KEY not in repr(model)
+    assert "hidden" not in repr(model)
+    assert "127.0.0.1" in repr(model)

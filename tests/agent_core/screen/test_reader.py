@@ -1,0 +1,458 @@
+"""The chat page from every source, on a virtual phone in every state of its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.devices.virtual.world import Kind, MessageState
+from agent_core.errors import ModelUnreachable
+from agent_core.geometry import Box
+from agent_core.model.base import Completion, OnThinking
+from agent_core.screen import transcribe
+from agent_core.screen.compare import Match, compare, ends_with
+from agent_core.screen.fingerprint import fingerprint, same_message
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.reader import ScreenReader, TreeHealth
+from agent_core.screen.readings import BubbleKind, BubbleState, ChatScreen, Side, Source
+
+from .support import LONG, NOON, QQ, QQ_PACKAGE, image, look, me, open_chat, scenario, them
+
+ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+OCR = OcrEngine()
+BY_PICTURE = ScreenReader(ocr=OCR, model=None, sources=[Source.OCR])
+BY_BOTH = ScreenReader(ocr=OCR, model=None)
+BY_TREE = ScreenReader(ocr=None, model=None)
+
+TALK = (them("在吗？", 4000), me("在的，请讲", 3900), them("几天能发货？", 100), them("发顺丰还是中通", 90))
+
+
+async def chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen | None:
+    seen = await look(phone)
+    return await reader.chat(seen.frame, seen.nodes, QQ)
+
+
+async def sure_chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen:
+    found = await chat(reader, phone)
+    assert found is not None
+    assert found.sure, found.doubt
+    return found
+
+
+READERS = [
+    pytest.param(BY_TREE, id="tree"),
+    pytest.param(BY_BOTH, id="both", marks=ocr_only),
+    pytest.param(BY_PICTURE, id="picture", marks=ocr_only),
+]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("size", [(1080, 2400), (720, 1600), (1080, 1920)])
+async def test_a_chat_is_read_whole(reader: ScreenReader, size: tuple[int, int]) -> None:
+    found = await sure_chat(reader, await open_chat(scenario(*TALK, size=size)))
+    assert found.title == "11"
+    assert [(b.side, b.text) for b in found.bubbles] == [
+        (Side.THEM, "在吗？"),
+        (Side.ME, "在的，请讲"),
+        (Side.THEM, "几天能发货？"),
+        (Side.THEM, "发顺丰还是中通"),
+    ]
+    assert [b.text for b in found.question] == ["几天能发货？", "发顺丰还是中通"]
+    assert found.draft == ""
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_send_point_and_input_box_are_where_taps_work(reader: ScreenReader) -> None:
+    phone = await open_chat(scenario(*TALK))
+    found = await sure_chat(reader, phone)
+    assert found.input_box is not None
+    await phone.tap(found.input_box.center.x, found.input_box.center.y)
+    assert phone.keyboard_shown()
+    await phone.text("hello")
+    typed = await sure_chat(reader, phone)
+    assert typed.draft == "hello"
+    assert typed.send_point is not None
+    assert typed.send_point.y < 0.7 * phone.size[1]  # above the keyboard
+    await phone.tap(typed.send_point.x, typed.send_point.y)
+    sent = await sure_chat(reader, phone)
+    assert sent.draft == ""
+    assert sent.newest is not None
+    assert (sent.newest.side, sent.newest.text, sent.newest.state) == (Side.ME, "hello", BubbleState.OK)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", ["11", "110", "小11", "老客户A", "1"])
+async def test_similar_names_are_told_apart(reader: ScreenReader, name: str) -> None:
+    found = await sure_chat(reader, await open_chat(scenario(them("你好"), name=name)))
+    assert found.title == name
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_in_a_group_the_counter_is_in_the_title_and_names_are_no_words(reader: ScreenReader) -> None:
+    world = scenario(
+        them("公告看到了", 90, sender="老客户B"),
+        them("大家用得怎么样？", 80, sender="老客户A"),
+        me("很好", 70),
+        members=38,
+    )
+    found = await sure_chat(reader, await open_chat(world))
+    assert found.title == "11(38)"
+    assert [(b.side, b.text) for b in found.bubbles] == [
+        (Side.THEM, "公告看到了"),
+        (Side.THEM, "大家用得怎么样？"),
+        (Side.ME, "很好"),
+    ]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_long_answers_are_joined_and_what_the_edge_cuts_of_old_ones_is_left_out(reader: ScreenReader) -> None:
+    world = scenario(them("旧的", 900), *(me(LONG, 500 - i) for i in range(3)), them("收到，谢谢", 10))
+    found = await sure_chat(reader, await open_chat(world))
+    assert [compare(b.text, LONG) for b in found.bubbles[:-1]] == [Match.EXACT] * (len(found.bubbles) - 1)
+    assert len(found.bubbles) >= 2
+    assert "invoice ABC-2024 with" in found.bubbles[-2].text
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_states_and_times_and_recalled_messages(reader: ScreenReader) -> None:
+    world = scenario(
+        them("好的", 4000),
+        me("第一条", 3000, MessageState.FAILED),
+        me("第二条", 2000, MessageState.SENDING),
+        image(Kind.RECALLED, 10),
+    )
+    found = await sure_chat(reader, await open_chat(world))
+    assert [(b.text, b.state) for b in found.bubbles] == [
+        ("好的", BubbleState.OK),
+        ("第一条", BubbleState.FAILED),
+        ("第二条", BubbleState.SENDING),
+    ]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_kinds_of_messages(reader: ScreenReader) -> None:
+    world = scenario(
+        image(Kind.IMAGE, 90),
+        image(Kind.STICKER, 80),
+        image(Kind.VOICE, 70, "7"),
+        image(Kind.RED_PACKET, 60),
+        them("这个多少钱？", 50, kind=Kind.QUOTE, quoted="新款杯子上架了"),
+    )
+    found = await sure_chat(reader, await open_chat(world))
+    assert [b.kind for b in found.bubbles] == [
+        BubbleKind.IMAGE,
+        BubbleKind.STICKER,
+        BubbleKind.VOICE,
+        BubbleKind.RED_PACKET,
+        BubbleKind.TEXT,
+    ]
+    assert found.bubbles[-1].text == "这个多少钱？"
+    assert {b.side for b in found.bubbles} == {Side.THEM}
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_long_draft_makes_the_input_grow(reader: ScreenReader) -> None:
+    phone = await open_chat(scenario(them("你好"), draft=LONG), typing=True)
+    found = await sure_chat(reader, phone)
+    assert found.draft is not None
+    assert found.input_box is not None
+    assert ends_with(LONG, found.draft)
+    assert len(found.draft) > 60
+    assert found.input_box.height > 200
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_an_empty_chat_is_a_chat(reader: ScreenReader) -> None:
+    found = await sure_chat(reader, await open_chat(scenario()))
+    assert (found.title, found.bubbles, found.draft) == ("11", (), "")
+
+
+@ocr_only
+async def test_tree_and_picture_give_the_same_fingerprint() -> None:
+    phone = await open_chat(scenario(*TALK, image(Kind.VOICE, 30, "7"), them("谢谢😀", 20)))
+    prints = [fingerprint(await sure_chat(reader, phone)) for reader in (BY_TREE, BY_PICTURE)]
+    assert prints[0] == prints[1]
+    await phone.tap(400, 2216)  # the keyboard hides the upper messages
+    assert same_message(prints[0], fingerprint(await sure_chat(BY_PICTURE, phone))) is not Match.DIFFERENT
+
+
+@ocr_only
+@pytest.mark.parametrize("mode", ["no_texts", "empty"])
+async def test_a_tree_that_says_nothing_is_no_hindrance(mode: str) -> None:
+    phone = await open_chat(scenario(*TALK))
+    phone.set_tree(mode)
+    found = await sure_chat(BY_BOTH, phone)
+    assert found.source is Source.OCR
+    assert found.bubbles[-1].text == "发顺丰还是中通"
+
+
+@pytest.mark.parametrize("reader", READERS[:2])
+async def test_a_stale_tree_is_not_believed_where_a_message_came(reader: ScreenReader) -> None:
+    phone = await open_chat(scenario(*TALK))
+    await look(phone)
+    phone.set_tree("stale")
+    phone.receive("11", "那运费谁出？")
+    found = await chat(reader, phone)
+    assert found is not None
+    assert not found.sure
+    assert "newest message" in found.doubt
+
+
+@ocr_only
+async def test_a_stale_tree_of_another_chat_shows_in_the_title() -> None:
+    phone = await open_chat(scenario(them("别的事情", 9000)))
+    seen = await look(phone)
+    await phone.open_url("mqqwpa://im/chat?chat_type=wpa&uin=1002")  # the same words, under another name
+    now = await look(phone)
+    found = await BY_BOTH.chat(now.frame, seen.nodes, QQ)
+    assert found is not None
+    assert not found.sure
+    assert "'11'" in found.doubt
+    assert "'另一位'" in found.doubt
+
+
+@ocr_only
+@pytest.mark.parametrize(("before", "after"), [("11", "110"), ("11", "11号店"), ("小11", "11")])
+async def test_a_stale_tree_of_a_similar_name_is_not_believed(before: str, after: str) -> None:
+    old = await look(await open_chat(scenario(them("好"), name=before)))
+    new = await look(await open_chat(scenario(them("好"), name=after)))
+    found = await BY_BOTH.chat(new.frame, old.nodes, QQ)
+    assert found is not None
+    assert not found.sure
+
+
+@ocr_only
+async def test_a_stale_tree_whose_words_begin_the_new_ones_is_not_believed() -> None:
+    old = await look(await open_chat(scenario(them("可以退"))))
+    new = await look(await open_chat(scenario(them("可以退换吗"))))
+    found = await BY_BOTH.chat(new.frame, old.nodes, QQ)
+    assert found is not None
+    assert not found.sure
+    assert "可以退换吗" in found.doubt
+
+
+@ocr_only
+async def test_a_stale_draft_is_told() -> None:
+    phone = await open_chat(scenario(them("你好")), typing=True)
+    before = await look(phone)
+    await phone.text("price 25")
+    now = await look(phone)
+    found = await BY_BOTH.chat(now.frame, before.nodes, QQ)
+    assert found is not None
+    assert not found.sure
+    assert "price 25" in found.doubt
+
+
+@ocr_only
+@pytest.mark.parametrize("name", ["l1", "I1", "11😀", "O0"])
+async def test_a_name_that_is_read_as_another_is_not_sure(name: str) -> None:
+    found = await chat(BY_PICTURE, await open_chat(scenario(them("你好"), name=name)))
+    assert found is not None
+    assert found.title == name or not found.sure
+
+
+@ocr_only
+async def test_where_the_edge_cuts_what_is_asked_the_picture_alone_is_not_sure() -> None:
+    world = scenario(*(them(f"第{i}个问题是这样的，{LONG}", 900 - i) for i in range(5)))
+    found = await chat(BY_PICTURE, await open_chat(world))
+    assert found is not None
+    assert not found.sure
+    assert "out of sight" in found.doubt
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_other_pages_are_no_chat(reader: ScreenReader) -> None:
+    phone = await open_chat(scenario(*TALK))
+    phone.set_fault("popup")
+    assert await chat(reader, phone) is None
+    phone.set_fault("popup", "")
+    await phone.open_shade(True)
+    assert await chat(reader, phone) is None
+    await phone.open_shade(False)
+    await phone.key("BACK")
+    assert await chat(reader, phone) is None  # the list
+    await phone.key("HOME")
+    assert await chat(reader, phone) is None
+    await phone.launch("com.android.settings")
+    assert await chat(reader, phone) is None
+
+
+@ocr_only
+async def test_readings_come_from_the_best_source() -> None:
+    phone = await open_chat(scenario(*TALK))
+    seen = await look(phone)
+    assert BY_BOTH.health(seen.nodes, seen.frame) is TreeHealth.FULL
+    assert {r.source for r in await BY_BOTH.readings(seen.frame, seen.nodes)} == {Source.TREE}
+    by_picture = await BY_BOTH.readings(seen.frame, None)
+    assert {r.source for r in by_picture} == {Source.OCR}
+    assert {"11", "几天能发货？", "发顺丰还是中通", "发送"} <= {r.text for r in by_picture}
+    assert await BY_TREE.readings(seen.frame, None) == []
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_rows_of_the_list_have_exact_names_and_counts(reader: ScreenReader) -> None:
+    phone = VirtualPhone(clock=lambda: NOON)
+    await phone.launch(QQ_PACKAGE)
+    seen = await look(phone)
+    rows = await reader.rows(seen.frame, seen.nodes)
+    assert [(row.name, row.unread) for row in rows] == [
+        ("11", 1),
+        ("QQ智能客服", 1),
+        ("11号售后群", 1),
+        ("110", 0),
+        ("小11", 0),
+        ("老客户A", 0),
+    ]
+    assert rows[0].preview == "你好，请问几天能发货？"
+    await phone.tap(rows[3].box.center.x, rows[3].box.center.y)
+    assert (await sure_chat(reader, phone)).title == "110"
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_rows_of_a_search_are_no_keys_and_no_search_box(reader: ScreenReader) -> None:
+    phone = VirtualPhone(clock=lambda: NOON)
+    await phone.launch(QQ_PACKAGE)
+    entry = next(node for node in await phone.tree() if node.resource_id.endswith("et_search_keyword"))
+    await phone.tap(entry.box.center.x, entry.box.center.y)
+    await phone.text("11")
+    seen = await look(phone)
+    rows = await reader.rows(seen.frame, seen.nodes)
+    assert [row.name for row in rows] == ["11", "110", "小11", "11号售后群"]
+
+
+# A model as the reader
+
+
+class Reciter:
+    """A model's endpoint that gives one prepared answer for each instruction, and keeps the crops it was given."""
+
+    name = "reciter"
+
+    def __init__(self, answers: dict[str, str | Exception]) -> None:
+        self.answers = answers
+        self.crops: dict[str, Image.Image] = {}
+
+    async def complete(
+        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
+    ) -> Completion:
+        raise ModelUnreachable("only transcribes")
+
+    async def transcribe(self, picture: Image.Image, instruction: str) -> str:
+        self.crops[instruction] = picture
+        answer = self.answers[instruction]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def close(self) -> None:
+        return None
+
+
+ANSWERS: dict[str, str | Exception] = {
+    transcribe.TITLE: '```json\n{"title": "11"}\n```',
+    transcribe.MESSAGES: (
+        '{"side":"left","text":"几天能发货？"}\n{"side":"right","text":"48小时\\n内"}\n{"side":"left","text":"[图片]"}'
+    ),
+    transcribe.DRAFT: '<|begin_of_box|>{"draft": "说点什么…"}<|end_of_box|>',
+}
+
+
+async def test_without_tree_and_ocr_the_model_writes_down_three_crops() -> None:
+    model = Reciter(ANSWERS)
+    seen = await look(await open_chat(scenario(*TALK), typing=True))
+    found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
+    assert found is not None
+    assert (found.title, found.draft, found.source, found.sure) == ("11", "", Source.MODEL, True)
+    assert [(b.side, b.text, b.kind, b.box) for b in found.bubbles] == [
+        (Side.THEM, "几天能发货？", BubbleKind.TEXT, None),
+        (Side.ME, "48小时\n内", BubbleKind.TEXT, None),
+        (Side.THEM, "", BubbleKind.IMAGE, None),
+    ]
+    field = next(node for node in seen.nodes if node.resource_id.endswith("/input")).box
+    assert found.input_box is not None
+    assert _close(found.input_box, field)
+    assert model.crops[transcribe.DRAFT].height < 2 * field.height  # the input, not the keyboard
+    assert model.crops[transcribe.TITLE].height < 200
+
+
+def _close(one: Box, other: Box) -> bool:
+    return all(abs(a - b) <= 6 for a, b in zip(one.as_tuple(), other.as_tuple(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("instruction", "answer"),
+    [
+        (transcribe.MESSAGES, '{"side":"left","text":"几天'),
+        (transcribe.MESSAGES, '好的，内容如下：\n{"side":"left","text":"几天能发货"}'),
+        (transcribe.MESSAGES, '{"side":"middle","text":"几天能发货"}'),
+        (transcribe.MESSAGES, '{"side":"left","text":"几天能发货","sure":true}'),
+        (transcribe.MESSAGES, ""),
+        (transcribe.DRAFT, "空"),
+        (transcribe.DRAFT, ModelUnreachable("down")),
+    ],
+)
+async def test_a_transcription_that_is_not_in_the_form_is_not_sure(instruction: str, answer: str | Exception) -> None:
+    seen = await look(await open_chat(scenario(*TALK)))
+    model = Reciter({**ANSWERS, instruction: answer})
+    found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
+    assert found is not None
+    assert not found.sure
+    assert found.doubt
+
+
+@pytest.mark.parametrize("answer", ['{"title": ""}', "没有", ModelUnreachable("down")])
+async def test_without_a_title_there_is_no_chat(answer: str | Exception) -> None:
+    seen = await look(await open_chat(scenario(*TALK)))
+    model = Reciter({**ANSWERS, transcribe.TITLE: answer})
+    assert await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ) is None
+
+
+async def test_the_model_is_not_asked_where_the_tree_says_it() -> None:
+    seen = await look(await open_chat(scenario(*TALK)))
+    model = Reciter({})
+    found = await ScreenReader(ocr=None, model=model).chat(seen.frame, seen.nodes, QQ)
+    assert found is not None
+    assert found.source is Source.TREE
+    assert model.crops == {}
+
+
+async def test_sources_can_be_limited() -> None:
+    seen = await look(await open_chat(scenario(*TALK)))
+    reader = ScreenReader(ocr=None, model=Reciter(ANSWERS), sources=[Source.MODEL])
+    found = await reader.chat(seen.frame, seen.nodes, QQ)
+    assert found is not None
+    assert found.source is Source.MODEL
+
+
+@ocr_only
+@pytest.mark.parametrize("typing", [False, True])
+@pytest.mark.parametrize("size", [(1080, 2400), (720, 1600)])
+async def test_under_a_theme_of_other_colours_the_page_is_read_by_place_and_is_not_sure(
+    typing: bool, size: tuple[int, int]
+) -> None:
+    theme = QQ.model_copy(update={"page_color": "#203040", "input_color": "#405060", "my_bubble_color": "#112233"})
+    phone = await open_chat(
+        scenario(*TALK, me("您好，一般48小时内发货，节假日顺延，请耐心等待一下，谢谢理解", 5), size=size), typing=typing
+    )
+    seen = await look(phone)
+    found = await BY_PICTURE.chat(seen.frame, None, theme)
+    assert found is not None
+    assert not found.sure
+    assert "colours" in found.doubt
+    assert found.title == "11"
+    assert found.draft == ""
+    assert [(b.side, b.text) for b in found.bubbles] == [
+        (Side.THEM, "在吗？"),
+        (Side.ME, "在的，请讲"),
+        (Side.THEM, "几天能发货？"),
+        (Side.THEM, "发顺丰还是中通"),
+        (Side.ME, "您好，一般48小时内发货，节假日顺延，请耐心等待一下，谢谢理解"),
+    ]
+    field = next(node for node in seen.nodes if node.resource_id.endswith("/input")).box
+    assert found.input_box is not None
+    assert abs(found.input_box.center.y - field.center.y) <= 6
+    assert found.input_box.width > 0.9 * field.width

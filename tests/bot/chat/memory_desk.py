@@ -1,0 +1,232 @@
+"""A desk that keeps everything in memory: small, but with the rights, the order and the promises of the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agent_core.session import Choice, Question, QuestionKind
+from bot.chat.texts import language_of
+from bot.desk.port import (
+    AccessDenied,
+    Actor,
+    AnswerResult,
+    BadRequest,
+    ChatRef,
+    EventView,
+    MessageRef,
+    NotFound,
+    PhoneView,
+    QuestionView,
+    Role,
+    RunStatus,
+    RunView,
+    ScheduleView,
+    StatusView,
+)
+
+NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+class MemoryDesk:
+    def __init__(self, *, codes: Mapping[str, Role] | None = None, picture: bytes = b"jpeg") -> None:
+        self.codes = dict(codes or {"4711": Role.OWNER, "0815": Role.OPERATOR, "1234": Role.VIEWER})
+        self.people: dict[tuple[str, str], Actor] = {}
+        self.runs: dict[str, RunView] = {}
+        self.keys: dict[str, str] = {}
+        self.owners: dict[str, str] = {}
+        self.questions: dict[str, QuestionView] = {}
+        self.schedules: dict[str, ScheduleView] = {}
+        self.phones = [PhoneView("S1", "Pixel", "free")]
+        self.log: list[EventView] = []
+        self.positions: dict[str, int] = {}
+        self.cards: dict[str, MessageRef] = {}
+        self.question_refs: dict[str, MessageRef] = {}
+        self.picture = picture
+        self.broken: Exception | None = None
+        self._numbers = itertools.count(1)
+        self._news = asyncio.Event()
+
+    # What happens in the house ----------------------------------------------------------------------------------------
+
+    def happen(
+        self, run_id: str, kind: str, data: Mapping[str, Any] | None = None, *, picture: bytes | None = None, **row: Any
+    ) -> None:
+        """Change the run's row by ``row`` and append an event."""
+        if row:
+            self.runs[run_id] = replace(self.runs[run_id], **row)
+        self.log.append(EventView(len(self.log) + 1, run_id, kind, dict(data or {}), picture, NOW))
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def ask(
+        self,
+        run_id: str,
+        kind: QuestionKind = QuestionKind.NO_SURE_ANSWER,
+        *choices: tuple[str, str],
+        text: str = "怎么退货",
+        free_text: bool = True,
+        picture: bytes | None = None,
+        **data: Any,
+    ) -> str:
+        question_id = f"question{next(self._numbers)}"
+        question = Question(
+            id=question_id,
+            kind=kind,
+            text=text,
+            choices=[Choice(value=value, label=label) for value, label in choices],
+            free_text=free_text,
+            data={"contact": "11", **data},
+        )
+        run = self.runs[run_id]
+        self.questions[question_id] = QuestionView(
+            question_id, run_id, question, run.chat, run.lang, NOW + timedelta(minutes=10), "skip"
+        )
+        self.happen(run_id, "question", question.model_dump(), picture=picture, status=RunStatus.WAITING)
+        return question_id
+
+    def _allow(self, actor: Actor, *roles: Role) -> None:
+        if self.broken is not None:
+            raise self.broken
+        if actor.role not in roles:
+            raise AccessDenied(f"{actor.role} may not do this.")
+
+    # The Desk ---------------------------------------------------------------------------------------------------------
+
+    async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
+        if code not in self.codes:
+            raise AccessDenied("This code is unknown.")
+        role = Role.OWNER if not self.people else self.codes[code]
+        del self.codes[code]
+        actor = Actor(str(next(self._numbers)), channel, user_id, name, language_of(lang), role)
+        self.people[channel, user_id] = actor
+        return actor
+
+    async def actor(self, channel: str, user_id: str) -> Actor | None:
+        return self.people.get((channel, user_id))
+
+    async def start_run(
+        self, actor: Actor, task: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+    ) -> RunView:
+        self._allow(actor, Role.OPERATOR, Role.OWNER)
+        if serial and serial not in {phone.serial for phone in self.phones}:
+            raise NotFound(f"No phone {serial}.")
+        if key and key in self.keys:
+            return self.runs[self.keys[key]]
+        run = RunView(
+            f"run{next(self._numbers)}", task, RunStatus.QUEUED, actor.lang, serial or "S1", "Pixel", chat, actor.name,
+            position=1, created_at=NOW,
+        )  # fmt: skip
+        self.runs[run.id] = run
+        self.owners[run.id] = actor.id
+        self.keys[key or run.id] = run.id
+        return run
+
+    def begin(self, run_id: str) -> None:
+        """A worker takes the run up."""
+        self.happen(run_id, "started", {}, status=RunStatus.RUNNING, position=0, started_at=NOW)
+
+    async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        self._allow(actor, Role.OPERATOR, Role.OWNER)
+        active = [run for run in self.runs.values() if not run.status.final and run_id in {None, run.id}]
+        if not active:
+            return None
+        run = active[-1]
+        self.happen(run.id, "outcome", status=RunStatus.STOPPED, ended_at=NOW)
+        return self.runs[run.id]
+
+    async def status(self, actor: Actor) -> StatusView:
+        self._allow(actor, *Role)
+        active = tuple(run for run in self.runs.values() if not run.status.final)
+        return StatusView(tuple(self.phones), active, tuple(q for q in self.questions.values() if q.open))
+
+    async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
+        self._allow(actor, *Role)
+        return self.picture
+
+    async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
+        self._allow(actor, Role.OPERATOR, Role.OWNER)
+        view = self.questions.get(question_id)
+        if view is None:
+            return AnswerResult("unknown")
+        given = choice or text
+        if not view.open:
+            same = (view.by, view.answer) == (actor.name, given)
+            return AnswerResult("accepted" if same else "late", view.by, view.answer)
+        self.questions[question_id] = replace(view, open=False, answer=given, by=actor.name)
+        self.happen(view.run_id, "answered", {"question": question_id, "by": actor.name}, status=RunStatus.RUNNING)
+        return AnswerResult("accepted", actor.name, given)
+
+    async def add_schedule(
+        self, actor: Actor, expression: str, task: str, *, chat: ChatRef, key: str = ""
+    ) -> ScheduleView:
+        self._allow(actor, Role.OWNER)
+        if expression.startswith("every x"):
+            raise BadRequest(f"{expression!r} is no time.")
+        times = tuple(NOW + timedelta(minutes=5 * n) for n in (1, 2, 3))
+        schedule = ScheduleView(str(next(self._numbers)), expression, task, times, chat=chat)
+        self.schedules[schedule.id] = schedule
+        return schedule
+
+    async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]:
+        self._allow(actor, *Role)
+        return list(self.schedules.values())
+
+    async def pause_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        return self._change(actor, schedule_id, paused=True)
+
+    async def resume_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        return self._change(actor, schedule_id, paused=False)
+
+    async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        schedule = self._change(actor, schedule_id)
+        del self.schedules[schedule_id]
+        return schedule
+
+    def _change(self, actor: Actor, schedule_id: str, **changes: Any) -> ScheduleView:
+        self._allow(actor, Role.OWNER)
+        if schedule_id not in self.schedules:
+            raise NotFound(f"No schedule {schedule_id}.")
+        self.schedules[schedule_id] = replace(self.schedules[schedule_id], **changes)
+        return self.schedules[schedule_id]
+
+    async def events(self, consumer: str) -> AsyncIterator[EventView]:
+        position = self.positions.get(consumer, 0)
+        while True:
+            news = self._news
+            if position < len(self.log):
+                position += 1
+                yield self.log[position - 1]
+            else:
+                await news.wait()
+
+    async def confirm(self, consumer: str, event_id: int) -> None:
+        self.positions[consumer] = max(event_id, self.positions.get(consumer, 0))
+
+    async def run(self, run_id: str) -> RunView | None:
+        return self.runs.get(run_id)
+
+    async def question(self, question_id: str) -> QuestionView | None:
+        return self.questions.get(question_id)
+
+    async def card_ref(self, run_id: str) -> MessageRef | None:
+        return self.cards.get(run_id)
+
+    async def set_card_ref(self, run_id: str, ref: MessageRef) -> None:
+        self.cards[run_id] = ref
+
+    async def question_ref(self, question_id: str) -> MessageRef | None:
+        return self.question_refs.get(question_id)
+
+    async def set_question_ref(self, question_id: str, ref: MessageRef) -> None:
+        self.question_refs[question_id] = ref
+
+    async def question_at(self, ref: MessageRef) -> str | None:
+        for question_id, known in self.question_refs.items():
+            if (known.chat.chat_id, known.message_id) == (ref.chat.chat_id, ref.message_id):
+                return question_id
+        return None

@@ -1,0 +1,151 @@
+"""What a person reads on a card."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, StepRecord
+from bot.chat.cards import Card, describe_action, question_card, run_card, status_card
+from bot.chat.texts import texts
+from bot.desk.port import ChatRef, PhoneView, QuestionView, RunStatus, RunView, StatusView
+from tests.bot.chat.memory_desk import NOW
+
+ZH, EN = texts("zh"), texts("en")
+RUN = RunView("r1", "QQ回复联系人11", RunStatus.RUNNING, "zh", "S1", "Pixel", ChatRef("telegram", "11"), started_at=NOW)
+LATER = NOW + timedelta(seconds=65)
+
+
+def lines(card: Card) -> list[str]:
+    return [card.title, *(f"{line.label}: {line.text}" if line.label else line.text for line in card.lines)]
+
+
+def labels(card: Card) -> list[list[str]]:
+    return [[button.label for button in row] for row in card.buttons]
+
+
+def test_a_running_run() -> None:
+    step = StepRecord(index=3, thinking="找到聊天", action={"kind": "launch", "app": "QQ"})
+    card = run_card(replace(RUN, steps=3, last_step=step), ZH, now=LATER, picture=b"p")
+    assert lines(card) == [
+        "▶️ 执行中", "任务: QQ回复联系人11", "手机: Pixel", "步数: 第 3 步（最多 100）", "思考: 找到聊天",
+        "操作: 打开 QQ",
+        "用时: 1 分 05 秒",
+    ]  # fmt: skip
+    assert labels(card) == [["停止", "看屏幕"]]
+    assert [button.action for button in card.buttons[0]] == ["stop:r1", "screen:S1"]
+    assert card.picture == b"p"
+    assert "思考: 正在看" in lines(run_card(replace(RUN, last_step=step), ZH, now=LATER, thinking="正在看"))
+
+
+def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
+    record = ReplyRecord(
+        contact="11", question="怎么退货", text="七天内可退", provenance="knowledge", record_id="r7",
+        record_source="dify:returns.csv", score=0.914, delivered=True,
+    )  # fmt: skip
+    person = ReplyRecord(contact="11", question="几点", text="九点", provenance="person", person="Wang")
+    run = replace(RUN, status=RunStatus.SUCCEEDED, message="已回复", replies=(record, person), ended_at=LATER)
+    card = run_card(run, ZH, now=LATER + timedelta(hours=1))
+    assert lines(card)[3:] == [
+        "用时: 1 分 05 秒", "结果: 已回复",
+        "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · #r7 · 得分 0.91",
+        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Wang 撰写或选择",
+    ]  # fmt: skip
+    assert card.title == "✅ 已完成"
+    assert card.buttons == ()
+
+
+def test_a_failure_is_explained() -> None:
+    run = replace(RUN, status=RunStatus.FAILED, message="S1 gone", error_kind="device.offline")
+    assert lines(run_card(run, EN, now=NOW))[-2:] == ["Result: S1 gone", "The phone is not attached, or offline."]
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ({"kind": "tap", "element": [500, 120], "message": None}, "Tap (500, 120)"),
+        ({"kind": "swipe", "start": (1, 2), "end": (3, 4)}, "Swipe (1, 2) to (3, 4)"),
+        ({"kind": "wait", "duration": 1.0}, "Wait 1 s"),
+        ({"kind": "type", "text": "{x}"}, "Type “{x}”"),
+        ({"kind": "something_new"}, "something_new"),
+        (None, ""),
+    ],
+)
+def test_actions_in_words(action: dict[str, object] | None, said: str) -> None:
+    assert describe_action(EN, StepRecord(index=1, action=action)) == said
+    if said:
+        assert describe_action(EN, StepRecord(index=1, action=action, ok=False)) == f"{said} (no success)"
+
+
+CHOICES = {
+    QuestionKind.INTERACT: (("红", "红"), ("蓝", "蓝")),
+    QuestionKind.TAKE_OVER: (("done", "完成"), ("stop", "停止")),
+    QuestionKind.SENSITIVE_TAP: (("allow", "允许"), ("deny", "不允许")),
+    QuestionKind.NO_SURE_ANSWER: (("record:0", "退货"), ("skip", "跳过")),
+    QuestionKind.RIGHT_CHAT: (("yes", "是"), ("no", "不是")),
+    QuestionKind.DELIVERY_UNKNOWN: (("arrived", "到了"), ("not_arrived", "没到")),
+    QuestionKind.ANSWERED_BEFORE: (("again", "再答"), ("skip", "已答")),
+    QuestionKind.FOREIGN_DRAFT: (("clear", "清掉"), ("skip", "保留")),
+    QuestionKind.CHAT_CHANGED: (("retry", "再试"), ("skip", "跳过")),
+    QuestionKind.STUCK: (("go_on", "继续"), ("stop", "停止")),
+}
+DATA = {
+    "contact": "11",
+    "title": "十一",
+    "draft": "亲",
+    "answer": "七天",
+    "candidates": [{"id": "r1", "text": "七天内可退", "score": 0.614}],
+}
+
+
+def asked(kind: QuestionKind, *, free_text: bool = False) -> QuestionView:
+    choices = [Choice(value=value, label=label) for value, label in CHOICES[kind]]
+    question = Question(id="q1", kind=kind, text="怎么退货", choices=choices, free_text=free_text, data=DATA)
+    return QuestionView("q1", "r1", question, RUN.chat, "zh", NOW, "skip")
+
+
+@pytest.mark.parametrize("kind", QuestionKind)
+def test_every_kind_of_question_has_a_card_that_can_be_answered(kind: QuestionKind) -> None:
+    card = question_card(asked(kind), ZH, run=RUN, picture=b"p")
+    seen = lines(card)
+    assert seen[1:3] == ["任务: QQ回复联系人11", "联系人: 11"]
+    assert seen[-1] == "截止 11-20 09:30 · 到时没有回答，跳过这一条。"
+    actions = [button.action for row in card.buttons for button in row]
+    assert actions == ["q:q1:0", "q:q1:1"]
+    assert "回复" in seen[-2]
+
+
+def test_candidates_are_numbered_with_their_scores_and_ones_own_words_offered() -> None:
+    card = question_card(asked(QuestionKind.NO_SURE_ANSWER, free_text=True), ZH)
+    assert "客户的话: 怎么退货" in lines(card)
+    assert "候选 1（0.61）: 七天内可退" in lines(card)
+    assert labels(card) == [["1. 退货", "跳过"], ["自己写"]]
+
+
+def test_a_question_without_choices_is_answered_by_a_reply() -> None:
+    view = asked(QuestionKind.INTERACT, free_text=True)
+    view = replace(view, question=view.question.model_copy(update={"choices": []}), deadline=None)
+    card = question_card(view, ZH)
+    assert card.buttons == ()
+    assert lines(card)[-1] == "回复这条消息写下你的回答。"
+
+
+def test_an_answered_question_says_by_whom() -> None:
+    view = replace(asked(QuestionKind.SENSITIVE_TAP), open=False, answer="allow", by="Wang")
+    card = question_card(view, ZH)
+    assert lines(card)[-1] == "Wang 已回答：允许"
+    assert card.buttons == ()
+    assert lines(question_card(replace(view, answer="", by=""), ZH))[-1] == "已结束，没有人回答。"
+
+
+def test_status() -> None:
+    question = asked(QuestionKind.STUCK)
+    status = StatusView((PhoneView("S1", "Pixel", "busy"), PhoneView("S2", "", "offline")), (RUN,), (question,))
+    card = status_card(status, ZH)
+    assert lines(card) == [
+        "现状", "Pixel: 使用中", "S2: 离线", "▶️ 执行中 · QQ回复联系人11 · 第 0 步", "待回答: 怎么退货",
+    ]  # fmt: skip
+    assert labels(card) == [["停止 · QQ回复联系人11"]]
+    assert lines(status_card(StatusView(), EN)) == ["Status", "No phone is attached.", "Nothing is running."]

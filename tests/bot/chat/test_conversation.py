@@ -1,0 +1,281 @@
+"""Conversations: a person writes a line or taps a button, the bot says something."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent_core.errors import DeviceOffline
+from agent_core.session import QuestionKind
+from bot.chat.cards import question_card
+from bot.chat.conversation import Conversation, Incoming, Person, Said
+from bot.chat.texts import texts
+from bot.desk.port import ChatRef, MessageRef, Role, RunStatus
+from tests.bot.chat.memory_desk import MemoryDesk
+
+
+@dataclass
+class Talker:
+    """Somebody in front of a chat."""
+
+    conversation: Conversation
+    person: Person
+    chat: ChatRef
+    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def say(self, text: str, *, key: str = "", reply_to: MessageRef | None = None) -> str:
+        """All that comes back, as lines."""
+        number = next(self.numbers)
+        kind = "reply" if reply_to else "text"
+        incoming = Incoming(
+            kind,  # type: ignore[arg-type]  # one of its two literals
+            self.person,
+            self.chat,
+            key or f"{self.person.user_id}-{number}",
+            text,
+            message_id=str(number),
+            reply_to=reply_to,
+        )
+        return shown(await self.conversation.handle(incoming))
+
+    async def tap(self, action: str, *, subject: str = "", message: str = "77") -> str:
+        on = MessageRef(self.chat, message)
+        key = f"{self.person.user_id}-{next(self.numbers)}"
+        incoming = Incoming("button", self.person, self.chat, key, action=action, reply_to=on, subject=subject)
+        return shown(await self.conversation.handle(incoming))
+
+
+def shown(said: Said) -> str:
+    lines = [f"({said.toast})"] if said.toast else []
+    for message in said.messages:
+        card = message.card
+        lines.append(card.title)
+        lines += [f"{line.label}: {line.text}" if line.label else line.text for line in card.lines]
+        lines += [f"[{button.label}]" for row in card.buttons for button in row]
+        lines += ["<picture>"] if card.picture else []
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def desk() -> MemoryDesk:
+    return MemoryDesk()
+
+
+def talker(desk: MemoryDesk, user_id: str, name: str, lang: str = "zh", *, group: bool = False) -> Talker:
+    chat = ChatRef("telegram", "-100", "7", "group") if group else ChatRef("telegram", user_id)
+    return Talker(Conversation(desk, bot_name="desk_bot"), Person(user_id, name, lang), chat)
+
+
+@pytest.fixture
+async def wang(desk: MemoryDesk) -> Talker:
+    person = talker(desk, "11", "Wang")
+    await person.say("/start 4711")
+    return person
+
+
+@pytest.fixture
+async def li(desk: MemoryDesk, wang: Talker) -> Talker:
+    person = talker(desk, "12", "Li", "en")
+    await person.say("/start 0815")
+    return person
+
+
+class TestAccess:
+    async def test_the_first_person_becomes_the_owner(self, desk: MemoryDesk) -> None:
+        wang = talker(desk, "11", "Wang")
+        assert "只服务于已配对的成员" in await wang.say("/run 打开微信")
+        assert "配对码不对" in await wang.say("/start 0000")
+        assert "配对成功，Wang。你的身份：管理员。" in await wang.say("/start 0815")
+        assert desk.people["telegram", "11"].role is Role.OWNER
+        assert "你好，Wang。" in await wang.say("/start 0815")
+        assert desk.runs == {}
+
+    async def test_a_stranger_is_told_once_and_by_a_name_that_lasts(self, desk: MemoryDesk) -> None:
+        stranger = talker(desk, "99", "Who", "de")
+        said = await stranger.conversation.handle(Incoming("text", stranger.person, stranger.chat, "1", "hello"))
+        assert said.messages[0].once == "stranger:telegram:99"
+        assert "paired members only" in said.messages[0].card.title
+        assert "paired members only" in await stranger.tap("stop:run1")
+
+    async def test_no_pairing_in_a_group(self, desk: MemoryDesk) -> None:
+        in_group = talker(desk, "11", "Wang", group=True)
+        assert "请私聊我来配对" in await in_group.say("/start@desk_bot 4711")
+        assert desk.people == {}
+        assert await in_group.say("/start@other_bot 4711") == ""
+
+    async def test_a_viewer_looks_but_does_not_touch(self, desk: MemoryDesk, wang: Talker) -> None:
+        viewer = talker(desk, "13", "Zhao")
+        await viewer.say("/start 1234")
+        assert "你没有权限做这件事。" in await viewer.say("/run 打开微信")
+        assert "现状" in await viewer.say("状态")
+        assert "(你没有权限做这件事。" in await viewer.tap("stop:run1")
+        assert desk.runs == {}
+
+    async def test_whoami(self, li: Talker) -> None:
+        assert await li.say("/whoami") == "Li\nRole: operator\nAccount: 12\nLanguage: English"
+
+
+class TestRuns:
+    async def test_run_and_stop(self, desk: MemoryDesk, wang: Talker) -> None:
+        said = await wang.say("/run “QQ回复联系人11”")
+        assert said == "⏳ 排队中\n任务: QQ回复联系人11\n手机: Pixel\n发起人: Wang\n队列中第 1 位\n[停止]\n[看屏幕]"
+        (run,) = desk.runs.values()
+        assert (run.task, run.chat, run.by) == ("QQ回复联系人11", wang.chat, "Wang")
+        assert "⏳ 排队中 · QQ回复联系人11 · 第 0 步" in await wang.say("状态")
+        assert await wang.say("停止") == "正在停止。\nQQ回复联系人11"
+        assert await wang.say("停止") == "没有可以停止的任务。"
+        assert await wang.tap(f"stop:{run.id}") == "(没有可以停止的任务。)"
+
+    async def test_the_stop_button(self, desk: MemoryDesk, wang: Talker) -> None:
+        await wang.say("运行 打开微信")
+        assert await wang.tap("stop:run2") == "(正在停止。)"
+        assert desk.runs["run2"].status is RunStatus.STOPPED
+
+    async def test_a_message_handed_on_twice_starts_one_run(self, desk: MemoryDesk, wang: Talker) -> None:
+        await wang.say("/run 打开微信", key="update-5")
+        await wang.say("/run 打开微信", key="update-5")
+        await wang.say("/run 打开微信", key="update-6")
+        assert len(desk.runs) == 2
+
+    async def test_run_wants_a_task_and_a_phone_that_is_there(self, desk: MemoryDesk, wang: Talker) -> None:
+        assert "例如：/run QQ回复联系人11" in await wang.say("/run")
+        assert "找不到它。\nNo phone S9." in await wang.say("/run -d S9 打开微信")
+        await wang.say("/run -d S1 打开微信")
+        assert [run.serial for run in desk.runs.values()] == ["S1"]
+
+    async def test_free_text_is_offered_as_a_task(self, desk: MemoryDesk, wang: Talker) -> None:
+        assert await wang.say("帮我打开微信") == "作为任务执行吗？\n帮我打开微信\n[执行]\n[不用]"
+        assert desk.runs == {}
+        assert (await wang.tap("go", subject="帮我打开微信")).startswith("(已安排。)\n⏳ 排队中\n任务: 帮我打开微信")
+        await wang.tap("go", subject="帮我打开微信")  # a second tap before the buttons are gone
+        assert [run.task for run in desk.runs.values()] == ["帮我打开微信"]
+        assert "(好的，不执行。)" in await wang.tap("no", subject="x", message="78")
+        assert "找不到原来的消息了" in await wang.tap("go", subject="", message="79")
+        assert len(desk.runs) == 1
+
+    async def test_free_text_in_a_group_is_none_of_our_business(self, desk: MemoryDesk, wang: Talker) -> None:
+        assert await talker(desk, "11", "Wang", group=True).say("下班了") == ""
+
+    async def test_a_mistyped_command_gets_the_nearest_one(self, wang: Talker, li: Talker) -> None:
+        assert await wang.say("/sreen") == "没有命令 /sreen，是不是 /screen？"
+        assert await li.say("/qqqqq") == "There is no command /qqqqq.\nHow to use this bot: /help"
+
+    async def test_screen(self, desk: MemoryDesk, wang: Talker) -> None:
+        assert await wang.say("截图") == "手机屏幕\n[看屏幕]\n<picture>"
+        assert await wang.tap("screen:S1") == "手机屏幕\nS1\n[看屏幕]\n<picture>"
+
+    async def test_what_fails_is_said_with_what_to_do(self, desk: MemoryDesk, li: Talker) -> None:
+        desk.broken = DeviceOffline("S1 is gone.")
+        said = await li.say("/screen")
+        assert said.startswith("The phone is not attached, or offline.\nS1 is gone. Check the cable")
+
+    async def test_what_is_not_ours_to_say_is_raised(self, desk: MemoryDesk, li: Talker) -> None:
+        desk.broken = RuntimeError("bug")
+        with pytest.raises(RuntimeError):
+            await li.say("/status")
+
+    async def test_help_names_every_command(self, wang: Talker) -> None:
+        said = await wang.say("帮助")
+        assert all(f"/{name}: " in said for name in ("run", "stop", "status", "screen", "schedule", "whoami", "help"))
+
+
+CANDIDATES = [
+    {"id": "r1", "text": "七天内可退货", "question": "退货", "score": 0.61, "source": "returns.csv"},
+    {"id": "r2", "text": "请联系快递", "question": "", "score": None, "source": ""},
+]
+CHOICES = (("record:0", "退货"), ("record:1", "请联系快递"), ("skip", "跳过"))
+
+
+class TestQuestions:
+    async def ask(self, desk: MemoryDesk, wang: Talker) -> tuple[str, MessageRef]:
+        await wang.say("/run QQ回复联系人11")
+        run_id = next(reversed(desk.runs))
+        question_id = desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, candidates=CANDIDATES)
+        ref = MessageRef(wang.chat, "55")
+        await desk.set_question_ref(question_id, ref)
+        return question_id, ref
+
+    async def test_answered_with_a_button(self, desk: MemoryDesk, wang: Talker) -> None:
+        question_id, _ = await self.ask(desk, wang)
+        card = question_card(desk.questions[question_id], texts("zh"))
+        assert [button.label for row in card.buttons for button in row] == [
+            "1. 退货",
+            "2. 请联系快递",
+            "跳过",
+            "自己写",
+        ]
+        assert "(收到，已采用你的回答。)" in await wang.tap(card.buttons[0][0].action)
+        assert desk.questions[question_id].answer == "record:0"
+
+    async def test_answered_in_ones_own_words(self, desk: MemoryDesk, wang: Talker) -> None:
+        question_id, ref = await self.ask(desk, wang)
+        assert "写下要发给客户的话" in await wang.tap(f"own:{question_id}")
+        assert await wang.say("今天就给您退", reply_to=ref) == "收到，已采用你的回答。"
+        assert (desk.questions[question_id].answer, desk.questions[question_id].by) == ("今天就给您退", "Wang")
+
+    @pytest.mark.parametrize("words", ["1", "退货", "record:0", " 1. "])
+    async def test_answered_by_number_or_words_of_a_choice(self, desk: MemoryDesk, wang: Talker, words: str) -> None:
+        question_id, ref = await self.ask(desk, wang)
+        await wang.say(words, reply_to=ref)
+        assert desk.questions[question_id].answer == "record:0"
+
+    async def test_the_first_answer_wins_and_the_late_one_is_told(
+        self, desk: MemoryDesk, wang: Talker, li: Talker
+    ) -> None:
+        question_id, ref = await self.ask(desk, wang)
+        await wang.tap(f"q:{question_id}:1")
+        assert await li.say("mine", reply_to=ref) == "Wang was first: 2. 请联系快递"
+        assert await li.tap(f"q:{question_id}:0") == "(Wang was first: 2. 请联系快递)"
+        assert await wang.tap(f"q:{question_id}:1") == "(收到，已采用你的回答。)"  # tapped twice, or handed on twice
+        assert desk.questions[question_id].answer == "record:1"
+
+    async def test_a_question_that_wants_a_choice(self, desk: MemoryDesk, wang: Talker) -> None:
+        await wang.say("/run x")
+        run_id = next(reversed(desk.runs))
+        choices = (("allow", "允许"), ("deny", "不允许"))
+        question_id = desk.ask(run_id, QuestionKind.SENSITIVE_TAP, *choices, free_text=False, text="付款?")
+        ref = MessageRef(wang.chat, "56")
+        await desk.set_question_ref(question_id, ref)
+        assert await wang.say("也许", reply_to=ref) == "这个问题要从选项里选：允许 / 不允许"
+        assert desk.questions[question_id].open
+        assert await wang.say("允许", reply_to=ref) == "收到，已采用你的回答。"
+
+    async def test_a_question_that_is_not_there(self, desk: MemoryDesk, wang: Talker) -> None:
+        assert "找不到这个问题" in await wang.tap("q:nothing:0")
+        question_id, _ = await self.ask(desk, wang)
+        assert "找不到这个问题" in await wang.tap(f"q:{question_id}:9")
+        assert "找不到这个问题" in await wang.tap("what:ever")
+
+    async def test_a_command_in_a_reply_stays_a_command(self, desk: MemoryDesk, wang: Talker) -> None:
+        question_id, ref = await self.ask(desk, wang)
+        assert "正在停止" in await wang.say("/stop", reply_to=ref)
+        assert desk.questions[question_id].open
+
+    async def test_a_reply_to_something_else(self, desk: MemoryDesk, wang: Talker) -> None:
+        other = MessageRef(wang.chat, "1")
+        assert "作为任务执行吗" in await wang.say("打开微信", reply_to=other)
+        in_group = talker(desk, "11", "Wang", group=True)
+        assert "不是问题" in await in_group.say("打开微信", reply_to=MessageRef(in_group.chat, "1"))
+
+
+class TestSchedules:
+    async def test_add_list_pause_resume_remove(self, desk: MemoryDesk, wang: Talker) -> None:
+        added = await wang.say("/schedule add “*/5 9-18 * * 1-5” QQ回复联系人11")
+        assert added == (
+            "已添加定时任务 2\n时间: */5 9-18 * * 1-5\n任务: QQ回复联系人11\n"
+            "接下来: 11-20 09:35, 11-20 09:40, 11-20 09:45"
+        )
+        assert "#2: */5 9-18 * * 1-5" in await wang.say("/schedule list")
+        assert "时间: */5 9-18 * * 1-5 · 已暂停" in await wang.say("/schedule pause 2")
+        assert "已恢复定时任务 2" in await wang.say("/schedule resume #2")
+        assert "已删除定时任务 2" in await wang.say("/schedule remove 2")
+        assert "还没有定时任务。" in await wang.say("/schedule")
+
+    async def test_mistakes(self, desk: MemoryDesk, wang: Talker, li: Talker) -> None:
+        assert "例如：/schedule add" in await wang.say("/schedule add 回复11")
+        assert "写上定时任务的编号" in await wang.say("/schedule pause")
+        assert "没看懂这个要求。\n'every x' is no time." in await wang.say("/schedule add every x 回复11")
+        assert "找不到它。" in await wang.say("/schedule pause 9")
+        assert "You may not do this." in await li.say("/schedule add every 5m 回复11")

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from storage.engine import Database
+from tests.storage.conftest import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path / 'desk.db'}"
+    db = Database(url)
+    await db.migrate()
+    await db.close()
+    return url
+
+
+@pytest.fixture
+async def db(url: str, clock: Clock) -> AsyncIterator[Database]:
+    """A database whose time stands still until the test moves it."""
+    database = Database(url, clock=clock)
+    yield database
+    await database.close()

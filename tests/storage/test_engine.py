@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from storage.engine import Database, Signal, database_url
+from storage.events import Events
+from storage.ids import new_id
+from storage.tables import consumers, metadata
+
+
+async def test_migrated_tables_are_those_of_the_code(db: Database) -> None:
+    def differences(connection: sa.Connection) -> list[object]:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+    async with db.read() as connection:
+        assert await connection.run_sync(differences) == []
+
+
+async def test_a_second_migration_changes_nothing(db: Database) -> None:
+    events = Events(db)
+    await events.append("r", "note", {"text": "在吗"})
+    await db.migrate()
+    assert [event.data for event in await events.after(0)] == [{"text": "在吗"}]
+
+
+async def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'fresh' / 'desk.db'}"
+    program = (
+        "import asyncio, sys\nfrom storage.engine import Database\n"
+        "async def main():\n    db = Database(sys.argv[1])\n    await db.migrate()\n    await db.close()\n"
+        "asyncio.run(main())"
+    )
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", program, url, stderr=asyncio.subprocess.PIPE)
+        for _ in range(3)
+    ]
+    results = await asyncio.gather(*(process.communicate() for process in processes))
+    assert [process.returncode for process in processes] == [0, 0, 0], results
+
+
+async def test_sqlite_settings(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await db.migrate()
+    async with db.read() as connection:
+        values = {
+            name: (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "busy_timeout", "foreign_keys", "synchronous")
+        }
+    assert values == {"journal_mode": "wal", "busy_timeout": 30000, "foreign_keys": 1, "synchronous": 1}
+    async with db.write(durable=True) as connection:
+        assert (await connection.exec_driver_sql("PRAGMA synchronous")).scalar_one() == 2
+    async with db.write() as connection:
+        assert (await connection.exec_driver_sql("PRAGMA synchronous")).scalar_one() == 1
+    await db.close()
+
+
+async def test_a_write_that_fails_leaves_nothing(db: Database) -> None:
+    async def fail() -> None:
+        async with db.write() as connection:
+            await connection.execute(sa.insert(consumers).values(consumer="card", position=1))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
+    async with db.read() as connection:
+        assert (await connection.execute(sa.select(consumers))).all() == []
+
+
+async def test_read_then_write_beside_another_writer(db: Database, other_db: Database) -> None:
+    """Two transactions that look first and write then: both succeed, one after the other."""
+
+    async def count(database: Database) -> None:
+        for _ in range(20):
+            async with database.write() as connection:
+                lock = sa.select(consumers.c.position).where(consumers.c.consumer == "n").with_for_update()
+                position = (await connection.execute(lock)).scalar_one()
+                await connection.execute(sa.update(consumers).values(position=position + 1))
+
+    async with db.write() as connection:
+        await connection.execute(sa.insert(consumers).values(consumer="n", position=0))
+    await asyncio.gather(count(db), count(other_db), count(db))
+    assert await Events(db).position("n") == 60
+
+
+async def test_cancelled_calls_leave_the_database_usable(db: Database) -> None:
+    """Stop cancels a run in the middle of a write: nothing half done, no connection lost."""
+    events = Events(db)
+    for delay in range(40):
+        task = asyncio.create_task(events.append("r", "note", {"n": delay}, picture=b"jpeg"))
+        for _ in range(delay):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    await events.append("r", "note", {"n": "last"})
+    found = await events.after(0)
+    assert found[-1].data == {"n": "last"}
+    assert all(event.picture_id is not None for event in found[:-1])
+
+
+async def test_a_time_without_a_zone_is_refused(db: Database) -> None:
+    with pytest.raises(sa.exc.StatementError, match="without a time zone"):
+        await Events(db).prune(datetime(2026, 1, 1))  # noqa: DTZ001 - the mistake itself
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y"])
+def test_urls_that_are_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"must be"):
+        database_url(url)
+
+
+async def test_a_signal_between_look_and_wait_is_not_missed() -> None:
+    signal = Signal()
+    waiter = signal.waiter()
+    signal.notify()
+    assert await waiter.wait(0)
+    assert not await signal.waiter().wait(0)
+
+
+def test_ids_are_short_unique_and_in_order() -> None:
+    ids = [new_id() for _ in range(1000)]
+    assert ids == sorted(ids)
+    assert len(set(ids)) == 1000
+    assert {len(one) for one in ids} == {13}
+
+
+async def test_another_process_that_writes_is_waited_for(tmp_path: Path) -> None:
+    """SQLite's own lock, held by somebody else for a moment."""
+    path = tmp_path / "desk.db"
+    db = Database(f"sqlite:///{path}")
+    await db.migrate()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    write = asyncio.create_task(Events(db).append("r", "note"))
+    done, _ = await asyncio.wait([write], timeout=0.1)
+    assert not done
+    await asyncio.to_thread(other.execute, "COMMIT")
+    assert await write == 1
+    other.close()
+    await db.close()

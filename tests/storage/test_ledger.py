@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent_core import ports
+from storage import ledger as stored
+from storage.engine import Database
+from storage.ledger import SENT, STATES, Ledger, LedgerConflict
+
+KEY = ("phone", "qq", "11", "f1")
+
+
+async def test_shapes_are_those_of_the_port() -> None:
+    assert [f.name for f in fields(stored.LedgerRow)] == [f.name for f in fields(ports.LedgerRow)]
+    assert [f.name for f in fields(stored.MessageKey)] == [f.name for f in fields(ports.MessageKey)]
+    assert sorted(STATES) == sorted(ports.ReplyState)
+
+
+async def test_a_message_has_one_row(db: Database, other_db: Database) -> None:
+    assert await Ledger(db).find(*KEY) is None
+    rows = await asyncio.gather(
+        *(Ledger(one).open(*KEY, run_id=f"r{index}", question="在吗？") for index, one in enumerate([db, other_db] * 3))
+    )
+    assert len({row.id for row in rows}) == 1
+    assert await Ledger(db).find(*KEY) == rows[0]
+    other = await Ledger(db).open("phone", "qq", "11", "f2", run_id="r", question="在吗？")
+    assert other.id != rows[0].id
+
+
+async def test_the_way_of_a_reply(db: Database) -> None:
+    ledger = Ledger(db)
+    row = await ledger.open(*KEY, run_id="r1", question="怎么退货？")
+    row = await ledger.plan(
+        row.id, run_id="r2", text="七天内可退。", provenance="knowledge", record_id="k1", record_source="faq", score=0.9
+    )
+    assert (row.state, row.text, row.run_id, row.score) == ("planned", "七天内可退。", "r2", 0.9)
+    row = await ledger.advance(row.id, "typing", expected=["planned"])
+    assert [one.id for one in await ledger.unfinished("phone")] == [row.id]
+    await ledger.advance(row.id, "sending", expected=["typing"])
+    with pytest.raises(LedgerConflict, match="sending"):
+        await ledger.plan(row.id, run_id="r3", text="other", provenance="person")
+    await ledger.advance(row.id, "sent", expected=["sending"])
+    with pytest.raises(LedgerConflict):
+        await ledger.advance(row.id, "sending", expected=["typing", "planned"])
+    assert await ledger.unfinished("phone") == []
+    assert [one.state for one in await ledger.of_run("r2")] == ["sent"]
+    with pytest.raises(LedgerConflict):
+        await ledger.advance(999, "sent", expected=["sending"])
+    with pytest.raises(ValueError, match="state"):
+        await ledger.advance(row.id, "gone", expected=["sent"])
+
+
+async def test_of_two_that_send_only_one_may(db: Database, other_db: Database) -> None:
+    row = await Ledger(db).open(*KEY, run_id="r", question="q")
+    await Ledger(db).advance(row.id, "typing", expected=["planned"])
+    results = await asyncio.gather(
+        *(Ledger(one).advance(row.id, "sending", expected=["typing"]) for one in [db, other_db] * 3),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(result, LedgerConflict) for result in results) == 5
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    moves=st.lists(
+        st.tuples(st.sampled_from(STATES), st.lists(st.sampled_from(STATES), max_size=3), st.booleans()), max_size=12
+    )
+)
+async def test_nothing_that_was_sent_is_planned_again(db: Database, moves: list[tuple[str, list[str], bool]]) -> None:
+    """Whatever is tried, a row that says sent is only moved by who expects it to be sent, and never planned."""
+    ledger = Ledger(db)
+    row = await ledger.open("phone", "qq", "11", repr(moves), run_id="r", question="q")
+    state = row.state
+    for target, expected, plan in moves:
+        try:
+            if plan:
+                await ledger.plan(row.id, run_id="r", text="t", provenance="person")
+                assert state not in (SENT, "sending", "unknown")
+                state = "planned"
+            else:
+                await ledger.advance(row.id, target, expected=expected)
+                assert state in expected
+                state = target
+        except LedgerConflict:
+            pass
+        found = await ledger.find("phone", "qq", "11", repr(moves))
+        assert found is not None
+        assert found.state == state
