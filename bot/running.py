@@ -8,28 +8,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agent_core.errors import InputRejected
 from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
 from agent_core.settings import new_session
+from agent_core.tasks import check_task
 from bot.app import Core
 from scheduler.signals import Reason, StopSignal
 from scheduler.worker import lease_of
 from storage.runs import NewRun, Runs
-
-MAX_TASK = 2000  # characters
-
-
-def check_task(task: str) -> str:
-    """The task, stripped. InputRejected where it is empty, too long, or holds control characters."""
-    stripped = task.strip()
-    if not stripped:
-        raise InputRejected("The task is empty.", advice='Say what is to be done: phonedesk run "QQ回复联系人11"')
-    if len(stripped) > MAX_TASK:
-        raise InputRejected(f"The task is longer than {MAX_TASK} characters.", advice="Shorten it.")
-    if any(ord(char) < 32 and char not in "\n\t" for char in stripped):
-        raise InputRejected("The task holds control characters.", advice="Send plain text.")
-    return stripped
 
 
 async def run_here(

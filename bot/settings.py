@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -88,6 +88,12 @@ class TelegramSettings(_Section):
     mode: Literal["polling", "webhook"] = "polling"
     webhook_url: str = ""  # the public address of this server, with https
     webhook_secret: SecretStr = SecretStr("")
+
+    @model_validator(mode="after")
+    def _webhook_is_whole(self) -> TelegramSettings:
+        if self.mode == "webhook" and not self.webhook_url.startswith("https://"):
+            raise ValueError("mode webhook needs webhook_url, the public https address of this server")
+        return self
 
 
 class WebSettings(_Section):

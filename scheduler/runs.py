@@ -45,8 +45,12 @@ class RunService:
         requested_by: str = "",
         chat: Mapping[str, Any] | None = None,
         priority: int = 0,
+        key: str = "",
     ) -> str:
-        """Have a task done; the run's id. ``serial`` empty: on any phone that is free."""
+        """Have a task done; the run's id. ``serial`` empty: on any phone that is free.
+
+        ``key`` names the request: asked again, it gives the run that it started the first time.
+        """
         run_id = await self._runs.create(
             NewRun(
                 task=task,
@@ -55,7 +59,8 @@ class RunService:
                 requested_by=requested_by,
                 chat=chat,
                 priority=priority,
-            )
+            ),
+            key=key,
         )
         if run_id is None:  # only a schedule's tick can have its run already
             raise RuntimeError("The run was not stored.")

@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.events import append_event
 from storage.ids import new_id
+from storage.requests import AlreadyMade, find, made_under, remember
 from storage.tables import leases, questions, runs
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
@@ -140,11 +141,22 @@ class Runs:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def create(self, new: NewRun) -> str | None:
-        """The id of the new run; None where its schedule's tick has started one already. Its first leg is due."""
-        async with self._db.write(durable=True) as connection:
-            run_id = await insert_run(connection, self._db, new)
-        self._notify()
+    async def create(self, new: NewRun, *, key: str = "") -> str | None:
+        """The id of the new run; None where its schedule's tick has started one already. Its first leg is due.
+
+        ``key`` names the request: the run that was made under it before is given instead of a second one.
+        """
+        try:
+            async with self._db.write(durable=True) as connection:
+                run_id = await made_under(connection, key)
+                if run_id is None:
+                    run_id = await insert_run(connection, self._db, new)
+                    if run_id is not None:
+                        await remember(connection, self._db, key, run_id)
+        except AlreadyMade:
+            run_id = await find(self._db, key)
+        self._db.signal("runs").notify()
+        self._db.signal("events").notify()
         return run_id
 
     async def get(self, run_id: str) -> RunRow | None:

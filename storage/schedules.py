@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.requests import AlreadyMade, find, made_under, remember
 from storage.runs import ACTIVE, NewRun, insert_run
 from storage.tables import runs, schedules
 
@@ -77,15 +78,27 @@ class Schedules:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def add(self, new: NewSchedule) -> ScheduleRow:
+    async def add(self, new: NewSchedule, *, key: str = "") -> ScheduleRow:
+        """The new schedule, or the one that was made under the request's ``key`` before."""
         values = {name: getattr(new, name) for name in NewSchedule.__slots__}
         values["options"] = dict(new.options)
         values["chat"] = None if new.chat is None else dict(new.chat)
         statement = sa.insert(schedules).values(**values, created_at=self._db.now()).returning(*schedules.c)
-        async with self._db.write() as connection:
-            row = (await connection.execute(statement)).mappings().one()
+        try:
+            async with self._db.write() as connection:
+                made = await made_under(connection, key)
+                if made is None:
+                    row = (await connection.execute(statement)).mappings().one()
+                    await remember(connection, self._db, key, str(row["id"]))
+        except AlreadyMade:
+            made = await find(self._db, key)
         self._db.signal("schedules").notify()
-        return ScheduleRow(**row)
+        if made is None:
+            return ScheduleRow(**row)
+        before = await self.get(int(made))
+        if before is None:
+            raise LookupError(f"Schedule {made}, made under this request before, was removed.")
+        return before
 
     async def get(self, schedule_id: int) -> ScheduleRow | None:
         async with self._db.read() as connection:

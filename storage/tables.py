@@ -294,3 +294,25 @@ outbox = sa.Table(
     sa.Index(None, "ref"),
     sqlite_autoincrement=True,
 )
+
+# Where a run or a question is shown, so that a restart goes on editing the same message.
+cards = sa.Table(
+    "cards",
+    metadata,
+    sa.Column("subject", sa.Text, primary_key=True),  # run or question
+    sa.Column("subject_id", sa.Text, primary_key=True),
+    sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
+    sa.Column("chat_id", sa.Text, nullable=False),
+    sa.Column("message_id", sa.Text, nullable=False),
+    sa.Column("picture", sa.Boolean, nullable=False, server_default=_no()),
+    sa.Index(None, "chat_id", "message_id"),
+)
+
+# What a channel asked for under a key of its own: asked again, it gets what it got.
+requests = sa.Table(
+    "requests",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("subject_id", sa.Text, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+)

@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 
 from agent_core.session import Session, Status
+from agent_core.tasks import check_task
 from bot.app import open_core
 from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, Exit, print_json, result_of, run_async, settings_from
 from bot.demo.world import demo_world
-from bot.running import check_task, run_here
+from bot.running import run_here
 from bot.terminal.live import LiveRuns, outcome_line
 from scheduler.ports import StoredHuman, StoredRuns
 

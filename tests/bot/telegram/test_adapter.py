@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import logging
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -32,10 +33,24 @@ from tests.bot.telegram.conftest import picture
 FAST: dict[str, Any] = {"edit_private": 0.05, "edit_group": 0.05, "retry": (0.02, 0.05), "poll_seconds": 5}
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated file; copying it is quicker than migrating one for each test."""
+    path = tmp_path_factory.mktemp("store") / "empty.db"
+
+    async def migrate() -> None:
+        database = Database(f"sqlite:///{path}")
+        await database.migrate()
+        await database.close()
+
+    asyncio.run(migrate())
+    return path
+
+
 @pytest.fixture
-async def db(tmp_path: Path) -> AsyncIterator[Database]:
+async def db(tmp_path: Path, empty_database: Path) -> AsyncIterator[Database]:
+    shutil.copy(empty_database, tmp_path / "desk.db")
     database = Database(f"sqlite:///{tmp_path / 'desk.db'}")
-    await database.migrate()
     yield database
     await database.close()
 

@@ -1,0 +1,70 @@
+"""``phonedesk serve`` and ``phonedesk pair``."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot.app import open_database
+from bot.chat.texts import texts
+from bot.commands.common import print_json, run_async, settings_from
+from bot.desk.people import new_code
+from bot.desk.port import Role
+from bot.serving import Server, serve_until
+from bot.settings import Settings
+
+
+def serve() -> None:
+    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM.
+
+    Example: PHONEDESK_TELEGRAM__TOKEN=… phonedesk serve
+    """
+    settings = settings_from(quiet=False)
+    run_async(lambda: _serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    await serve_until(settings, ended, lambda running: say_up(running, Console()))
+
+
+def say_up(running: Server, console: Console) -> None:
+    """What a person needs to know once it runs: the address, and the first pairing code."""
+    words = texts(running.settings.lang)
+    console.print(Text(words.get("serve.up", url=running.url)))
+    if running.telegram is None:
+        console.print(Text(words.get("serve.no_bot")))
+    elif running.first_code is not None:
+        console.print(Text(words.get("serve.pair", code=running.first_code)))
+
+
+def pair(
+    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.OPERATOR,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print a pairing code for one more person; it can be used once within a day.
+
+    Example: phonedesk pair --role operator
+    """
+    settings = settings_from()
+
+    async def made() -> str:
+        db = await open_database(settings)
+        try:
+            return await new_code(db, role, created_by="terminal")
+        finally:
+            await db.close()
+
+    code = run_async(made)
+    if as_json:
+        print_json({"code": code, "role": role.value})
+    else:
+        Console().print(Text(texts(settings.lang).get("serve.pair", code=code)))

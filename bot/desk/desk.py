@@ -1,0 +1,42 @@
+"""The desk: all its parts, and the event log for its channels."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from bot.desk.people import PeopleDesk
+from bot.desk.phones import PhonesDesk
+from bot.desk.port import Actor, EventView, Role, StatusView
+from bot.desk.questions import QuestionsDesk
+from bot.desk.runs import RunsDesk
+from bot.desk.schedules import SchedulesDesk
+from storage.events import Events
+from storage.runs import ACTIVE, Runs
+
+WAIT_SECONDS = 1.0  # how soon events of other processes are seen
+
+
+class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk):
+    """``bot.desk.port.Desk`` over the database and the phones."""
+
+    async def status(self, actor: Actor) -> StatusView:
+        await self._allow(actor, Role.VIEWER, "status")
+        going = await Runs(self._db).find(statuses=ACTIVE, limit=50)
+        views = [await self.run(row.id) for row in reversed(going)]
+        return StatusView(
+            phones=tuple(await self.phones()),
+            runs=tuple(view for view in views if view is not None),
+            questions=tuple(await self.open_questions()),
+        )
+
+    async def events(self, consumer: str) -> AsyncIterator[EventView]:
+        log = Events(self._db)
+        position = await log.position(consumer)
+        while True:
+            for row in await log.wait_after(position, timeout=WAIT_SECONDS):
+                position = row.id
+                picture = await log.picture(row.picture_id) if row.picture_id is not None else None
+                yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at)
+
+    async def confirm(self, consumer: str, event_id: int) -> None:
+        await Events(self._db).advance(consumer, event_id)

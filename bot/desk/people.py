@@ -1,0 +1,60 @@
+"""Who may come in: pairing by a code, and who somebody is."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from bot.desk.house import DeskPart
+from bot.desk.port import AccessDenied, Actor, Role
+from storage.engine import Database
+from storage.people import People, PersonRow
+
+CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letter that is taken for a digit
+CODE_LENGTH = 8
+CODE_LIFETIME = timedelta(hours=24)
+TELEGRAM = "telegram"
+
+
+class PeopleDesk(DeskPart):
+    async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
+        """Take a stranger in by a pairing code, which is used up. AccessDenied on a wrong one."""
+        row = None
+        if channel == TELEGRAM and user_id.isdecimal():
+            row = await People(self._db).pair(
+                code, telegram_id=int(user_id), name=name, lang="zh" if lang.lower().startswith("zh") else "en"
+            )
+        await self._audit.write(f"{channel}:{user_id}", channel, "pair", {"name": name}, allowed=row is not None)
+        if row is None:
+            raise AccessDenied("This pairing code is wrong or was used.", advice="Ask an owner for a new one.")
+        return _actor(row)
+
+    async def actor(self, channel: str, user_id: str) -> Actor | None:
+        if channel != TELEGRAM or not user_id.isdecimal():
+            return None
+        row = await People(self._db).by_telegram(int(user_id))
+        return _actor(row) if row else None
+
+    async def first_code(self) -> str | None:
+        """A code for the first person, the owner; None where somebody is paired already."""
+        if await People(self._db).count():
+            return None
+        return await new_code(self._db, Role.OWNER, created_by="first")
+
+
+async def new_code(db: Database, role: Role, *, created_by: str) -> str:
+    """A pairing code that can be used once within a day; only its hash is kept."""
+    code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
+    await People(db).add_code(code, role=role.value, lifetime=CODE_LIFETIME, created_by=created_by)
+    return code
+
+
+def _actor(row: PersonRow) -> Actor:
+    return Actor(
+        id=str(row.id),
+        channel=TELEGRAM,
+        user_id=str(row.telegram_id),
+        name=row.name,
+        lang="zh" if row.lang == "zh" else "en",
+        role=Role(row.role),
+    )

@@ -1,0 +1,37 @@
+"""Phones: what is attached, what it shows."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.screen.marks import to_jpeg
+from bot.desk.house import DeskPart
+from bot.desk.port import Actor, PhoneView, Role
+from storage.leases import Leases
+
+
+class PhonesDesk(DeskPart):
+    async def phones(self) -> list[PhoneView]:
+        held = {lease.serial for lease in await Leases(self._db).held()}
+        return [
+            PhoneView(entry.serial, entry.model or entry.serial, _state(entry, entry.serial in held))
+            for entry in await self._house.entries()
+        ]
+
+    async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
+        """What the phone shows now; only read, so no lease is taken."""
+        await self._allow(actor, Role.VIEWER, "screen", serial=serial or "")
+        device = await self._house.device(serial or "")
+        try:
+            frame = await device.screenshot()
+        finally:
+            await device.close()
+        return await asyncio.to_thread(to_jpeg, frame.image)
+
+
+def _state(entry: DeviceEntry, held: bool) -> Literal["free", "busy", "offline", "unauthorized"]:
+    if entry.state == "device":
+        return "busy" if held else "free"
+    return "unauthorized" if entry.state == "unauthorized" else "offline"

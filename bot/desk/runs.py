@@ -1,0 +1,87 @@
+"""Runs: start, stop, look."""
+
+from __future__ import annotations
+
+from agent_core.session import Session
+from agent_core.tasks import check_task
+from bot.desk.house import DeskPart, chat_data, chat_ref
+from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
+from storage.events import Events
+from storage.people import People
+from storage.runs import ACTIVE, QUEUED, RunRow, Runs
+
+
+class RunsDesk(DeskPart):
+    async def start_run(
+        self, actor: Actor, task: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+    ) -> RunView:
+        """Queue a run. InputRejected for a task that is none; ``key`` as the port says."""
+        task = check_task(task)
+        await self._allow(actor, Role.OPERATOR, "run", task=task, serial=serial or "")
+        wanted = serial or self._house.serial
+        if serial and serial not in {entry.serial for entry in await self._house.entries()}:
+            raise NotFound(f"There is no phone {serial}.", advice="See /status for the phones that are attached.")
+        run_id = await self._house.runs.submit(
+            task,
+            serial=wanted,
+            options={"lang": actor.lang},
+            requested_by=actor.id,
+            chat=chat_data(chat),
+            key=key,
+        )
+        view = await self.run(run_id)
+        if view is None:
+            raise NotFound(f"The run {run_id} is gone.")
+        return view
+
+    async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        await self._allow(actor, Role.OPERATOR, "stop", run_id=run_id or "")
+        if run_id is None:
+            mine = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id, limit=1)
+            going = mine or await Runs(self._db).find(statuses=ACTIVE, limit=1)
+            if not going:
+                return None
+            run_id = going[0].id
+        row = await Runs(self._db).get(run_id)
+        if row is None or row.final:
+            return None
+        status = await self._house.runs.request_stop(run_id)
+        if status == "stopped":
+            # No leg was at work, so nobody else tells how it ended.
+            await Events(self._db).append(run_id, "outcome", {"status": "stopped", "message": "", "by": actor.name})
+        return await self.run(run_id)
+
+    async def run(self, run_id: str) -> RunView | None:
+        row = await Runs(self._db).get(run_id)
+        return await self._run_view(row) if row else None
+
+    async def _run_view(self, row: RunRow) -> RunView:
+        session = Session.model_validate_json(row.session) if row.session else None
+        person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
+        return RunView(
+            id=row.id,
+            task=row.task,
+            status=RunStatus(row.status),
+            lang="en" if row.options.get("lang") == "en" else "zh",
+            serial=row.serial,
+            phone=row.serial,
+            chat=chat_ref(row.chat),
+            by=person.name if person else row.requested_by,
+            steps=len(session.steps) if session else 0,
+            max_steps=session.max_steps if session else int(row.options.get("max_steps") or 100),
+            last_step=session.steps[-1] if session and session.steps else None,
+            message=row.message or (session.message if session else ""),
+            error_kind=session.error_kind if session else "",
+            replies=tuple(session.replies) if session else (),
+            position=await self._position(row),
+            created_at=row.created_at,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+        )
+
+    async def _position(self, row: RunRow) -> int:
+        """The place in line, from 1; 0 for what is not queued."""
+        if row.status != QUEUED:
+            return 0
+        line = [run for run in await Runs(self._db).due() if run.serial == row.serial]
+        return next((place for place, run in enumerate(line, start=1) if run.id == row.id), 0)

@@ -1,0 +1,188 @@
+"""``phonedesk serve``: the durable queue, the clock, the bot and the web server in one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+import structlog
+
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import PhonedeskError
+from agent_core.session import Session, Status
+from agent_core.settings import new_session
+from bot.app import Core, open_core
+from bot.desk.desk import HouseDesk
+from bot.desk.house import House
+from bot.settings import Settings
+from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
+from bot.telegram.options import TelegramOptions
+from bot.web.app import make_app, serving
+from scheduler.clock import Clock
+from scheduler.dbos_queue import DbosQueue
+from scheduler.ports import StoredHuman, given_answer
+from scheduler.runs import Reconciler, RunService
+from scheduler.signals import Reason
+from scheduler.worker import HeldLease, LegOutcome, Worker
+from storage.events import Events
+from storage.inbox import Inbox
+from storage.outbox import Outbox
+from storage.questions import Questions
+from storage.runs import RunRow, Runs
+
+log = structlog.get_logger(__name__)
+
+DRAIN_SECONDS = 5.0  # legs at work may end by themselves for so long; then they are put back into the line
+
+
+@dataclass
+class Server:
+    """What runs. ``url`` is the web server's, ``first_code`` pairs the first person (None: somebody is paired)."""
+
+    settings: Settings
+    desk: HouseDesk
+    url: str
+    first_code: str | None
+    telegram: TelegramAdapter | None
+
+
+class Legs:
+    """Does a leg of a run: session in, agent on the phone, session out."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._runs = Runs(core.db)
+        self._events = Events(core.db)
+
+    async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        row = await self._runs.get(run_id)
+        if row is None:
+            return LegOutcome("stopped")
+        try:
+            return await self._work(row, lease)
+        except PhonedeskError as error:
+            # Before the agent had the phone; what happens later is the outcome that it tells itself.
+            told = {"status": "failed", "message": str(error), "error_kind": error.kind}
+            await self._events.append(run_id, "outcome", told)
+            raise
+
+    async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
+        core = self._core
+        device = await core.device(lease.serial)
+        try:
+            settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
+            human = StoredHuman(core.db, hold_seconds=core.settings.run.hold_seconds)
+            agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop)
+            if row.session is None:
+                session = new_session(row.task, lease.serial, settings, run_id=row.id)
+            else:
+                session = await self._taken_up(row.session)
+            try:
+                await agent.go_on(session)
+            except asyncio.CancelledError:
+                if lease.stop.reason is Reason.STOP:
+                    await agent.end_stopped()
+                raise
+        finally:
+            await device.close()
+        return _outcome(session)
+
+    async def _taken_up(self, saved: str) -> Session:
+        """The session as it was saved, with the answer that has come meanwhile."""
+        session = Session.model_validate_json(saved)
+        if session.question is not None and session.answered is None:
+            session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
+        return session
+
+
+def _outcome(session: Session) -> LegOutcome:
+    match session.status:
+        case Status.SUCCEEDED:
+            return LegOutcome("succeeded", session.message)
+        case Status.STOPPED:
+            return LegOutcome("stopped", session.message)
+        case Status.WAITING | Status.RUNNING:
+            return LegOutcome("waiting", session.message)
+        case Status.FAILED:
+            return LegOutcome("failed", session.message)
+
+
+@asynccontextmanager
+async def server(settings: Settings) -> AsyncIterator[Server]:
+    """Everything up, in order; and down again: intake first (bot, web, clock), then the legs, then the queue."""
+    async with AsyncExitStack() as stack:
+        core = await stack.enter_async_context(open_core(settings))
+        legs = Legs(core)
+        executor = settings.queue.executor_id
+        worker = Worker(core.db, legs.work, owner=executor)
+        queue = DbosQueue(settings.queue_url, executor_id=executor, lock_path=settings.data_dir / f"{executor}.lock")
+        queue.claim()  # no other process is this executor: the phones of its former life are ours
+        stack.push_async_callback(queue.stop)
+        freed = await worker.take_back()
+        if freed:
+            log.warning("leases_taken_back", serials=freed)
+
+        async def phones() -> list[str]:
+            return [entry.serial for entry in await (await core.adb()).devices() if entry.state == "device"]
+
+        async def entries() -> list[DeviceEntry]:
+            return await (await core.adb()).devices()
+
+        reconciler = Reconciler(core.db, queue, worker=worker, phones=phones)
+        service = RunService(core.db, worker=worker)
+        await queue.start(worker.run_leg)
+        stack.push_async_callback(worker.drain, DRAIN_SECONDS)
+        await reconciler.start()
+        stack.push_async_callback(reconciler.stop)
+        clock = Clock(core.db)
+        await clock.start()
+        stack.push_async_callback(clock.stop)
+        desk = HouseDesk(
+            House(
+                core.db,
+                service,
+                entries,
+                core.device,
+                timezone=settings.timezone,
+                serial=settings.device.serial,
+            )
+        )
+        telegram = _telegram(settings, core, desk)
+
+        async def ready() -> Mapping[str, bool]:
+            parts = {"queue": queue.running}
+            if telegram is not None:
+                parts["telegram"] = telegram.ready.is_set()
+            return parts
+
+        app = make_app(ready)
+        if telegram is not None:
+            telegram.add_routes(app)
+        url = await stack.enter_async_context(serving(app, settings.web.host, settings.web.port))
+        if telegram is not None:
+            await stack.enter_async_context(telegram)
+        yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram)
+
+
+def _telegram(settings: Settings, core: Core, desk: HouseDesk) -> TelegramAdapter | None:
+    telegram = settings.telegram
+    token = telegram.token.get_secret_value()
+    if not token:
+        return None
+    api = telegram.api_base_url.rstrip("/")
+    options = TelegramOptions(token, base_url=f"{api}/bot", base_file_url=f"{api}/file/bot")
+    if telegram.mode == "webhook":
+        url = telegram.webhook_url.rstrip("/")
+        options = replace(options, webhook_url=url if url.endswith(WEBHOOK_PATH) else url + WEBHOOK_PATH)
+        if secret := telegram.webhook_secret.get_secret_value():
+            options = replace(options, webhook_secret=secret)
+    return TelegramAdapter(desk, Inbox(core.db), Outbox(core.db), options)
+
+
+async def serve_until(settings: Settings, ended: asyncio.Event, say: Callable[[Server], None]) -> None:
+    """Serve until ``ended`` is set; ``say`` is told when everything is up."""
+    async with server(settings) as running:
+        say(running)
+        await ended.wait()

@@ -1,0 +1,52 @@
+"""The web server: health, readiness, and the webhook's address. On loopback unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import structlog
+from aiohttp import web
+
+from agent_core.errors import ConfigInvalid
+
+log = structlog.get_logger(__name__)
+
+Probe = Callable[[], Awaitable[Mapping[str, bool]]]
+MAX_BODY = 2 * 1024 * 1024
+
+
+def make_app(ready: Probe) -> web.Application:
+    """``ready`` tells for each part whether it is up."""
+    app = web.Application(client_max_size=MAX_BODY)
+
+    async def healthz(_: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def readyz(_: web.Request) -> web.Response:
+        parts = dict(await ready())
+        up = all(parts.values())
+        return web.json_response({"status": "ok" if up else "starting", "parts": parts}, status=200 if up else 503)
+
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz)
+    return app
+
+
+@asynccontextmanager
+async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
+    """Serve ``app``; gives its URL. ConfigInvalid where the port is taken."""
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise ConfigInvalid(
+                f"The web server cannot use {host}:{port}: {error.strerror}.", advice="Set PHONEDESK_WEB__PORT."
+            ) from None
+        real = site.port or port
+        yield f"http://{host}:{real}"
+    finally:
+        await runner.cleanup()
