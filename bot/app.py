@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import structlog
 from agent_core.agent import PhoneAgent
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
-from agent_core.devices.adb.server import AdbServer, open_adb
+from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.errors import DeviceError
 from agent_core.model.client import ChatModel
 from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
@@ -27,6 +28,8 @@ from storage.engine import Database
 
 log = structlog.get_logger(__name__)
 
+CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
+
 
 @dataclass
 class Core:
@@ -38,21 +41,38 @@ class Core:
     knowledge: KnowledgeBase
     reader: ScreenReader
     _adb: AdbServer | None = field(default=None, repr=False)
+    _connect_again_at: float = 0.0
 
     async def adb(self) -> AdbServer:
-        """The adb server, ours or a running one; the addresses of the settings are connected to."""
+        """The adb server: a running one, or ours."""
         if self._adb is None:
             device = self.settings.device
             self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
-            for address in device.connect:
+        return self._adb
+
+    async def phones(self) -> list[DeviceEntry]:
+        """The phones that adb knows. Those of the settings that are missing are connected to."""
+        adb = await self.adb()
+        entries = await adb.devices()
+        usable = {entry.serial for entry in entries if entry.state == "device"}
+        missing = [address for address in self._addresses() if address not in usable]
+        if missing and time.monotonic() >= self._connect_again_at:
+            self._connect_again_at = time.monotonic() + CONNECT_EVERY_SECONDS
+            for address in missing:
                 try:
-                    await connect(self._adb, address)
+                    await connect(adb, address)
                 except DeviceError as error:
                     log.warning("phone_not_connected", address=address, error=str(error))
-        return self._adb
+            entries = await adb.devices()
+        return entries
+
+    def _addresses(self) -> list[str]:
+        device = self.settings.device
+        return [*device.connect, *([device.serial] if ":" in device.serial else [])]
 
     async def device(self, serial: str = "") -> AdbDevice:
         """The phone with this serial, else the one of the settings, else the only one that is attached."""
+        await self.phones()
         return await find_device(await self.adb(), serial or self.settings.device.serial or None)
 
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:

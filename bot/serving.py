@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session, Status
 from agent_core.settings import new_session
@@ -125,10 +124,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
             log.warning("leases_taken_back", serials=freed)
 
         async def phones() -> list[str]:
-            return [entry.serial for entry in await (await core.adb()).devices() if entry.state == "device"]
-
-        async def entries() -> list[DeviceEntry]:
-            return await (await core.adb()).devices()
+            return [entry.serial for entry in await core.phones() if entry.state == "device"]
 
         reconciler = Reconciler(core.db, queue, worker=worker, phones=phones)
         service = RunService(core.db, worker=worker)
@@ -143,7 +139,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
             House(
                 core.db,
                 service,
-                entries,
+                core.phones,
                 core.device,
                 timezone=settings.timezone,
                 serial=settings.device.serial,

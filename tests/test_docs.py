@@ -159,7 +159,7 @@ def test_every_command_that_a_page_calls_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command_stands_in_the_reference_with_its_options(name: str) -> None:
-    text = section(REFERENCE / "commands.md", f"phonedesk {name.split()[0]}")
+    text = section(REFERENCE / "commands.md", f"phonedesk {name.split(maxsplit=1)[0]}")
     assert f"phonedesk {name}" in text
     for param in COMMANDS[name].params:
         for option in param.opts:

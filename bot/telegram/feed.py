@@ -20,6 +20,7 @@ from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
 from bot.telegram.parcel import Parcel
 from bot.telegram.updates import CHANNEL
+from bot.telegram.whole import whole
 
 log = structlog.get_logger(__name__)
 
@@ -71,8 +72,8 @@ class Feed:
     async def run(self) -> None:
         """Follow the log, for ever. What must arrive is in the outbox before its event is confirmed."""
         async for event in self._desk.events(CONSUMER):
-            await self._deal_with(event)
-            await self._desk.confirm(CONSUMER, event.id)
+            await whole(self._deal_with(event))
+            await whole(self._desk.confirm(CONSUMER, event.id))
 
     async def _deal_with(self, event: EventView) -> None:
         for attempt in range(1, TRIES + 1):

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
 
 from bot.telegram.options import TelegramOptions
 from bot.telegram.updates import lane
+from bot.telegram.whole import whole
 
 log = structlog.get_logger(__name__)
 
@@ -32,8 +33,8 @@ class StoredUpdate(Protocol):
 class InboxStore(Protocol):
     """``storage.inbox.Inbox`` by shape."""
 
-    async def store(self, update_id: int, raw: str) -> bool: ...
-    async def waiting(self, limit: int = 100) -> Sequence[StoredUpdate]: ...
+    def store(self, update_id: int, raw: str) -> Coroutine[Any, Any, bool]: ...
+    def waiting(self, limit: int = 100) -> Coroutine[Any, Any, Sequence[StoredUpdate]]: ...
     async def done(self, update_id: int) -> None: ...
     async def failed(self, update_id: int, error: str, *, give_up: bool) -> None: ...
 
@@ -67,7 +68,7 @@ class Inbox:
         if not isinstance(update_id, int) or isinstance(update_id, bool):
             log.warning("telegram_update_without_number")
             return False
-        if await self._store.store(update_id, json.dumps(raw, ensure_ascii=False)):
+        if await whole(self._store.store(update_id, json.dumps(raw, ensure_ascii=False))):
             self._wake.set()
         return True
 
@@ -75,7 +76,7 @@ class Inbox:
         """Handle what is stored, for ever. When cancelled, what has begun is left to ``finish``."""
         while True:
             self._wake.clear()
-            for row in await self._store.waiting():
+            for row in await whole(self._store.waiting()):
                 if row.update_id not in self._taken:
                     self._taken.add(row.update_id)
                     task = asyncio.create_task(self._deal_with(row), name=f"telegram-update-{row.update_id}")

@@ -21,6 +21,7 @@ from bot.desk.port import ChatRef, MessageRef
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
 from bot.telegram.sending import Shown, Telegram, says
+from bot.telegram.whole import whole
 
 log = structlog.get_logger(__name__)
 
@@ -104,7 +105,7 @@ class Outbox:
         try:
             while True:
                 self._wake.clear()
-                for row in await self._store.due():
+                for row in await whole(self._store.due()):
                     if self._ready(row.chat_key):
                         self._begin(row.chat_key, self._send_stored(row))
                 for ref, (chat_id, draw) in list(self._live.items()):
@@ -145,7 +146,7 @@ class Outbox:
         """Until something came in, something was sent, or the time of something that waits has come."""
         loop_now = asyncio.get_running_loop().time()
         waits = [LOOK_AGAIN]
-        due = await self._store.next_time()
+        due = await whole(self._store.next_time())
         if due is not None and (seconds := (due - datetime.now(UTC)).total_seconds()) > 0:
             waits.append(seconds)
         times = [*self._quiet.values(), *(self._pace.get(chat_id, 0.0) for chat_id, _ in self._live.values())]

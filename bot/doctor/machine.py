@@ -1,0 +1,156 @@
+"""The checks of this machine: settings, database, reading pictures, the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import importlib
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from dotenv import dotenv_values
+from pydantic import BaseModel
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+import storage
+from agent_core.screen.ocr import OcrEngine
+from bot.doctor.exam import Exam
+from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.settings import CONFIG_FILE, Settings
+from storage.engine import Database
+from storage.leases import Leases
+
+PREFIX = "PHONEDESK_"
+CONFIG_NAME = f"{PREFIX}CONFIG"
+UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})
+
+
+# -- settings
+
+
+async def settings(exam: Exam) -> Verdict:
+    exam.settings  # noqa: B018 - where they cannot be used, this raises the error that says why
+    file = Path(os.environ.get(CONFIG_NAME, CONFIG_FILE))
+    if CONFIG_NAME in os.environ and not file.is_file():
+        return warning("no_file", file=file)
+    unknown = sorted(_unknown_names(file))
+    if unknown:
+        name = unknown[0]
+        near = difflib.get_close_matches(name.replace("_", ""), by_letters := _by_letters(), n=1, cutoff=0.5)
+        meant = by_letters[near[0]] if near else f"{PREFIX}MODEL__BASE_URL"
+        return warning("unknown", names=", ".join(unknown), name=name, meant=meant)
+    return ok("file", file=file) if file.is_file() else ok("no_file_needed", file=file)
+
+
+def _unknown_names(file: Path) -> set[str]:
+    """Names that are meant for us and set nothing; inside a section the settings refuse them themselves."""
+    given = {name.upper() for name in (*os.environ, *dotenv_values(".env")) if name.upper().startswith(PREFIX)}
+    known = {name.upper() for name in Settings.model_fields}
+    unknown = {name for name in given - {CONFIG_NAME} if name.removeprefix(PREFIX).split("__")[0] not in known}
+    if file.is_file():
+        top = tomllib.loads(file.read_text(encoding="utf-8"))
+        unknown |= {f"{PREFIX}{key.upper()}" for key in top if key.upper() not in known}
+    return unknown
+
+
+def _by_letters() -> dict[str, str]:
+    return {name.replace("_", ""): name for name in _names(Settings, PREFIX)}
+
+
+def _names(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield from _names(info.annotation, f"{prefix}{name.upper()}__")
+        else:
+            yield f"{prefix}{name.upper()}"
+
+
+# -- database
+
+
+async def database(exam: Exam) -> Verdict:
+    """Nothing is made or migrated: that is for the commands that work with it."""
+    data_dir = exam.settings.data_dir
+    if not await asyncio.to_thread(_writable, data_dir):
+        return failed("not_writable", folder=data_dir.absolute())
+    try:
+        url = make_url(exam.settings.url)
+        shown = url.render_as_string(hide_password=True)
+        if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+            folder = Path(url.database or "").absolute().parent
+            if not await asyncio.to_thread(_writable, folder):
+                return failed("not_writable", folder=folder)
+            return ok("new", url=shown)
+        return await _open_database(exam, shown)
+    except DBAPIError as error:
+        return failed("error", error=str(error.orig or error).splitlines()[0])
+    except (SQLAlchemyError, ValueError, OSError) as error:
+        return failed("error", error=(str(error) or type(error).__name__).splitlines()[0])
+
+
+async def _open_database(exam: Exam, shown: str) -> Verdict:
+    db = Database(exam.settings.url)
+    try:
+        async with db.read() as connection:
+            current = await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())
+        async with db.write():
+            pass  # a transaction that may write, and does not
+        scripts = ScriptDirectory(str(Path(storage.__file__).parent / "migrations"))
+        head = scripts.get_current_head()
+        if current is None:
+            return ok("empty", url=shown)
+        if current not in {script.revision for script in scripts.walk_revisions()}:
+            return failed("newer", url=shown, current=current, head=head)
+        if current != head:
+            return warning("older", url=shown, current=current, head=head)
+        exam.held = frozenset(lease.serial for lease in await Leases(db).held())
+        return ok("current", url=shown, current=current)
+    finally:
+        await db.close()
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in ``folder``, or the folder itself where it is not there yet."""
+    folder = folder.absolute()
+    if not folder.exists():
+        nearest = next(parent for parent in folder.parents if parent.exists())
+        return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+# -- reading pictures
+
+
+async def ocr(exam: Exam) -> Verdict:
+    if exam.settings.observe.ocr == "off":
+        return skipped("off")
+    if not OcrEngine.available():
+        return warning("missing")
+    try:
+        # Installed is not enough: the libraries under it may be missing.
+        await asyncio.to_thread(importlib.import_module, "rapidocr")
+    except (ImportError, OSError) as error:
+        return warning("broken", error=error)
+    return ok("installed")
+
+
+# -- the clock
+
+
+async def timezone(exam: Exam) -> Verdict:
+    name = exam.settings.timezone
+    now = datetime.now(ZoneInfo(name))
+    values = {"name": name, "now": f"{now:%Y-%m-%d %H:%M}", "offset": f"{now:%z}"}
+    return warning("utc", **values) if name in UTC_NAMES else ok("set", **values)

@@ -1,0 +1,56 @@
+"""What a check finds, and what the doctor says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``."""
+
+    status: Status
+    case: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A check's result for a person. ``check`` is stable, the rest is in the person's language."""
+
+    check: str
+    title: str
+    status: Status
+    seen: str
+    advice: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        return {"check": self.check, "status": self.status.value, "seen": self.seen, "advice": self.advice}
+
+
+def ok(case: str, **values: Any) -> Verdict:
+    return Verdict(Status.OK, case, values)
+
+
+def warning(case: str, **values: Any) -> Verdict:
+    """It works, or not as well as it could; there is an advice."""
+    return Verdict(Status.WARNING, case, values)
+
+
+def failed(case: str, **values: Any) -> Verdict:
+    """A run would not work; there is an advice."""
+    return Verdict(Status.FAILED, case, values)
+
+
+def skipped(case: str, **values: Any) -> Verdict:
+    return Verdict(Status.SKIPPED, case, values)

@@ -1,0 +1,108 @@
+"""The checks of the model and the knowledge base."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from agent_core.errors import ModelError
+from agent_core.model.client import ModelCheck
+from bot.app import build_knowledge, build_model
+from bot.doctor.exam import Exam, found
+from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.settings import KnowledgeSettings
+from knowledge.embedded import EmbeddedKnowledge, sample_entries
+
+MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
+KNOWLEDGE_SECONDS = 4.0
+QUERY = "几天能发货"  # harmless: what any customer might ask
+NAMES_SHOWN = 5
+
+
+# -- the model
+
+
+async def model(exam: Exam) -> Verdict:
+    settings = exam.settings.model
+    patience = {"timeout_seconds": min(settings.timeout_seconds, MODEL_SECONDS)}
+    asked = exam.settings.model_copy(update={"model": settings.model_copy(update=patience)})
+    exam.model = build_model(asked)
+    exam.stack.push_async_callback(exam.model.close)
+    started = time.monotonic()
+    exam.model_check = await exam.model.check()
+    if not exam.model_check.reachable:
+        return failed("not_reached", message=exam.model_check.message)
+    return ok("reached", url=settings.base_url, seconds=f"{time.monotonic() - started:.1f}")
+
+
+async def model_name(exam: Exam) -> Verdict:
+    check, name = found(exam.model_check), exam.settings.model.name
+    if check.name_known:
+        return ok("listed", name=name)
+    if not check.models:
+        return ok("answers", name=name)
+    values = {"name": name, "listed": ", ".join(check.models[:NAMES_SHOWN]), "first": check.models[0]}
+    answers = check.can_see is not None or not await _text_problem(exam)
+    return warning("not_listed", **values) if answers else failed("unknown", **values)
+
+
+async def model_vision(exam: Exam) -> Verdict:
+    check = found(exam.model_check)
+    if not exam.settings.model.vision:
+        problem = await _text_problem(exam)
+        return failed("silent", message=problem) if problem else skipped("off")
+    if check.can_see:
+        return ok("sees")
+    if check.can_see is None and (problem := await _text_problem(exam)):
+        return failed("silent", message=problem)
+    return _blind(exam, check)
+
+
+def _blind(exam: Exam, check: ModelCheck) -> Verdict:
+    """Texts alone are enough where the screen's elements stand in the prompt."""
+    by_texts = exam.settings.observe.elements
+    return warning("blind", message=check.message) if by_texts else failed("blind_alone", message=check.message)
+
+
+async def _text_problem(exam: Exam) -> str:
+    """Why the model does not answer a question without a picture; "" where it does."""
+    try:
+        await found(exam.model).complete([{"role": "user", "content": "Answer with OK."}])
+    except ModelError as error:
+        return error.message
+    return ""
+
+
+# -- the knowledge base
+
+
+async def knowledge(exam: Exam) -> Verdict:
+    settings = exam.settings.knowledge
+    if settings.provider == "embedded":
+        return await _embedded(exam.settings.data_dir / "knowledge.sqlite3", settings)
+    values = {"base_url": settings.base_url, "dataset_id": settings.dataset_id}
+    missing = [name for name, value in (*values.items(), ("token", settings.token.get_secret_value())) if not value]
+    if missing:
+        return failed("incomplete", names=", ".join(f"PHONEDESK_KNOWLEDGE__{name.upper()}" for name in missing))
+    patience = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, KNOWLEDGE_SECONDS)})
+    base = await build_knowledge(exam.settings.model_copy(update={"knowledge": patience}))
+    try:
+        records = await base.retrieve(QUERY)  # a KnowledgeError says by its kind what is wrong
+    finally:
+        await base.close()
+    return ok("answers", url=settings.base_url, count=len(records))
+
+
+async def _embedded(file: Path, settings: KnowledgeSettings) -> Verdict:
+    """The file is not made where it is missing: the first start does that."""
+    if not file.is_file():
+        return ok("sample", count=len(sample_entries())) if settings.sample else warning("empty")
+    base = EmbeddedKnowledge(file)
+    try:
+        await base.retrieve(QUERY)
+        count = await base.count()
+    finally:
+        await base.close()
+    if count:
+        return ok("entries", count=count)
+    return ok("sample", count=len(sample_entries())) if settings.sample else warning("empty")

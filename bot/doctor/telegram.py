@@ -1,0 +1,72 @@
+"""The checks of the bot at Telegram. They ask; the webhook stays what it is."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from telegram import Bot, WebhookInfo
+from telegram.error import InvalidToken, TelegramError
+from telegram.request import HTTPXRequest
+
+from bot.doctor.exam import Exam, found
+from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.telegram.adapter import WEBHOOK_PATH
+
+SECONDS = 4.0
+
+
+async def token(exam: Exam) -> Verdict:
+    settings = exam.settings.telegram
+    secret = settings.token.get_secret_value().strip()
+    if not secret:
+        return skipped("none")
+    bot = _bot(exam, secret, settings.api_base_url)
+    try:
+        me = await bot.get_me()
+    except InvalidToken:
+        return failed("refused")
+    except TelegramError as error:
+        return failed("not_reached", url=settings.api_base_url, error=error)
+    exam.bot = bot
+    return ok("good", name=me.username)
+
+
+def _bot(exam: Exam, secret: str, api_base_url: str) -> Bot:
+    requests = [
+        HTTPXRequest(connect_timeout=SECONDS, read_timeout=SECONDS, write_timeout=SECONDS, pool_timeout=SECONDS)
+        for _ in range(2)
+    ]
+    for request in requests:
+        exam.stack.push_async_callback(request.shutdown)
+    base = api_base_url.rstrip("/")
+    return Bot(secret, f"{base}/bot", f"{base}/file/bot", request=requests[0], get_updates_request=requests[1])
+
+
+async def webhook(exam: Exam) -> Verdict:
+    settings = exam.settings.telegram
+    if settings.mode == "webhook" and not settings.webhook_url:
+        return failed("no_address")
+    try:
+        info = await found(exam.bot).get_webhook_info()
+    except TelegramError as error:
+        return failed("not_told", error=error)
+    if settings.mode == "polling":
+        if info.url:
+            return warning("polling_with_webhook", url=info.url)
+        return ok("polling", pending=info.pending_update_count)
+    ours = {settings.webhook_url, settings.webhook_url.rstrip("/") + WEBHOOK_PATH}
+    if not info.url:
+        return warning("not_set", url=settings.webhook_url)
+    if info.url not in ours:
+        return warning("other", url=info.url, ours=settings.webhook_url)
+    return _deliveries(info, ZoneInfo(exam.settings.timezone))
+
+
+def _deliveries(info: WebhookInfo, zone: ZoneInfo) -> Verdict:
+    values = {"url": info.url, "pending": info.pending_update_count}
+    if not info.last_error_message:
+        return ok("good", **values)
+    at = f"{info.last_error_date.astimezone(zone):%Y-%m-%d %H:%M}" if info.last_error_date else "?"
+    trouble = {"error": info.last_error_message, "at": at, **values}
+    # The last error stays at Telegram after all is well again; updates that wait tell whether it is.
+    return failed("failing", **trouble) if info.pending_update_count else warning("failed_before", **trouble)

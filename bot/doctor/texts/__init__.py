@@ -1,0 +1,39 @@
+"""What the doctor says, one TOML file a language, with the same keys and placeholders in each.
+
+A section is a check: ``title``, and for each thing that can be found a text, with what to do about it in ``…_advice``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from bot.chat.texts import Lang
+
+
+@cache
+def catalogue(lang: Lang) -> Mapping[str, str]:
+    """All texts of a language by ``section.key``."""
+    raw = tomllib.loads(resources.files(__name__).joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
+    return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
+
+
+class Texts:
+    """The texts of one language."""
+
+    def __init__(self, lang: Lang) -> None:
+        self.lang: Lang = lang
+        self._texts = catalogue(lang)
+
+    def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
+        """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
+        return self._texts[key].format(**(values or {}))
+
+    def advice_of(self, kind: str) -> str:
+        """What to do about an error of this kind (``agent_core.errors``), or of the kind above it; "" for none."""
+        while kind and f"kind.{kind}" not in self._texts:
+            kind = kind.rpartition(".")[0]
+        return self._texts[f"kind.{kind}"] if kind else ""
