@@ -5,7 +5,10 @@ from __future__ import annotations
 import typer
 
 from bot.commands.demo import demo
+from bot.commands.doctor import doctor
 from bot.commands.run import run
+from bot.commands.schedule import schedule
+from bot.commands.serve import pair, serve
 from bot.commands.servers import demo_model, devices, virtual_phone
 
 app = typer.Typer(
@@ -18,6 +21,10 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(demo)
+app.command()(doctor)
+app.command()(serve)
+app.command()(pair)
+app.add_typer(schedule, name="schedule")
 app.command("devices")(devices)
 app.command("virtual-phone")(virtual_phone)
 app.command("demo-model")(demo_model)

@@ -30,7 +30,9 @@ def _mask_event(_logger: object, _method: str, event: MutableMapping[str, Any]) 
 
 def configure(level: str = "info", *, json: bool = False) -> None:
     """Set up logging for this process; libraries speak from warning on."""
-    last: list[Any] = [structlog.dev.ConsoleRenderer()]
+    # The pretty tracebacks show local variables, and with them what must not be logged.
+    plain = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+    last: list[Any] = [plain]
     if json:
         last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
     structlog.configure(

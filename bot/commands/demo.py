@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
 from bot.app import open_core
 from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, Exit, print_json, result_of, run_async, settings_from
+from bot.demo.pictures import leave_pictures
 from bot.demo.world import demo_world
 from bot.running import run_here
 from bot.terminal.live import LiveRuns, outcome_line
 from scheduler.ports import StoredHuman, StoredRuns
 
 DEFAULT_TASK = "QQ回复联系人11"
+OUTPUT = Path("demo-output")
 
 
 def demo(
@@ -34,17 +38,25 @@ def demo(
 ) -> None:
     """Show the main job on this machine: no phone, no token, no model, no knowledge base needed.
 
+    In a terminal the whole chat is shown, with pictures in demo-output/; without one, or with --headless, one task.
+
     Example: phonedesk demo --headless --task "QQ回复联系人11" --json
     """
     settings_from(lang=lang)
-    result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json))
+    if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+        from bot.demo.show import show
+
+        shown = run_async(lambda: show(Console(), OUTPUT, scenario=scenario, lang=lang))
+        raise typer.Exit(Exit.OK if shown else Exit.FAILED)
+    folder = None if headless else OUTPUT
+    result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
     if as_json:
         print_json(result)
     raise typer.Exit(BY_STATUS.get(session.status, Exit.FAILED))
 
 
 async def _headless(
-    task: str, scenario: Path | None, lang: str | None, tree: str, as_json: bool
+    task: str, scenario: Path | None, lang: str | None, tree: str, as_json: bool, folder: Path | None
 ) -> tuple[dict[str, Any], Session]:
     check_task(task)
     started = time.monotonic()
@@ -58,6 +70,9 @@ async def _headless(
             store=LiveRuns(StoredRuns(core.db), console, words),
         )
         console.print(outcome_line(session, words))
+        if folder is not None:
+            await leave_pictures(core.db, world.phone, folder)
+            console.print(Text(words.get("demo.done", folder=folder)))
         report = world.phone.report()
         phone = {"sent": report["sent"], "opened": report["opened"]}
         result = {**result_of(session, time.monotonic() - started), "phone": phone}

@@ -32,7 +32,7 @@ class DeskPart:
     """A part of the desk: one subject."""
 
     def __init__(self, house: House) -> None:
-        self._house = house
+        self.house = house
         self._db = house.db
         self._audit = Audit(house.db)
 

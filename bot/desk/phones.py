@@ -17,13 +17,13 @@ class PhonesDesk(DeskPart):
         held = {lease.serial for lease in await Leases(self._db).held()}
         return [
             PhoneView(entry.serial, entry.model or entry.serial, _state(entry, entry.serial in held))
-            for entry in await self._house.entries()
+            for entry in await self.house.entries()
         ]
 
     async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
         """What the phone shows now; only read, so no lease is taken."""
         await self._allow(actor, Role.VIEWER, "screen", serial=serial or "")
-        device = await self._house.device(serial or "")
+        device = await self.house.device(serial or "")
         try:
             frame = await device.screenshot()
         finally:

@@ -20,7 +20,7 @@ class QuestionsDesk(DeskPart):
         given = Answer(choice=choice, text=text.strip(), by=actor.name)
         if not Question.model_validate(dict(row.payload)).accepts(given):
             raise BadRequest("This is none of the choices.", advice="Tap a button of the question.")
-        result = await self._house.runs.answer(question_id, {"choice": choice, "text": given.text}, by=actor.name)
+        result = await self.house.runs.answer(question_id, {"choice": choice, "text": given.text}, by=actor.name)
         won = result.question.answer or {}
         said = str(won.get("choice") or won.get("text") or "")
         same = result.question.answered_by == actor.name and said == (choice or given.text)

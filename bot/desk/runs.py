@@ -18,10 +18,10 @@ class RunsDesk(DeskPart):
         """Queue a run. InputRejected for a task that is none; ``key`` as the port says."""
         task = check_task(task)
         await self._allow(actor, Role.OPERATOR, "run", task=task, serial=serial or "")
-        wanted = serial or self._house.serial
-        if serial and serial not in {entry.serial for entry in await self._house.entries()}:
+        wanted = serial or self.house.serial
+        if serial and serial not in {entry.serial for entry in await self.house.entries()}:
             raise NotFound(f"There is no phone {serial}.", advice="See /status for the phones that are attached.")
-        run_id = await self._house.runs.submit(
+        run_id = await self.house.runs.submit(
             task,
             serial=wanted,
             options={"lang": actor.lang},
@@ -45,7 +45,7 @@ class RunsDesk(DeskPart):
         row = await Runs(self._db).get(run_id)
         if row is None or row.final:
             return None
-        status = await self._house.runs.request_stop(run_id)
+        status = await self.house.runs.request_stop(run_id)
         if status == "stopped":
             # No leg was at work, so nobody else tells how it ended.
             await Events(self._db).append(run_id, "outcome", {"status": "stopped", "message": "", "by": actor.name})

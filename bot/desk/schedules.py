@@ -22,15 +22,15 @@ class SchedulesDesk(DeskPart):
         task = check_task(task)
         await self._allow(actor, Role.OWNER, "schedule add", expression=expression, task=task)
         try:
-            parse_schedule(expression, self._house.timezone)
+            parse_schedule(expression, self.house.timezone)
         except InputRejected as error:
             raise BadRequest(error.message, advice=error.advice) from error
         row = await Schedules(self._db).add(
             NewSchedule(
                 expression=expression,
-                timezone=self._house.timezone,
+                timezone=self.house.timezone,
                 task=task,
-                serial=self._house.serial,
+                serial=self.house.serial,
                 chat=chat_data(chat) if chat else None,
                 options={"lang": actor.lang},
                 created_by=actor.id,

@@ -17,7 +17,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from dotenv import dotenv_values
 from pydantic import BaseModel
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine.url import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import storage
@@ -38,6 +38,10 @@ UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal
 
 async def settings(exam: Exam) -> Verdict:
     exam.settings  # noqa: B018 - where they cannot be used, this raises the error that says why
+    return await asyncio.to_thread(_settings)
+
+
+def _settings() -> Verdict:
     file = Path(os.environ.get(CONFIG_NAME, CONFIG_FILE))
     if CONFIG_NAME in os.environ and not file.is_file():
         return warning("no_file", file=file)
@@ -84,16 +88,22 @@ async def database(exam: Exam) -> Verdict:
     try:
         url = make_url(exam.settings.url)
         shown = url.render_as_string(hide_password=True)
-        if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
-            folder = Path(url.database or "").absolute().parent
-            if not await asyncio.to_thread(_writable, folder):
-                return failed("not_writable", folder=folder)
-            return ok("new", url=shown)
-        return await _open_database(exam, shown)
+        folder = await asyncio.to_thread(_folder_of_new, url)
+        if folder is None:
+            return await _open_database(exam, shown)
+        if not await asyncio.to_thread(_writable, folder):
+            return failed("not_writable", folder=folder)
+        return ok("new", url=shown)
     except DBAPIError as error:
         return failed("error", error=str(error.orig or error).splitlines()[0])
     except (SQLAlchemyError, ValueError, OSError) as error:
         return failed("error", error=(str(error) or type(error).__name__).splitlines()[0])
+
+
+def _folder_of_new(url: URL) -> Path | None:
+    """Where the file will be made; None where it is there, or the database is no file."""
+    file = Path(url.database or "").absolute()
+    return file.parent if url.get_backend_name() == "sqlite" and not file.is_file() else None
 
 
 async def _open_database(exam: Exam, shown: str) -> Verdict:

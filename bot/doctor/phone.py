@@ -99,7 +99,8 @@ async def _settled(server: AdbServer, wanted: str) -> list[DeviceEntry]:
         return last
     with suppress(TimeoutError):
         async with asyncio.timeout(SETTLE_SECONDS if last else APPEAR_SECONDS), aclosing(server.track()) as lists:
-            async for last in lists:
+            async for entries in lists:
+                last = entries
                 if usable():
                     break
     return last

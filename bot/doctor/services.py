@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -95,7 +96,7 @@ async def knowledge(exam: Exam) -> Verdict:
 
 async def _embedded(file: Path, settings: KnowledgeSettings) -> Verdict:
     """The file is not made where it is missing: the first start does that."""
-    if not file.is_file():
+    if not await asyncio.to_thread(file.is_file):
         return ok("sample", count=len(sample_entries())) if settings.sample else warning("empty")
     base = EmbeddedKnowledge(file)
     try:

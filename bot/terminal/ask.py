@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from typing import TextIO
 
 from rich.console import Console
@@ -12,6 +10,7 @@ from agent_core.session import Answer, Question, Session
 from bot.chat.cards import question_card
 from bot.chat.texts import Texts
 from bot.desk.port import QuestionView
+from bot.terminal.lines import read_line
 from bot.terminal.render import panel
 from scheduler.ports import given_answer, store_question
 from storage.engine import Database
@@ -29,14 +28,14 @@ class TerminalHuman:
         self._events = Events(db)
         self._console = console
         self._texts = texts
-        self._stdin = stdin or sys.stdin
+        self._stdin = stdin
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         await store_question(self._questions, self._events, session, question, picture)
         view = QuestionView(id=question.id, run_id=session.run_id, question=question, lang=self._texts.lang)
         self._console.print(panel(question_card(view, self._texts), style="yellow"))
         while True:
-            line = await self._read_line()
+            line = await read_line(self._console, self._stdin)
             if line is None:
                 return None
             answer = read_answer(question, line)
@@ -45,21 +44,6 @@ class TerminalHuman:
                 return given_answer(await self._questions.get(question.id))
             choices = " / ".join(choice.label for choice in question.choices)
             self._console.print(self._texts.get("question.not_a_choice", choices=choices), markup=False)
-
-    async def _read_line(self) -> str | None:
-        """A line from the terminal, or None at its end. Can be cancelled, which a thread in ``input`` cannot."""
-        self._console.print("> ", end="", markup=False)
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-        try:
-            loop.add_reader(self._stdin.fileno(), ready.set)
-        except (OSError, NotImplementedError, ValueError):
-            return self._stdin.readline() or None  # a plain file is always ready
-        try:
-            await ready.wait()
-        finally:
-            loop.remove_reader(self._stdin.fileno())
-        return self._stdin.readline() or None
 
 
 def read_answer(question: Question, line: str) -> Answer | None:

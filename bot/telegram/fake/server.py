@@ -27,7 +27,8 @@ class FakeTelegram:
     """``async with FakeTelegram() as tg``: a Bot API server on 127.0.0.1, and the people behind it.
 
     ``url`` and ``file_url`` are what a client takes as base URLs (the token follows them at once). ``webhook_retry``
-    is the pause in seconds before an update that the webhook did not take is sent again.
+    is the pause in seconds before an update that the webhook did not take is sent again. ``proxies`` stands for the
+    reverse proxies of the outside world: the public https address → where the server behind it listens on this machine.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class FakeTelegram:
         self.token = token
         self.world = World()
         self.users: dict[int, FakeUser] = {}
+        self.proxies: dict[str, str] = {}
         self.port = port
         self._webhook_retry = webhook_retry
         self._runner: web.AppRunner | None = None
@@ -196,13 +198,19 @@ class FakeTelegram:
         webhook = self.world.webhook
         headers = {"X-Telegram-Bot-Api-Secret-Token": webhook.secret} if webhook.secret else {}
         try:
-            async with session.post(webhook.url, json=update, headers=headers) as response:
+            async with session.post(self._behind_proxy(webhook.url), json=update, headers=headers) as response:
                 if response.status == 200:
                     return True
                 webhook.last_error = f"Wrong response from the webhook: {response.status} {response.reason}"
         except (aiohttp.ClientError, TimeoutError) as error:
             webhook.last_error = f"Connection failed: {type(error).__name__}"
         return False
+
+    def _behind_proxy(self, url: str) -> str:
+        for public, here in self.proxies.items():
+            if url.startswith(f"{public}/"):
+                return here + url.removeprefix(public)
+        return url
 
 
 def _chat_of(call: Call) -> int | None:

@@ -1,0 +1,92 @@
+"""``phonedesk doctor``: is everything there that a run needs, and what to do where it is not."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agent_core.errors import ConfigError
+from bot import logs
+from bot.chat.texts import Lang, language_of
+from bot.commands.common import Exit, print_json, run_async
+from bot.doctor.report import Result, Status
+from bot.doctor.texts import Texts
+from bot.settings import Settings, load
+
+MARKS = {
+    Status.OK: ("✓", "green"),
+    Status.WARNING: ("!", "yellow"),
+    Status.FAILED: ("✗", "bold red"),
+    Status.SKIPPED: ("–", "dim"),
+}
+
+
+def doctor(
+    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
+    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of the output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: check, status, seen, advice.")] = False,
+) -> None:
+    """Check settings, phone, model, knowledge and bot, and say what to do. Nothing is changed.
+
+    Exit code 0 where nothing failed, else 1.
+
+    Example: phonedesk doctor --device 127.0.0.1:16001 --lang en
+    """
+    settings = _settings(lang)
+    known = settings.lang if isinstance(settings, Settings) else language_of(os.environ.get("PHONEDESK_LANG", "zh"))
+    spoken: Lang = lang or known
+    results = run_async(lambda: _examine(settings, device, spoken, None if as_json else Console(highlight=False)))
+    if as_json:
+        print_json([result.as_json() for result in results])
+    failed = any(result.status is Status.FAILED for result in results)
+    raise typer.Exit(Exit.FAILED if failed else Exit.OK)
+
+
+def _settings(lang: str | None) -> Settings | ConfigError:
+    """The settings, or why there are none: that is the first thing to be said, not the end."""
+    logs.configure("error")  # what goes wrong here is told in the list
+    try:
+        return load(lang=lang)
+    except ConfigError as error:
+        return error
+
+
+async def _examine(settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None) -> list[Result]:
+    from bot.doctor import examine
+
+    results = []
+    async for result in examine(settings, serial=serial, lang=lang):
+        results.append(result)
+        if console is not None:
+            show(console, result)
+    if console is not None:
+        _summary(console, results, Texts(lang))
+    return results
+
+
+def show(console: Console, result: Result) -> None:
+    """One result, what was seen beside its title, what to do under it."""
+    mark, style = MARKS[result.status]
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=1)
+    table.add_column(width=20, overflow="fold")
+    table.add_column(ratio=1, overflow="fold")
+    quiet = "dim" if result.status is Status.SKIPPED else ""
+    table.add_row(Text(mark, style), Text(result.title, quiet or "bold"), Text(result.seen, quiet))
+    if result.advice:
+        table.add_row("", "", Text(f"→ {result.advice}", style))
+    console.print(table)
+
+
+def _summary(console: Console, results: list[Result], words: Texts) -> None:
+    counts = Counter(result.status for result in results)
+    values = {"total": len(results), **{status.value: counts[status] for status in Status}}
+    console.print()
+    console.print(Text(words.get("output.summary", values)))
+    console.print(Text(words.get("output.mend_first" if counts[Status.FAILED] else "output.all_well")))

@@ -1,0 +1,227 @@
+"""The demo in a terminal: the chat as it happens, and the customer's side beside it.
+
+Everything is the product as it is; the operator's part is played through the local stand-in of Telegram.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from bot.chat.texts import Texts, texts
+from bot.demo.pictures import leave_pictures
+from bot.demo.world import World, demo_world
+from bot.serving import Server, server
+from bot.telegram.fake import FakeTelegram, FakeUser
+from bot.telegram.fake.world import Button, Message
+from bot.terminal.lines import read_line
+
+OPERATOR = 10001
+CONTACT = "11"
+STEP_SECONDS = 90.0  # the longest wait for one thing of the show
+TICK = "* * * * *"
+
+
+class NotShown(Exception):
+    """Something that the demo waits for did not come."""
+
+
+@dataclass
+class Stage:
+    """The house, the people in front of it, and what has been printed already."""
+
+    world: World
+    telegram: FakeTelegram
+    running: Server
+    console: Console
+    words: Texts
+    read: Callable[[], Awaitable[str | None]]
+    user: FakeUser
+    shown: dict[int, int] = field(default_factory=dict)
+    printed: dict[int, str] = field(default_factory=dict)
+
+    def say(self, text: str, style: str = "") -> None:
+        self.console.print(Text(text, style=style))
+
+    async def operator(self, text: str) -> None:
+        self.say(self.words.get("demo.operator", text=text), "cyan")
+        sent = await self.user.send(text)
+        self.shown[sent.id] = len(sent.edits)
+
+    async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS) -> None:
+        """Show the chat until ``met``; NotShown where it does not come."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not met():
+                    self.follow()
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise NotShown(what) from None
+        self.follow()
+
+    def follow(self) -> None:
+        """Print what is new in the chat: a message in full, of an edited card what it says now."""
+        for message in self.user.chat.messages:
+            edits = len(message.edits)
+            if not message.from_bot or self.shown.get(message.id) == edits:
+                continue
+            first = message.id not in self.shown
+            self.shown[message.id] = edits
+            if first or not message.buttons:
+                self.console.print(Panel(Text(message.words), title=self.words.get("demo.bot"), title_align="left"))
+            else:
+                self._edited(message)
+
+    def _edited(self, message: Message) -> None:
+        line = " · ".join(part for part in message.words.splitlines()[:1] + message.words.splitlines()[3:6] if part)
+        if self.printed.get(message.id) != line:
+            self.printed[message.id] = line
+            self.say("  " + self.words.get("demo.step", text=line), "dim")
+
+    @property
+    def question(self) -> Message | None:
+        """The newest open question card."""
+        cards = [m for m in self.user.chat.from_bot if any(b.data.startswith("q:") for b in _buttons(m))]
+        return cards[-1] if cards else None
+
+    @property
+    def sent(self) -> list[str]:
+        return self.world.phone.report()["sent"].get(CONTACT, [])
+
+
+def _buttons(message: Message) -> list[Button]:
+    return [button for row in message.content.buttons for button in row]
+
+
+@asynccontextmanager
+async def stage(
+    console: Console, scenario: Path | None, lang: str | None, read: Callable[[], Awaitable[str | None]]
+) -> AsyncIterator[Stage]:
+    async with FakeTelegram() as telegram:
+        settings = {
+            "telegram": {"token": telegram.token, "api_base_url": telegram.url.removesuffix("/bot"), "mode": "polling"},
+            "web": {"host": "127.0.0.1", "port": 0},
+        }
+        async with demo_world(scenario, lang=lang, **settings) as world, server(world.settings) as running:
+            lang_code = world.settings.lang
+            user = telegram.user(OPERATOR, "Owner", lang_code)
+            yield Stage(world, telegram, running, console, texts(lang_code), read, user)
+
+
+async def show(
+    console: Console,
+    folder: Path,
+    *,
+    scenario: Path | None = None,
+    lang: str | None = None,
+    read: Callable[[], Awaitable[str | None]] | None = None,
+) -> bool:
+    """The whole demo; True where everything was shown. Pictures are left in ``folder`` in any case."""
+
+    async def from_terminal() -> str | None:
+        return await read_line(console)
+
+    async with stage(console, scenario, lang, read or from_terminal) as on:
+        on.say(on.words.get("demo.welcome", folder=folder), "bold")
+        try:
+            await _pair(on)
+            await _first(on)
+            await _second(on)
+            await _third(on)
+        except NotShown as missing:
+            on.say(on.words.get("demo.not_done", what=missing), "bold red")
+            return False
+        finally:
+            await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
+        on.say(on.words.get("demo.done", folder=folder), "bold green")
+        return True
+
+
+async def _pair(on: Stage) -> None:
+    await on.operator(f"/start {on.running.first_code}")
+    await on.until(lambda: bool(on.user.chat.from_bot), "/start")
+
+
+async def _first(on: Stage) -> None:
+    on.say(on.words.get("demo.first"), "bold magenta")
+    await _customer_and_run(on, None)
+    await _answer_is_seen(on, 1)
+
+
+async def _second(on: Stage) -> None:
+    on.say(on.words.get("demo.second"), "bold magenta")
+    before = on.question
+    await _customer_and_run(on, on.words.get("demo.unknown_question"))
+    await on.until(lambda: on.question is not None and on.question is not before, "question")
+    card = on.question
+    if card is None:
+        raise NotShown("question")
+    for number, button in enumerate(_buttons(card), start=1):
+        on.say(f"  [{number}] {button.text}", "yellow")
+    on.say(on.words.get("demo.ask"), "yellow")
+    await _answer(on, card, await on.read())
+
+
+async def _answer(on: Stage, card: Message, line: str | None) -> None:
+    said = (line or "").strip()
+    buttons = _buttons(card)
+    sent = len(on.sent)
+    skip = next((b for b in buttons if b.text == on.words.get("button.skip")), buttons[-1])
+    if said.isdecimal() and 1 <= int(said) <= len(buttons):
+        skip, said = buttons[int(said) - 1], ""
+    elif not said:
+        on.say(on.words.get("demo.skipped"), "dim")
+    if said:
+        on.say(on.words.get("demo.operator", text=said), "cyan")
+        await on.user.send(said, reply_to=card)
+        await _answer_is_seen(on, sent + 1)
+        return
+    on.say(on.words.get("demo.operator", text=f"[{skip.text}]"), "cyan")
+    await on.user.tap(card, skip.data)
+    await _over(on)
+
+
+async def _third(on: Stage) -> None:
+    on.say(on.words.get("demo.third"), "bold magenta")
+    text = on.words.get("demo.cron_question")
+    on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
+    on.world.phone.receive(CONTACT, text)
+    sent, messages = len(on.sent), len(on.user.chat.from_bot)
+    await on.operator(f'/schedule add "{TICK}" QQ回复联系人{CONTACT}')
+    await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
+    await on.until(lambda: len(on.sent) > sent, "tick")
+    await _answer_is_seen(on, sent + 1)
+    await on.operator("/schedule list")
+    await on.operator("/schedule remove 1")
+    await asyncio.sleep(1)
+    on.follow()
+
+
+async def _customer_and_run(on: Stage, text: str | None) -> None:
+    """The customer writes (or has written, as the scenario says); the operator asks for the answer."""
+    if text is None:
+        text = on.world.phone.report()["chats"][CONTACT][-1]["text"]
+    else:
+        on.world.phone.receive(CONTACT, text)
+    on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
+    await on.operator(f"/run QQ回复联系人{CONTACT}")
+
+
+async def _answer_is_seen(on: Stage, count: int) -> None:
+    await on.until(lambda: len(on.sent) >= count, "answer")
+    on.say(on.words.get("demo.answered", contact=CONTACT, text=on.sent[-1]), "bold green")
+    await _over(on)
+
+
+async def _over(on: Stage) -> None:
+    """Until the newest run's card is closed: an outcome has no Stop button any more."""
+    await on.until(
+        lambda: not any(b.data.startswith("stop:") for m in on.user.chat.from_bot for b in _buttons(m)), "outcome"
+    )
