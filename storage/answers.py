@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import answers
+from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class AnswerRow:
     updated_at: datetime
 
 
+@uncut
 class Answers:
     def __init__(self, db: Database) -> None:
         self._db = db

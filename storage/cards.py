@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import cards
+from storage.uncut import uncut
 
 RUN, QUESTION = "run", "question"
 
@@ -26,6 +27,7 @@ class CardRow:
     picture: bool
 
 
+@uncut
 class Cards:
     def __init__(self, db: Database) -> None:
         self._db = db

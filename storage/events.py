@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import EVENT_LOCK, Database
 from storage.tables import consumers, events, pictures
+from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ async def append_event(
     return event_id
 
 
+@uncut
 class Events:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import inbox
+from storage.uncut import uncut
 
 NEW, DONE, FAILED = "new", "done", "failed"
 
@@ -25,6 +26,7 @@ class InboxRow:
     received_at: datetime
 
 
+@uncut
 class Inbox:
     def __init__(self, db: Database) -> None:
         self._db = db

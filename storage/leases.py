@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import leases
+from storage.uncut import uncut
 
 LEASE_SECONDS = 30.0
 
@@ -26,6 +27,7 @@ class LeaseRow:
     heartbeat_at: datetime | None
 
 
+@uncut
 class Leases:
     """``seconds``: how long a lease lives without a heartbeat."""
 

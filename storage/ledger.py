@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.tables import replies
+from storage.uncut import uncut
 
 PLANNED, TYPING, SENDING = "planned", "typing", "sending"
 SENT, UNKNOWN, FAILED, SKIPPED = "sent", "unknown", "failed", "skipped"
@@ -67,6 +68,7 @@ def _row(row: sa.RowMapping) -> LedgerRow:
     )
 
 
+@uncut
 class Ledger:
     """Every write is on the disk when it returns."""
 
@@ -142,6 +144,15 @@ class Ledger:
             sa.select(replies)
             .where(replies.c.serial == serial, replies.c.state.in_(UNFINISHED))
             .order_by(replies.c.updated_at, replies.c.id)
+        )
+
+    async def recent(self, serial: str, app: str, contact: str, *, limit: int = 50) -> list[LedgerRow]:
+        """The newest rows of a contact, the newest first."""
+        return await self._all(
+            sa.select(replies)
+            .where(replies.c.serial == serial, replies.c.app == app, replies.c.contact == contact)
+            .order_by(replies.c.id.desc())
+            .limit(limit)
         )
 
     async def of_run(self, run_id: str) -> list[LedgerRow]:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import outbox
+from storage.uncut import uncut
 
 PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
 
@@ -32,6 +33,7 @@ class OutboxRow:
     updated_at: datetime
 
 
+@uncut
 class Outbox:
     def __init__(self, db: Database) -> None:
         self._db = db

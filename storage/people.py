@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.tables import audit, pairing_codes, people
+from storage.uncut import uncut
 
 ROLES = ("viewer", "operator", "owner")
 
@@ -51,6 +52,7 @@ def _hash(code: str) -> str:
     return hashlib.sha256(code.strip().upper().encode()).hexdigest()
 
 
+@uncut
 class People:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -146,6 +148,7 @@ class People:
         return None if row is None else PersonRow(**row)
 
 
+@uncut
 class Audit:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.runs import make_due
 from storage.tables import question_answers, questions, runs
+from storage.uncut import uncut
 
 OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"
 
@@ -56,6 +57,7 @@ def _question(row: sa.RowMapping) -> QuestionRow:
     return QuestionRow(**row)
 
 
+@uncut
 class Questions:
     """Writes are on the disk when they return. Wakes ``db.signal("questions")`` and, for a new leg, ``"runs"``."""
 

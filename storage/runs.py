@@ -25,6 +25,7 @@ from storage.events import append_event
 from storage.ids import new_id
 from storage.requests import AlreadyMade, find, made_under, remember
 from storage.tables import leases, questions, runs
+from storage.uncut import uncut
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
 SUCCEEDED, FAILED, STOPPED = "succeeded", "failed", "stopped"
@@ -137,6 +138,7 @@ async def make_due(connection: AsyncConnection, run_id: str, now: datetime, *, o
     return (await connection.execute(statement)).rowcount == 1
 
 
+@uncut
 class Runs:
     def __init__(self, db: Database) -> None:
         self._db = db

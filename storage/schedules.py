@@ -16,6 +16,7 @@ from storage.events import append_event
 from storage.requests import AlreadyMade, find, made_under, remember
 from storage.runs import ACTIVE, NewRun, insert_run
 from storage.tables import runs, schedules
+from storage.uncut import uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class TickResult:
     run_id: str = ""
 
 
+@uncut
 class Schedules:
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -15,6 +15,7 @@ from rich.console import Console
 from agent_core.errors import ConfigError, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
+from bot.desk.port import BadRequest, NotFound
 from bot.settings import Settings, load
 
 T = TypeVar("T")
@@ -36,6 +37,8 @@ BY_STATUS = {
     Status.STOPPED: Exit.STOPPED,
 }
 
+BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
+
 err = Console(stderr=True)
 
 
@@ -53,7 +56,7 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
 def fail(error: PhonedeskError) -> NoReturn:
     """Say what is wrong and leave with the fitting code."""
     err.print(str(error), style="red", markup=False, highlight=False)
-    raise typer.Exit(Exit.USAGE if isinstance(error, ConfigError | InputRejected) else Exit.FAILED)
+    raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
 
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import nullcontext
 from typing import Annotated, Literal
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -58,24 +60,30 @@ def _settings(lang: str | None) -> Settings | ConfigError:
 
 
 async def _examine(settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None) -> list[Result]:
-    from bot.doctor import examine
+    """The results; shown on ``console`` as they come."""
+    from bot.doctor import CHECKS, examine
 
-    results = []
-    async for result in examine(settings, serial=serial, lang=lang):
-        results.append(result)
-        if console is not None:
-            show(console, result)
+    words = Texts(lang)
+    titles = [words.get(f"{check.key}.title") for check in CHECKS]
+    width = max(cell_len(title) for title in titles)
+    results: list[Result] = []
+    with console.status(titles[0]) if console else nullcontext() as waiting:
+        async for result in examine(settings, serial=serial, lang=lang):
+            results.append(result)
+            if console is not None and waiting is not None:
+                _show(console, result, width)
+                waiting.update(titles[min(len(results), len(titles) - 1)])
     if console is not None:
-        _summary(console, results, Texts(lang))
+        _summary(console, results, words)
     return results
 
 
-def show(console: Console, result: Result) -> None:
-    """One result, what was seen beside its title, what to do under it."""
+def _show(console: Console, result: Result, width: int) -> None:
+    """One result: what was seen beside its title (``width`` cells), what to do under it."""
     mark, style = MARKS[result.status]
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=1)
-    table.add_column(width=20, overflow="fold")
+    table.add_column(width=width)
     table.add_column(ratio=1, overflow="fold")
     quiet = "dim" if result.status is Status.SKIPPED else ""
     table.add_row(Text(mark, style), Text(result.title, quiet or "bold"), Text(result.seen, quiet))

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from agent_core.texts import say
 from bot.chat.texts import Texts, texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
@@ -100,6 +101,11 @@ def _buttons(message: Message) -> list[Button]:
     return [button for row in message.content.buttons for button in row]
 
 
+def _choices(card: Message) -> list[Button]:
+    """The buttons of a question that answer it."""
+    return [button for button in _buttons(card) if button.data.startswith("q:")]
+
+
 @asynccontextmanager
 async def stage(
     console: Console, scenario: Path | None, lang: str | None, read: Callable[[], Awaitable[str | None]]
@@ -163,7 +169,7 @@ async def _second(on: Stage) -> None:
     card = on.question
     if card is None:
         raise NotShown("question")
-    for number, button in enumerate(_buttons(card), start=1):
+    for number, button in enumerate(_choices(card), start=1):
         on.say(f"  [{number}] {button.text}", "yellow")
     on.say(on.words.get("demo.ask"), "yellow")
     await _answer(on, card, await on.read())
@@ -171,9 +177,10 @@ async def _second(on: Stage) -> None:
 
 async def _answer(on: Stage, card: Message, line: str | None) -> None:
     said = (line or "").strip()
-    buttons = _buttons(card)
+    buttons = _choices(card)
     sent = len(on.sent)
-    skip = next((b for b in buttons if b.text == on.words.get("button.skip")), buttons[-1])
+    skip_label = say(on.world.settings.lang, "card.skip")
+    skip = next((button for button in buttons if button.text == skip_label), buttons[-1])
     if said.isdecimal() and 1 <= int(said) <= len(buttons):
         skip, said = buttons[int(said) - 1], ""
     elif not said:

@@ -6,7 +6,6 @@ from agent_core.session import Session
 from agent_core.tasks import check_task
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
-from storage.events import Events
 from storage.people import People
 from storage.runs import ACTIVE, QUEUED, RunRow, Runs
 
@@ -45,10 +44,7 @@ class RunsDesk(DeskPart):
         row = await Runs(self._db).get(run_id)
         if row is None or row.final:
             return None
-        status = await self.house.runs.request_stop(run_id)
-        if status == "stopped":
-            # No leg was at work, so nobody else tells how it ended.
-            await Events(self._db).append(run_id, "outcome", {"status": "stopped", "message": "", "by": actor.name})
+        await self.house.runs.request_stop(run_id)
         return await self.run(run_id)
 
     async def run(self, run_id: str) -> RunView | None:

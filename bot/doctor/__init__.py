@@ -52,20 +52,19 @@ async def examine(
 ) -> AsyncGenerator[Result, None]:
     """Each check's result as soon as it is there. ``settings`` is the error where they could not be loaded."""
     words = Texts(lang)
-    done: dict[str, Result] = {}
+    causes: dict[str, Result] = {}  # of every check that did not pass, the first that stood in the way
     async with AsyncExitStack() as stack:
         exam = Exam(settings, serial, stack)
         for check in checks:
-            lacking = next(
-                (done[need] for need in check.needs if need in done and done[need].status not in PASSED), None
-            )
-            result = _not_made(check, lacking, words) if lacking else await _made(check, exam, words)
-            done[check.key] = result
+            cause = next((causes[need] for need in check.needs if need in causes), None)
+            result = _not_made(check, cause, words) if cause else await _made(check, exam, words)
+            if result.status not in PASSED:
+                causes[check.key] = cause or result
             yield result
 
 
-def _not_made(check: Check, lacking: Result, words: Texts) -> Result:
-    seen = words.get(f"output.after_{lacking.status.value}", {"title": lacking.title})
+def _not_made(check: Check, cause: Result, words: Texts) -> Result:
+    seen = words.get(f"output.after_{cause.status.value}", {"title": cause.title})
     return Result(check.key, words.get(f"{check.key}.title"), Status.SKIPPED, seen)
 
 

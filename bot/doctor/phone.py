@@ -22,7 +22,7 @@ SETTLE_SECONDS = 1.5  # from attached to usable
 UNAUTHORIZED = frozenset({"unauthorized", "authorizing"})
 APP = "qq"
 
-_SECURE = re.compile(r"^\s*(?:secure|mIsSecure|mSimSecure)=(true|false)\s*$", re.MULTILINE)
+_SECURE = re.compile(r"^\s*(?:secure|mIsSecure)=(true|false)\s*$", re.MULTILINE)
 _SECURE_LINE = command_line(("dumpsys", "window", "policy", PIPE, "grep", "-iE", "secure="))
 _METHODS = command_line(("ime", "list", "-a", "-s"))
 # Choosing the keyboard that is chosen already changes nothing, but needs the same right as choosing another.
@@ -124,7 +124,8 @@ def _choose(exam: Exam, entries: list[DeviceEntry], problems: list[str]) -> Devi
         if entry is None:
             return failed("not_connected", problems=" ".join(problems)) if problems else failed("none")
     if entry.state not in {"device", *UNAUTHORIZED}:
-        return failed("offline", serial=entry.serial, state=entry.state)
+        case = "offline_network" if entry.connection == "tcp" else "offline"
+        return failed(case, serial=entry.serial, state=entry.state)
     return entry
 
 
@@ -142,8 +143,7 @@ async def authorised(exam: Exam) -> Verdict:
 
 async def screen(exam: Exam) -> Verdict:
     exam.look = await found(exam.device).look()
-    answers = _SECURE.findall((await exam.shell(_SECURE_LINE)).out)
-    secret = answers[0] == "true" if answers else None  # None: this phone does not say
+    secret = asks_for_secret((await exam.shell(_SECURE_LINE)).out)
     state = exam.look.screen
     if state.locked and secret:
         return failed("locked_with_secret")
@@ -152,6 +152,12 @@ async def screen(exam: Exam) -> Verdict:
     if not state.awake:
         return warning("asleep_with_secret") if secret else warning("asleep")
     return warning("awake_with_secret") if secret else ok("awake")
+
+
+def asks_for_secret(text: str) -> bool | None:
+    """Whether ``dumpsys window policy`` says that the lock screen wants a PIN or the like; None: it does not say."""
+    answer = _SECURE.search(text)
+    return answer[1] == "true" if answer else None
 
 
 async def screenshot(exam: Exam) -> Verdict:
@@ -173,6 +179,8 @@ async def tree(exam: Exam) -> Verdict:
     look, device = found(exam.look), found(exam.device)
     if not look.screen.awake:
         return skipped("asleep")
+    if look.screen.locked:
+        return skipped("locked")
     try:
         nodes = await device.tree()
     except TreeUnavailable as error:

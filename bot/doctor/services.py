@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from agent_core.errors import ModelError
+from agent_core.errors import ModelAuth, ModelError, ModelFormat, ModelQuota, ModelTimeout, ModelUnreachable
 from agent_core.model.client import ModelCheck
 from bot.app import build_knowledge, build_model
 from bot.doctor.exam import Exam, found
@@ -32,7 +32,7 @@ async def model(exam: Exam) -> Verdict:
     started = time.monotonic()
     exam.model_check = await exam.model.check()
     if not exam.model_check.reachable:
-        return failed("not_reached", message=exam.model_check.message)
+        return failed("not_reached", message=_words(exam.model_check))
     return ok("reached", url=settings.base_url, seconds=f"{time.monotonic() - started:.1f}")
 
 
@@ -62,7 +62,15 @@ async def model_vision(exam: Exam) -> Verdict:
 def _blind(exam: Exam, check: ModelCheck) -> Verdict:
     """Texts alone are enough where the screen's elements stand in the prompt."""
     by_texts = exam.settings.observe.elements
-    return warning("blind", message=check.message) if by_texts else failed("blind_alone", message=check.message)
+    return warning("blind", message=_words(check)) if by_texts else failed("blind_alone", message=_words(check))
+
+
+def _words(check: ModelCheck) -> str:
+    """What went wrong, without the advice that stands there too: ours is in the person's language."""
+    message = check.message
+    for error in (ModelUnreachable, ModelTimeout, ModelAuth, ModelQuota, ModelFormat):
+        message = message.removesuffix(error.default_advice).rstrip()
+    return message
 
 
 async def _text_problem(exam: Exam) -> str:

@@ -44,8 +44,6 @@ def _bot(exam: Exam, secret: str, api_base_url: str) -> Bot:
 
 async def webhook(exam: Exam) -> Verdict:
     settings = exam.settings.telegram
-    if settings.mode == "webhook" and not settings.webhook_url:
-        return failed("no_address")
     try:
         info = await found(exam.bot).get_webhook_info()
     except TelegramError as error:

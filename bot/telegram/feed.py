@@ -20,13 +20,14 @@ from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
 from bot.telegram.parcel import Parcel
 from bot.telegram.updates import CHANNEL
-from bot.telegram.whole import whole
+from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
 
 CONSUMER = "telegram"
 TRIES = 3
 REMEMBERED = 500
+FINAL = {status.value for status in RunStatus if status.final}
 
 
 class DeskRefs:
@@ -98,7 +99,9 @@ class Feed:
             seen.thinking = ""
         if event.kind in {"question", "answered"}:
             await self._show_question(event, run, seen)
-        if event.kind == "outcome":
+        closes = event.kind == "status" and event.data.get("status") in FINAL and run.id not in self._over
+        if event.kind == "outcome" or closes:
+            # A run that no agent had in hand (stopped in the line, no phone) ends with its row alone.
             await self._show_outcome(_ended(run, event), run.chat, seen)
         else:
             self._outbox.show(run.chat.chat_id, f"run:{run.id}", lambda: self._draw(run.id))

@@ -13,7 +13,7 @@ import structlog
 
 from bot.telegram.options import TelegramOptions
 from bot.telegram.updates import lane
-from bot.telegram.whole import whole
+from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
 

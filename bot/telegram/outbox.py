@@ -21,7 +21,7 @@ from bot.desk.port import ChatRef, MessageRef
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
 from bot.telegram.sending import Shown, Telegram, says
-from bot.telegram.whole import whole
+from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
 

@@ -1,0 +1,48 @@
+"""Work on the database that is not cut off in the middle.
+
+A statement whose task is cancelled can leave its transaction open, and with it SQLite's one write lock: seen in one of
+150 cancellations at random moments. So what a repository does is done to its end, and the cancellation comes after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Repository = TypeVar("Repository")
+
+
+async def whole(work: Coroutine[Any, Any, T]) -> T:
+    """Do ``work`` to its end, also where this task is cancelled meanwhile; the cancellation is raised after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                continue  # once is enough; the first is raised below
+        if not task.cancelled():
+            task.exception()  # looked at, so that it is not reported as forgotten
+        raise
+
+
+def uncut(repository: type[Repository]) -> type[Repository]:
+    """Every public coroutine method of a repository is done whole; those that wait (``wait…``) can be cut."""
+    for name, method in list(vars(repository).items()):
+        if inspect.iscoroutinefunction(method) and not name.startswith(("_", "wait")):
+            setattr(repository, name, _whole_method(method))
+    return repository
+
+
+def _whole_method(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    @functools.wraps(method)
+    async def done_whole(*args: Any, **values: Any) -> Any:
+        return await whole(method(*args, **values))
+
+    return done_whole

@@ -1,0 +1,39 @@
+"""A cancelled write leaves no lock behind."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from storage.engine import Database
+from storage.inbox import Inbox
+
+
+async def test_a_cancelled_write_does_not_block_the_next_one(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await db.migrate()
+    inbox = Inbox(db)
+    for n in range(150):
+        cut = asyncio.create_task(inbox.store(n, "{}"))
+        await asyncio.sleep(0.00002 * n)
+        cut.cancel()
+        with suppress(asyncio.CancelledError):
+            await cut
+        async with asyncio.timeout(5):
+            await inbox.store(10_000 + n, "{}")
+    await db.close()
+
+
+async def test_what_was_begun_is_done_and_the_cancellation_comes_after_it(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await db.migrate()
+    inbox = Inbox(db)
+    writing = asyncio.create_task(inbox.store(1, "{}"))
+    await asyncio.sleep(0)
+    writing.cancel()
+    with suppress(asyncio.CancelledError):
+        await writing
+    assert writing.cancelled()
+    assert await inbox.get(1) is not None
+    await db.close()
