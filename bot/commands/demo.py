@@ -13,14 +13,8 @@ from rich.text import Text
 
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
-from bot.app import open_core
 from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, Exit, print_json, result_of, run_async, settings_from
-from bot.demo.pictures import leave_pictures
-from bot.demo.world import demo_world
-from bot.running import run_here
-from bot.terminal.live import LiveRuns, outcome_line
-from scheduler.ports import StoredHuman, StoredRuns
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
@@ -58,6 +52,14 @@ def demo(
 async def _headless(
     task: str, scenario: Path | None, lang: str | None, tree: str, as_json: bool, folder: Path | None
 ) -> tuple[dict[str, Any], Session]:
+    # What a run needs takes a second to import; `--help` does not need it.
+    from bot.app import open_core
+    from bot.demo.pictures import leave_pictures
+    from bot.demo.world import demo_world
+    from bot.running import run_here
+    from bot.terminal.live import LiveRuns, outcome_line
+    from scheduler.ports import StoredHuman, StoredRuns
+
     check_task(task)
     started = time.monotonic()
     async with demo_world(scenario, lang=lang, observe={"tree": tree}) as world, open_core(world.settings) as core:

@@ -9,14 +9,9 @@ import typer
 from rich.console import Console
 
 from agent_core.session import Session
-from bot.app import open_core
 from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, print_json, result_of, run_async, settings_from
-from bot.running import run_here
 from bot.settings import Settings
-from bot.terminal.ask import TerminalHuman
-from bot.terminal.live import LiveRuns, outcome_line
-from scheduler.ports import StoredHuman, StoredRuns
 
 
 def run(
@@ -44,6 +39,13 @@ def run(
 async def _run(
     settings: Settings, task: str, device: str, max_steps: int | None, dry_run: bool, as_json: bool
 ) -> Session:
+    # What a run needs takes a second to import; `--help` does not need it.
+    from bot.app import open_core
+    from bot.running import run_here
+    from bot.terminal.ask import TerminalHuman
+    from bot.terminal.live import LiveRuns, outcome_line
+    from scheduler.ports import StoredHuman, StoredRuns
+
     words = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
-from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
-from bot.app import open_database
 from bot.chat.cards import Card, schedule_lines
 from bot.chat.texts import texts
 from bot.commands.common import print_json, run_async, settings_from
-from bot.desk.desk import HouseDesk
-from bot.desk.house import House
 from bot.desk.port import Actor, Role, ScheduleView
 from bot.terminal.render import panel
-from scheduler.runs import RunService
+
+if TYPE_CHECKING:
+    from agent_core.devices.adb.server import DeviceEntry
+    from bot.desk.desk import HouseDesk
 
 T = TypeVar("T")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -94,6 +93,11 @@ def _plain(view: ScheduleView) -> dict[str, Any]:
 
 def _with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Any]:
     """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
+    from bot.app import open_database
+    from bot.desk.desk import HouseDesk
+    from bot.desk.house import House
+    from scheduler.runs import RunService
+
     settings = settings_from()
 
     async def no_phones() -> list[DeviceEntry]:

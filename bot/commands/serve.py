@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from bot.app import open_database
 from bot.chat.texts import texts
 from bot.commands.common import print_json, run_async, settings_from
-from bot.desk.people import new_code
 from bot.desk.port import Role
-from bot.serving import Server, serve_until
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.serving import Server
 
 
 def serve() -> None:
@@ -29,6 +29,8 @@ def serve() -> None:
 
 
 async def _serve(settings: Settings) -> None:
+    from bot.serving import serve_until
+
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -55,6 +57,9 @@ def pair(
     Example: phonedesk pair --role operator
     """
     settings = settings_from()
+
+    from bot.app import open_database
+    from bot.desk.people import new_code
 
     async def made() -> str:
         db = await open_database(settings)

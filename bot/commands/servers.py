@@ -9,8 +9,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from agent_core.devices.adb.discovery import connect, list_devices
-from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError
 from bot.chat.texts import texts
@@ -52,6 +50,9 @@ def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 async def _devices(settings: Settings) -> list[DeviceInfo]:
+    from agent_core.devices.adb.discovery import connect, list_devices
+    from agent_core.devices.adb.server import open_adb
+
     device = settings.device
     async with await open_adb(device.adb_path or None, device.adb_host, device.adb_port) as server:
         for address in device.connect:
