@@ -61,7 +61,7 @@ def _settings(lang: str | None) -> Settings | ConfigError:
 
 async def _examine(settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None) -> list[Result]:
     """The results; shown on ``console`` as they come."""
-    from bot.doctor import CHECKS, examine
+    from bot.doctor.examine import CHECKS, examine
 
     words = Texts(lang)
     titles = [words.get(f"{check.key}.title") for check in CHECKS]

@@ -17,7 +17,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from dotenv import dotenv_values
 from pydantic import BaseModel
-from sqlalchemy.engine.url import URL, make_url
+from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import storage
@@ -88,22 +88,25 @@ async def database(exam: Exam) -> Verdict:
     try:
         url = make_url(exam.settings.url)
         shown = url.render_as_string(hide_password=True)
-        folder = await asyncio.to_thread(_folder_of_new, url)
-        if folder is None:
-            return await _open_database(exam, shown)
-        if not await asyncio.to_thread(_writable, folder):
-            return failed("not_writable", folder=folder)
-        return ok("new", url=shown)
+        if url.get_backend_name() == "sqlite":
+            verdict = await asyncio.to_thread(_file, Path(url.database or ""), shown)
+            if verdict is not None:
+                return verdict
+        return await _open_database(exam, shown)
     except DBAPIError as error:
         return failed("error", error=str(error.orig or error).splitlines()[0])
     except (SQLAlchemyError, ValueError, OSError) as error:
         return failed("error", error=(str(error) or type(error).__name__).splitlines()[0])
 
 
-def _folder_of_new(url: URL) -> Path | None:
-    """Where the file will be made; None where it is there, or the database is no file."""
-    file = Path(url.database or "").absolute()
-    return file.parent if url.get_backend_name() == "sqlite" and not file.is_file() else None
+def _file(file: Path, shown: str) -> Verdict | None:
+    """What is to be said of a database's file before it is opened."""
+    folder = file.absolute().parent
+    if not _writable(folder):
+        return failed("not_writable", folder=folder)
+    if not file.is_file():
+        return ok("new", url=shown)
+    return None if os.access(file, os.R_OK | os.W_OK) else failed("not_writable", folder=file.absolute())
 
 
 async def _open_database(exam: Exam, shown: str) -> Verdict:
@@ -111,8 +114,6 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
     try:
         async with db.read() as connection:
             current = await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())
-        async with db.write():
-            pass  # a transaction that may write, and does not
         scripts = ScriptDirectory(str(Path(storage.__file__).parent / "migrations"))
         head = scripts.get_current_head()
         if current is None:

@@ -11,14 +11,15 @@ from agent_core.apps.profile import profile
 from agent_core.devices.adb.keyboard import METHOD
 from agent_core.devices.adb.parse import denies_input, first_line
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, find_adb, open_adb
-from agent_core.devices.adb.transport import PIPE, Raw, Transport, command_line
-from agent_core.errors import AdbNotFound, DeviceError, DeviceUnauthorized, ScreenOff, ScreenshotFailed, TreeUnavailable
+from agent_core.devices.adb.transport import PIPE, Raw, Transport, command_line, query
+from agent_core.errors import AdbNotFound, DeviceError, ScreenOff, ScreenshotFailed, TreeUnavailable
 from agent_core.screen.tree import TreeHealth, health
 from bot.doctor.exam import Exam, found, soon
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 
 APPEAR_SECONDS = 2.0  # a server that has just been started sees its phones a little later
 SETTLE_SECONDS = 1.5  # from attached to usable
+CONNECT_SECONDS = 4.0
 UNAUTHORIZED = frozenset({"unauthorized", "authorizing"})
 APP = "qq"
 
@@ -53,7 +54,7 @@ async def adb(exam: Exam) -> Verdict:
 async def phone(exam: Exam) -> Verdict:
     server = found(exam.adb)
     problems = [problem for address in _addresses(exam) if (problem := await _connect(server, address))]
-    entries = await _settled(server, exam.wanted)
+    entries = await _settled(server, exam.wanted) if not problems else await server.devices()
     verdict = _choose(exam, entries, problems)
     if isinstance(verdict, Verdict):
         return verdict
@@ -75,17 +76,30 @@ def _addresses(exam: Exam) -> tuple[str, ...]:
 
 
 async def _connect(server: AdbServer, address: str) -> str:
-    """What went wrong, or "". That the phone has to allow this computer is the next check's."""
+    """What went wrong, or "". That the phone has to allow this computer is the next check's.
+
+    Asked of the server directly, so that one who never answers is not waited for in a thread.
+    """
     try:
-        async with asyncio.timeout(5):
-            await server.connect(address)
-    except DeviceUnauthorized:
-        return ""
-    except DeviceError as error:
-        return error.message
-    except TimeoutError:
+        answer = await _ask_to_connect(server, address)
+        if answer.startswith("already") and await _state(server, address) == "offline":
+            # Said of a connection that died, too.
+            await server.disconnect(address)
+            answer = await _ask_to_connect(server, address)
+    except DeviceError:
         return f"{address} gave no answer."
-    return ""
+    if answer.startswith(("connected to", "already connected to")) or "failed to authenticate" in answer:
+        return ""
+    return f"{address}: {answer}."
+
+
+async def _ask_to_connect(server: AdbServer, address: str) -> str:
+    answer = await query(server.host, server.port, f"host:connect:{address}", seconds=CONNECT_SECONDS)
+    return answer.strip()
+
+
+async def _state(server: AdbServer, serial: str) -> str:
+    return next((entry.state for entry in await server.devices() if entry.serial == serial), "absent")
 
 
 async def _settled(server: AdbServer, wanted: str) -> list[DeviceEntry]:

@@ -1,0 +1,96 @@
+"""Looks at everything that a run needs, and says what is wrong and what to do about it. It changes nothing.
+
+async for result in examine(settings):
+    print(result.check, result.status, result.seen, result.advice)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AsyncExitStack
+
+from agent_core.errors import ConfigError, PhonedeskError
+from bot.chat.texts import Lang
+from bot.chat.texts import texts as chat_texts
+from bot.doctor import machine, phone, services, telegram
+from bot.doctor.exam import Check, Exam
+from bot.doctor.report import Result, Status, Verdict
+from bot.doctor.texts import Texts
+from bot.settings import Settings
+
+__all__ = ["CHECKS", "Check", "Result", "Status", "examine"]
+
+CHECKS: tuple[Check, ...] = (
+    Check("settings", machine.settings),
+    Check("database", machine.database, ("settings",)),
+    Check("adb", phone.adb, ("settings",), seconds=10),
+    Check("phone", phone.phone, ("adb",), seconds=10),
+    Check("authorised", phone.authorised, ("phone",)),
+    Check("screen", phone.screen, ("authorised",)),
+    Check("screenshot", phone.screenshot, ("authorised", "screen"), seconds=10),
+    Check("keyboard", phone.keyboard, ("authorised",)),
+    Check("input", phone.touch, ("authorised",)),
+    Check("app", phone.app, ("authorised",)),
+    Check("tree", phone.tree, ("authorised", "screen"), seconds=6),
+    Check("ocr", machine.ocr, ("settings",), seconds=20),
+    Check("model", services.model, ("settings",), seconds=2 * services.MODEL_SECONDS + 1),
+    Check("model_name", services.model_name, ("model",), seconds=services.MODEL_SECONDS + 1),
+    Check("model_vision", services.model_vision, ("model", "model_name"), seconds=services.MODEL_SECONDS + 1),
+    Check("knowledge", services.knowledge, ("settings",), seconds=10),
+    Check("token", telegram.token, ("settings",), seconds=10),
+    Check("webhook", telegram.webhook, ("token",), seconds=10),
+    Check("timezone", machine.timezone, ("settings",)),
+)
+"""All checks in their order."""
+
+PASSED = frozenset({Status.OK, Status.WARNING})
+
+
+async def examine(
+    settings: Settings | ConfigError, *, serial: str = "", lang: Lang = "zh", checks: Iterable[Check] = CHECKS
+) -> AsyncGenerator[Result, None]:
+    """Each check's result as soon as it is there. ``settings`` is the error where they could not be loaded."""
+    words = Texts(lang)
+    causes: dict[str, Result] = {}  # of every check that did not pass, the first that stood in the way
+    async with AsyncExitStack() as stack:
+        exam = Exam(settings, serial, stack)
+        for check in checks:
+            cause = next((causes[need] for need in check.needs if need in causes), None)
+            result = _not_made(check, cause, words) if cause else await _made(check, exam, words)
+            if result.status not in PASSED:
+                causes[check.key] = cause or result
+            yield result
+
+
+def _not_made(check: Check, cause: Result, words: Texts) -> Result:
+    seen = words.get(f"output.after_{cause.status.value}", {"title": cause.title})
+    return Result(check.key, words.get(f"{check.key}.title"), Status.SKIPPED, seen)
+
+
+async def _made(check: Check, exam: Exam, words: Texts) -> Result:
+    try:
+        async with asyncio.timeout(check.seconds):
+            status, seen, advice = _said(check, await check.run(exam), words)
+    except PhonedeskError as error:
+        status, seen, advice = Status.FAILED, _error(error, words), words.advice_of(error.kind) or error.advice
+    except TimeoutError:
+        status, seen = Status.FAILED, words.get("output.timeout", {"seconds": f"{check.seconds:g}"})
+        advice = words.get("output.timeout_advice")
+    except Exception as error:  # noqa: BLE001 - the other checks are still worth making
+        # Only its name: nobody knows what a stranger's words hold.
+        status, seen = Status.FAILED, words.get("output.stranger", {"error": type(error).__name__})
+        advice = words.get("output.stranger_advice")
+    return Result(check.key, words.get(f"{check.key}.title"), status, exam.clean(seen), exam.clean(advice))
+
+
+def _said(check: Check, verdict: Verdict, words: Texts) -> tuple[Status, str, str]:
+    key = f"{check.key}.{verdict.case}"
+    advised = verdict.status in {Status.WARNING, Status.FAILED}
+    advice = words.get(f"{key}_advice", verdict.values) if advised else ""
+    return verdict.status, words.get(key, verdict.values), advice
+
+
+def _error(error: PhonedeskError, words: Texts) -> str:
+    said = chat_texts(words.lang).error(error).splitlines()[0]
+    return words.get("output.error", {"said": said, "message": error.message})

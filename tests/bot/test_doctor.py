@@ -1,0 +1,593 @@
+"""``phonedesk doctor`` against real parts: a virtual phone behind adb, model, knowledge and Bot API over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import re
+import socket
+import string
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from aiohttp import web
+
+import bot.doctor
+from agent_core.devices.adb.server import open_adb
+from agent_core.devices.virtual.adbd import Auth
+from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.devices.virtual.scenario import Faults, KeyboardPart, PhonePart, Scenario, TreeMode
+from agent_core.devices.virtual.server import RunningPhone, serve
+from agent_core.errors import ConfigError, DeviceOffline
+from agent_core.model.demo.server import MODEL_NAME, start_demo_model
+from agent_core.screen.ocr import OcrEngine
+from bot.chat.texts import LANGUAGES
+from bot.doctor import CHECKS, Check, Result, Status, examine
+from bot.doctor.exam import Exam
+from bot.doctor.phone import asks_for_secret
+from bot.doctor.report import Verdict
+from bot.doctor.texts import catalogue
+from bot.settings import Settings, load
+from bot.telegram.fake import FakeTelegram
+from knowledge.embedded import EmbeddedKnowledge, Entry
+from storage.engine import Database
+from storage.leases import Leases
+from tests.support.adb import AdbServerProcess, adb_server
+from tests.support.model_server import Reply, Script, ScriptedModel
+from tests.support.model_server import Status as HttpStatus
+
+SECRET = "plain-looking-secret-value"
+PHONE = (
+    "settings",
+    "database",
+    "adb",
+    "phone",
+    "authorised",
+    "screen",
+    "screenshot",
+    "keyboard",
+    "input",
+    "app",
+    "tree",
+)
+MODEL = ("settings", "model", "model_name", "model_vision")
+BOT = ("settings", "token", "webhook")
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings but the test's."""
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def adb() -> Any:
+    with adb_server() as server:
+        yield server
+
+
+def free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return int(chosen.getsockname()[1])
+
+
+def of(*keys: str) -> tuple[Check, ...]:
+    return tuple(check for check in CHECKS if check.key in keys)
+
+
+async def look(settings: Settings | ConfigError, *keys: str, serial: str = "") -> dict[str, Result]:
+    return {r.check: r async for r in examine(settings, serial=serial, lang="en", checks=of(*keys))}
+
+
+def said(results: dict[str, Result]) -> dict[str, str]:
+    """Only what is not ok."""
+    return {key: result.status.value for key, result in results.items() if result.status is not Status.OK}
+
+
+def changes(phone: VirtualPhone) -> dict[str, Any]:
+    """What a doctor must not change."""
+    report = phone.report()
+    return copy.deepcopy(
+        {
+            "settings": dict(phone.settings),
+            "faults": phone.faults.model_dump(),
+            "screen": phone.screen(),
+            "window": phone.window(),
+            **{key: report[key] for key in ("sent", "drafts", "opened", "taps", "typed")},
+        }
+    )
+
+
+@asynccontextmanager
+async def phone_of(scenario: Scenario | None = None, auth: Auth = "none") -> AsyncIterator[RunningPhone]:
+    """A phone; afterwards it is as it was."""
+    async with serve(scenario or Scenario(), auth=auth) as running:
+        before = changes(running.phone)
+        yield running
+        assert changes(running.phone) == before
+
+
+def at(adb: AdbServerProcess, serial: str = "", **more: Any) -> Settings:
+    return load(device={"serial": serial, "adb_port": adb.port, **more})
+
+
+# -- the phone
+
+
+async def test_a_good_phone_passes_everything(adb: AdbServerProcess) -> None:
+    async with phone_of() as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert said(results) == {}
+    assert list(results) == list(PHONE)
+    assert running.address in results["phone"].seen
+    assert "VP-1, Android 13, 1080×2400" in results["authorised"].seen
+    assert re.match(r"QQ \d", results["app"].seen)
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected", "advice"),
+    [
+        (Faults(asleep=True), {"screen": "warning", "screenshot": "skipped", "tree": "skipped"}, "power button"),
+        (Faults(locked=True), {"screen": "warning", "tree": "skipped"}, "Screen lock"),
+        (Faults(black=True), {"screenshot": "failed"}, "protected window"),
+        (Faults(ime_refused=True), {"keyboard": "failed"}, "USB debugging (security settings)"),
+        (Faults(input_denied=True), {"input": "failed"}, "USB debugging (security settings)"),
+    ],
+    ids=lambda value: next(iter(value.model_dump(exclude_defaults=True))) if isinstance(value, Faults) else "",
+)
+async def test_what_is_wrong_with_the_phone_is_named(
+    adb: AdbServerProcess, faults: Faults, expected: dict[str, str], advice: str
+) -> None:
+    async with phone_of(Scenario(faults=faults)) as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert said(results) == expected
+    assert advice in results[next(iter(expected))].advice
+
+
+async def test_no_adb_keyboard(adb: AdbServerProcess) -> None:
+    async with phone_of(Scenario(keyboard=KeyboardPart(adb_installed=False))) as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert said(results) == {"keyboard": "failed"}
+    assert "adb install ADBKeyboard.apk" in results["keyboard"].advice
+
+
+async def test_the_owners_keyboard_stays_while_a_run_has_the_phone(adb: AdbServerProcess) -> None:
+    async with phone_of() as running:
+        settings = at(adb, running.address)
+        settings.data_dir.mkdir()
+        db = Database(settings.url)
+        await db.migrate()
+        assert await Leases(db).acquire(running.address, "somebody")
+        await db.close()
+        results = await look(settings, *PHONE)
+        assert said(results) == {"keyboard": "skipped"}
+        assert [action for action in running.phone.report()["actions"] if action["what"] == "input_method"] == []
+
+
+async def test_no_qq(adb: AdbServerProcess) -> None:
+    async with phone_of(Scenario(phone=PhonePart(apps=["wechat", "settings"]))) as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert said(results) == {"app": "failed"}
+    assert "com.tencent.mobileqq" in results["app"].seen
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"), [(TreeMode.EMPTY, "none"), (TreeMode.NO_TEXTS, "no texts"), (TreeMode.FAILING, "idle state")]
+)
+async def test_a_tree_that_is_of_no_use_is_a_warning(adb: AdbServerProcess, mode: TreeMode, words: str) -> None:
+    async with phone_of(Scenario(tree=mode)) as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert said(results) == {"tree": "warning"}
+    assert words in results["tree"].seen
+    assert "pictures" in results["tree"].advice
+
+
+async def test_an_unauthorized_phone(adb: AdbServerProcess) -> None:
+    async with phone_of(auth="unauthorized") as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert results["phone"].status is Status.OK
+    assert results["authorised"].status is Status.FAILED
+    assert "Always allow" in results["authorised"].advice
+    for key in PHONE[5:]:
+        assert results[key].status is Status.SKIPPED
+        assert "“Authorised” has to be mended first" in results[key].seen
+
+
+async def test_a_dropped_phone(adb: AdbServerProcess) -> None:
+    async with phone_of(Scenario(faults=Faults(dropped=True))) as running:
+        results = await look(at(adb, running.address), *PHONE)
+    assert results["phone"].status is Status.FAILED
+    assert running.address in results["phone"].seen
+    assert "PHONEDESK_DEVICE__CONNECT" in results["phone"].advice
+    # the cause is named, not the last link of the chain
+    assert "“Phone attached”" in results["tree"].seen
+
+
+async def test_no_phone_and_a_wrong_serial_and_several(adb: AdbServerProcess) -> None:
+    assert "No phone" in (await look(at(adb), *PHONE))["phone"].seen
+    async with phone_of() as one, phone_of() as two, await open_adb(port=adb.port) as server:
+        await server.connect(one.address)
+        assert "not among" in (await look(at(adb, "NOSUCH"), *PHONE))["phone"].seen
+        await server.connect(two.address)
+        several = (await look(at(adb), *PHONE))["phone"]
+        assert several.status is Status.FAILED
+        assert one.address in several.seen
+        assert two.address in several.seen
+        assert "--device" in several.advice
+        chosen = (await look(at(adb), *PHONE, serial=two.address))["phone"]  # as --device
+        assert chosen.status is Status.OK
+        assert chosen.seen.startswith(two.address)
+
+
+async def test_adb_program_missing(adb: AdbServerProcess) -> None:
+    still = (await look(at(adb, adb_path="/nowhere/adb"), "settings", "adb"))["adb"]
+    assert still.status is Status.WARNING
+    none = load(device={"adb_port": free_port(), "adb_path": "/nowhere/adb"})
+    gone = await look(none, "settings", "adb", "phone")
+    assert gone["adb"].status is Status.FAILED
+    assert "PHONEDESK_DEVICE__ADB_PATH" in gone["adb"].advice
+    assert gone["phone"].status is Status.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("      showing=true\n      secure=true\n      dreaming=false\n", True),
+        ("      secure=false\n", False),
+        ("      mSimSecure=true\n", None),
+        ("", None),
+    ],
+)
+def test_whether_the_lock_screen_has_a_secret(text: str, answer: bool | None) -> None:
+    assert asks_for_secret(text) is answer
+
+
+# -- the model
+
+
+def asking(url: str, name: str = "scripted", **more: Any) -> Settings:
+    return load(model={"base_url": url, "name": name, "api_key": SECRET, **more})
+
+
+@pytest.mark.skipif(not OcrEngine.available(), reason="the demo model sees by the extra [ocr]")
+async def test_the_demo_model_is_well() -> None:
+    model = await start_demo_model()
+    try:
+        assert said(await look(asking(model.url, MODEL_NAME), *MODEL)) == {}
+    finally:
+        await model.close()
+
+
+async def test_a_model_that_is_down() -> None:
+    results = await look(asking(f"http://127.0.0.1:{free_port()}/v1"), *MODEL)
+    assert said(results) == {"model": "failed", "model_name": "skipped", "model_vision": "skipped"}
+    assert "PHONEDESK_MODEL__BASE_URL" in results["model"].advice
+    assert "PHONEDESK_" not in results["model"].seen
+
+
+async def test_a_wrong_key_is_not_told() -> None:
+    async with ScriptedModel([], api_key="another") as model:
+        results = await look(asking(model.url), *MODEL)
+    assert results["model"].status is Status.FAILED
+    assert "401" in results["model"].seen
+    assert SECRET not in str(results)
+
+
+def blind(body: dict[str, Any]) -> Reply:
+    """Texts only; a picture is refused."""
+    pictured = any(isinstance(message["content"], list) for message in body["messages"])
+    return HttpStatus(400, "image_url is not supported") if pictured else "OK"
+
+
+@pytest.mark.parametrize("script", ["I see 1234.", blind], ids=["guesses", "refuses"])
+async def test_a_blind_model(script: Script) -> None:
+    async with ScriptedModel([script], repeat_last=True) as model:
+        assert said(await look(asking(model.url), *MODEL)) == {"model_vision": "warning"}
+        settings = asking(model.url).model_copy(update={"observe": load(observe={"elements": False}).observe})
+        assert said(await look(settings, *MODEL)) == {"model_vision": "failed"}
+        if callable(script):
+            assert said(await look(asking(model.url, vision=False), *MODEL)) == {"model_vision": "skipped"}
+
+
+@pytest.mark.parametrize("vision", [True, False])
+async def test_a_wrong_model_name(vision: bool) -> None:
+    async with ScriptedModel([HttpStatus(404, "no such model")], repeat_last=True) as model:
+        results = await look(asking(model.url, "scirpted", vision=vision), *MODEL)
+        assert said(results) == {"model_name": "failed", "model_vision": "skipped"}
+        assert "such as scripted" in results["model_name"].advice
+    async with ScriptedModel(["4719"], repeat_last=True) as model:  # one that takes any name
+        results = await look(asking(model.url, "scirpted", vision=vision), *MODEL)
+        assert results["model_name"].status is Status.WARNING
+
+
+async def test_a_model_that_is_there_and_fails() -> None:
+    async with ScriptedModel([HttpStatus(400, "out of memory")], repeat_last=True) as model:
+        results = await look(asking(model.url), *MODEL)
+    assert said(results) == {"model_vision": "failed"}
+    assert "out of memory" in results["model_vision"].seen
+
+
+# -- the knowledge base
+
+
+async def test_a_dify_server_that_refuses_the_key() -> None:
+    async def refuse(_: web.Request) -> web.Response:
+        body = {"code": "unauthorized", "message": f"no access for {SECRET}", "status": 401}
+        return web.json_response(body, status=401)
+
+    app = web.Application()
+    app.router.add_post("/v1/datasets/set1/retrieve", refuse)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    dify = {"provider": "dify", "base_url": f"http://127.0.0.1:{runner.addresses[0][1]}", "dataset_id": "set1"}
+    try:
+        result = (await look(load(knowledge={**dify, "token": SECRET}), "settings", "knowledge"))["knowledge"]
+    finally:
+        await runner.cleanup()
+    assert result.status is Status.FAILED
+    assert "PHONEDESK_KNOWLEDGE__TOKEN" in result.advice
+    assert SECRET not in str(result)
+    missing = (await look(load(knowledge=dify), "settings", "knowledge"))["knowledge"]
+    assert missing.status is Status.FAILED
+    assert "PHONEDESK_KNOWLEDGE__TOKEN" in missing.seen
+
+
+async def test_the_embedded_store(tmp_path: Path) -> None:
+    async def seen(**more: Any) -> Result:
+        settings = load(data_dir=tmp_path / "d", knowledge=more)
+        return (await look(settings, "settings", "knowledge"))["knowledge"]
+
+    assert (await seen()).status is Status.OK
+    assert (await seen(sample=False)).status is Status.WARNING
+    assert not (tmp_path / "d").exists()
+    (tmp_path / "d").mkdir()
+    file = tmp_path / "d" / "knowledge.sqlite3"
+    base = EmbeddedKnowledge(file)
+    await base.add(Entry(question="几天能发货", answer="两天"))
+    await base.close()
+    assert "1 entries" in (await seen()).seen
+    file.write_bytes(b"this is no database" * 100)
+    broken = await seen()
+    assert broken.status is Status.FAILED
+    assert "PHONEDESK_DATA_DIR" in broken.advice
+
+
+# -- the bot
+
+
+def bot_at(tg: FakeTelegram, token: str = "", **more: Any) -> Settings:
+    return load(telegram={"token": token or tg.token, "api_base_url": tg.root, **more})
+
+
+async def test_the_bot_by_polling() -> None:
+    async with FakeTelegram() as tg:
+        results = await look(bot_at(tg), *BOT)
+        assert said(results) == {}
+        assert results["token"].seen.startswith("@")
+        tg.world.webhook.url = "https://elsewhere.example/hook"
+        results = await look(bot_at(tg), *BOT)
+        assert said(results) == {"webhook": "warning"}
+        assert "elsewhere.example" in results["webhook"].seen
+        assert tg.world.webhook.url  # it is still there
+
+
+async def test_a_wrong_token_and_none() -> None:
+    wrong = "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    async with FakeTelegram() as tg:
+        results = await look(bot_at(tg, wrong), *BOT)
+        assert said(results) == {"token": "failed", "webhook": "skipped"}
+        assert "@BotFather" in results["token"].advice
+        assert wrong not in str(results)
+        assert said(await look(load(), *BOT)) == {"token": "skipped", "webhook": "skipped"}
+        port = tg.port
+    gone = load(telegram={"token": wrong, "api_base_url": f"http://127.0.0.1:{port}"})
+    results = await look(gone, *BOT)
+    assert said(results) == {"token": "failed", "webhook": "skipped"}
+    assert "PHONEDESK_TELEGRAM__API_BASE_URL" in results["token"].advice
+
+
+async def test_the_bot_by_webhook() -> None:
+    base = f"https://127.0.0.1:{free_port()}"  # nobody is there: what is sent does not get through
+    ours = f"{base}/telegram/webhook"
+    async with FakeTelegram() as tg:
+
+        async def webhook(**more: Any) -> Result:
+            return (await look(bot_at(tg, mode="webhook", **more), *BOT))["webhook"]
+
+        assert (await webhook(webhook_url=ours)).status is Status.WARNING  # not registered
+        tg.world.webhook.url = ours
+        assert (await webhook(webhook_url=ours)).status is Status.OK
+        assert (await webhook(webhook_url=f"{base}/")).status is Status.OK
+        assert (await webhook(webhook_url="https://127.0.0.1:1")).status is Status.WARNING
+        tg.world.webhook.last_error = "Wrong response from the webhook: 502 Bad Gateway"
+        assert (await webhook(webhook_url=ours)).status is Status.WARNING
+        tg.world.updates.append({"update_id": 1})
+        failing = await webhook(webhook_url=ours)
+        assert failing.status is Status.FAILED
+        assert re.search("502|Connection failed", failing.seen)  # the first try may have been made
+
+
+# -- this machine
+
+
+async def test_the_database(tmp_path: Path) -> None:
+    async def seen(**more: Any) -> Result:
+        return (await look(load(**more), "settings", "database"))["database"]
+
+    home = tmp_path / "d"
+    assert (await seen(data_dir=home)).status is Status.OK
+    assert not home.exists()
+    home.mkdir()
+    db = Database(load(data_dir=home).url)
+    await db.migrate()
+    assert "version" in (await seen(data_dir=home)).seen
+    for version, status in (("0001", Status.WARNING), ("9999", Status.FAILED)):
+        async with db.write() as connection:
+            await connection.execute(sa.text("UPDATE alembic_version SET version_num = :v"), {"v": version})
+        assert (await seen(data_dir=home)).status is status
+        async with db.write():  # somebody is writing
+            assert (await seen(data_dir=home)).status is status
+    await db.close()
+    (home / "phonedesk.sqlite3").write_bytes(b"this is no database" * 100)
+    assert (await seen(data_dir=home)).status is Status.FAILED
+    (tmp_path / "file").write_text("")
+    barred = await seen(data_dir=tmp_path / "file" / "d")
+    assert barred.status is Status.FAILED
+    assert "PHONEDESK_DATA_DIR" in barred.advice
+    url = f"postgresql://desk:{SECRET}@127.0.0.1:{free_port()}/desk"
+    gone = await seen(database_url=url)
+    assert gone.status is Status.FAILED
+    assert SECRET not in str(gone)
+
+
+async def test_names_that_set_nothing_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await look(load(), "settings"))["settings"].status is Status.OK
+    monkeypatch.setenv("PHONEDESK_MODEL_BASE_URL", "http://x/v1")
+    result = (await look(load(), "settings"))["settings"]
+    assert result.status is Status.WARNING
+    assert "PHONEDESK_MODEL__BASE_URL" in result.advice
+    monkeypatch.setenv("PHONEDESK_CONFIG", str(tmp_path / "nowhere.toml"))
+    assert "nowhere.toml" in (await look(load(), "settings"))["settings"].seen
+
+
+async def test_ocr_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = await look(load(timezone="Asia/Shanghai", observe={"ocr": "off"}), "settings", "ocr", "timezone")
+    assert said(results) == {"ocr": "skipped"}
+    assert "+0800" in results["timezone"].seen
+    if OcrEngine.available():
+        assert said(await look(load(), "settings", "ocr")) == {}
+    monkeypatch.setitem(sys.modules, "rapidocr", None)  # what an import finds that is not installed
+    results = await look(load(timezone="UTC"), "settings", "ocr", "timezone")
+    assert said(results) == {"ocr": "warning", "timezone": "warning"}
+    assert "[ocr]" in results["ocr"].advice
+
+
+async def test_a_check_has_its_time_and_its_accidents() -> None:
+    async def hang(_: Exam) -> Verdict:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def stumble(_: Exam) -> Verdict:
+        raise RuntimeError(SECRET)
+
+    async def tell(_: Exam) -> Verdict:
+        raise DeviceOffline(f"somebody put {SECRET} into an error")
+
+    checks = (
+        Check("adb", hang, seconds=0.05),
+        Check("ocr", stumble),
+        Check("phone", hang, ("adb",)),
+        Check("screen", hang, ("phone",)),
+        Check("app", tell),
+    )
+    settings = load(database_url=f"postgresql://desk:{SECRET}@127.0.0.1/desk")
+    results = [result async for result in examine(settings, lang="en", checks=checks)]
+    assert [result.status.value for result in results] == ["failed", "failed", "skipped", "skipped", "failed"]
+    assert "“adb”" in results[3].seen
+    assert "somebody put *** into" in results[4].seen
+    assert "0.05 s" in results[0].seen
+    assert "RuntimeError" in results[1].seen
+    assert SECRET not in str(results)
+
+
+# -- texts
+
+
+def _source() -> str:
+    files = [file for file in resources.files(bot.doctor).iterdir() if file.name.endswith(".py")]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def test_the_languages_say_the_same() -> None:
+    zh, en = (catalogue(lang) for lang in LANGUAGES)
+    assert zh.keys() == en.keys()
+    for key, text in zh.items():
+        assert _fields(text) == _fields(en[key]), key
+
+
+def _fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_every_finding_has_its_advice_and_every_text_a_use() -> None:
+    cases = set(re.findall(r"\b(ok|warning|failed|skipped)\(\s*\"(\w+)\"", _source()))
+    cases |= {("warning", case) for case in re.findall(r"warning\(\"(\w+)\" if", _source())}
+    texts = {key for key in catalogue("en") if key.partition(".")[0] in {check.key for check in CHECKS}}
+    advised = {key.removesuffix("_advice") for key in texts if key.endswith("_advice")}
+    found = {key for key in texts if not key.endswith(("_advice", ".title"))}
+    assert {key.partition(".")[2] for key in found} <= set(re.findall(r"\"(\w+)\"", _source()))
+    assert advised <= found
+    for status, case in cases:
+        alike = {key for key in found if key.endswith(f".{case}")}
+        assert alike, case
+        if status in {"warning", "failed"}:
+            assert alike & advised, case
+    for check in CHECKS:
+        assert f"{check.key}.title" in texts
+
+
+# -- the command
+
+
+async def command(*arguments: str, **environment: str) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bot",
+        "doctor",
+        *arguments,
+        env={**os.environ, "PYTHONPATH": str(Path(bot.doctor.__file__).parents[2]), **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
+    async with phone_of() as running, ScriptedModel(["4719"], repeat_last=True) as model, FakeTelegram() as tg:
+        environment = {
+            "PHONEDESK_DEVICE__ADB_PORT": str(adb.port),
+            "PHONEDESK_MODEL__BASE_URL": model.url,
+            "PHONEDESK_MODEL__NAME": "scripted",
+            "PHONEDESK_MODEL__API_KEY": SECRET,
+            "PHONEDESK_TELEGRAM__TOKEN": tg.token,
+            "PHONEDESK_TELEGRAM__API_BASE_URL": tg.root,
+            "PHONEDESK_TIMEZONE": "Asia/Shanghai",
+            "PHONEDESK_OBSERVE__OCR": "off",  # loading it takes longer than all the rest
+        }
+        code, out, err = await command("--json", "--device", running.address, "--lang", "en", **environment)
+        assert (code, err) == (0, "")
+        rows = json.loads(out)
+        assert [row["check"] for row in rows] == [check.key for check in CHECKS]
+        assert {row["status"] for row in rows if row["check"] != "ocr"} == {"ok"}
+        assert all(set(row) == {"check", "status", "seen", "advice"} for row in rows)
+        code, out, err = await command("--device", running.address, **environment)
+        assert code == 0
+        assert "✓ 手机连接" in out
+        assert "可以开始使用了" in out
+        assert SECRET not in out + err
+        assert tg.token not in out + err
+
+
+async def test_the_command_when_settings_are_wrong() -> None:
+    code, out, _ = await command("--lang", "en", PHONEDESK_MODEL__TIMEOUT_SECONDS="soon")
+    assert code == 1
+    assert "✗ Settings" in out
+    assert "PHONEDESK_MODEL__TIMEOUT_SECONDS" in out
+    assert "– Time" not in out
+    assert out.count("–") == len(CHECKS) - 1
