@@ -170,5 +170,5 @@ async def _safely(call: Awaitable[T]) -> T:
     except (sqlite3.Error, OSError) as error:
         raise KnowledgeUnreachable(
             f"The knowledge file cannot be used: {error}.",
-            advice="Check that the folder of PHONEDESK_KNOWLEDGE__PATH exists and can be written.",
+            advice="Check that the folder of PHONEDESK_DATA_DIR exists and can be written.",
         ) from error

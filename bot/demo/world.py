@@ -12,7 +12,7 @@ from typing import Any
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.server import serve
-from agent_core.model.demo.server import start_demo_model
+from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from bot.settings import Settings, load
 
 
@@ -42,7 +42,7 @@ async def demo_world(
             data_dir=data_dir / "data",
             database_url=f"sqlite:///{data_dir / 'phonedesk.sqlite3'}",
             lang=lang,
-            model={"base_url": model.url, "name": "demo-model", "api_key": "demo"},
+            model={"base_url": model.url, "name": MODEL_NAME, "api_key": "demo"},
             knowledge={"provider": "embedded", "sample": True},
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
             queue={"executor_id": "demo", "database_url": ""},

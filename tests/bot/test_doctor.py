@@ -20,7 +20,7 @@ import pytest
 import sqlalchemy as sa
 from aiohttp import web
 
-import bot.doctor
+import bot.doctor.examine
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.virtual.adbd import Auth
 from agent_core.devices.virtual.phone import VirtualPhone
@@ -30,8 +30,8 @@ from agent_core.errors import ConfigError, DeviceOffline
 from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from agent_core.screen.ocr import OcrEngine
 from bot.chat.texts import LANGUAGES
-from bot.doctor import CHECKS, Check, Result, Status, examine
 from bot.doctor.exam import Exam
+from bot.doctor.examine import CHECKS, Check, Result, Status, examine
 from bot.doctor.phone import asks_for_secret
 from bot.doctor.report import Verdict
 from bot.doctor.texts import catalogue
