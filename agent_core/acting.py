@@ -12,6 +12,7 @@ from agent_core.actions.types import (
     Back,
     CallAPI,
     DoubleTap,
+    Finish,
     GetKnowledgeData,
     Home,
     Interact,
@@ -27,14 +28,15 @@ from agent_core.actions.types import (
     Wait,
 )
 from agent_core.apps.names import resolve_app
+from agent_core.delivery.flow import ReplyFlow
 from agent_core.devices.base import Device, Frame, Key
 from agent_core.errors import ActionFailed, AppNotFound, CommandFailed, KnowledgeError, TextInputFailed
 from agent_core.gate.base import touched
 from agent_core.geometry import Box, Point
 from agent_core.observer import Observation
 from agent_core.ports import KnowledgeBase, Lease
-from agent_core.result import ActResult
-from agent_core.session import Session
+from agent_core.result import ActResult, Ending
+from agent_core.session import Session, Status
 from agent_core.texts import say
 
 KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
@@ -43,11 +45,14 @@ KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
 class Actor:
     """Does on the phone what an action says; every act checks the lease first."""
 
-    def __init__(self, device: Device, lease: Lease, session: Session, knowledge: KnowledgeBase) -> None:
+    def __init__(
+        self, device: Device, lease: Lease, session: Session, knowledge: KnowledgeBase, flow: ReplyFlow | None
+    ) -> None:
         self._device = device
         self._lease = lease
         self._session = session
         self._knowledge = knowledge
+        self._flow = flow
 
     async def attempt(self, action: Action, seen: Observation) -> ActResult:
         """Do it. ``seen`` is what the action was proposed on.
@@ -61,7 +66,16 @@ class Actor:
             return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
 
     async def _act(self, action: Action, seen: Observation) -> ActResult:
+        session = self._session
+        if session.dry_run:
+            told = say(session.lang, "run.dry_run", action=action.model_dump_json())
+            return ActResult(told, ending=Ending(Status.SUCCEEDED, told))
         match action:
+            case Finish(message=result, success=success):
+                status = Status.SUCCEEDED if success else Status.FAILED
+                return ActResult(result, ok=success, ending=Ending(status, result))
+            case GetKnowledgeData(query=query) if self._flow is not None:
+                return await self._flow.get_knowledge(query)
             case GetKnowledgeData(query=query):
                 return await self._ask_knowledge(query)
             case Wait(duration=seconds):

@@ -17,13 +17,13 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
                 return ActResult(say(lang, "run.tap_denied"), ok=False)
             session.approved = Tap.model_validate(question.data["tap"])
             return ActResult(say(lang, "run.tap_allowed"))
-        case QuestionKind.TAKE_OVER | QuestionKind.STUCK if answer.choice == "stop":
+        case QuestionKind.TAKE_OVER if answer.choice == "done":
+            return ActResult(say(lang, "run.taken_over"))
+        case QuestionKind.STUCK if answer.choice == "go_on" or answer.text:
+            session.trail, session.repeats = [], 0
+            return ActResult(say(lang, "run.continue_hint", text=answer.text))
+        case QuestionKind.TAKE_OVER | QuestionKind.STUCK:  # to be stopped, or nobody answered in time
             message = say(lang, "run.stuck_stopped")
             return ActResult(message, ok=False, ending=Ending(Status.FAILED, message))
-        case QuestionKind.TAKE_OVER:
-            return ActResult(say(lang, "run.taken_over"))
-        case QuestionKind.STUCK:
-            session.repeats = 0
-            return ActResult(say(lang, "run.continue_hint", text=answer.text))
         case _:
             return ActResult(say(lang, "run.answered", text=answer.text or answer.choice))

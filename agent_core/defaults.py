@@ -120,3 +120,8 @@ class MemoryLedger:
             for row in self._rows.values()
             if row.key.serial == serial and row.state in (ReplyState.TYPING, ReplyState.SENDING)
         ]
+
+    async def recent(self, serial: str, app: str, contact: str) -> Sequence[LedgerRow]:
+        wanted = (serial, app, contact)
+        rows = [row for row in self._rows.values() if (row.key.serial, row.key.app, row.key.contact) == wanted]
+        return rows[:-51:-1]

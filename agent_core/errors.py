@@ -17,6 +17,7 @@ class PhonedeskError(Exception):
 
     def __init__(self, message: str, *, advice: str | None = None) -> None:
         self.message = message
+        self.retried = False  # it was tried again as often as it may; whoever called does not begin anew
         self.advice = self.default_advice if advice is None else advice
         super().__init__(f"{message} {self.advice}".strip())
 

@@ -16,6 +16,7 @@ from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import ChatScreen, Reading
 
 TreeUse = Literal["auto", "on", "off"]
+KEYBOARD_ABOVE = 0.8  # of the screen's height: an input whose lower edge is above has a keyboard below it
 GIVE_UP_TREE_AFTER = 2  # unhealthy trees of one app in a row, in "auto"
 
 
@@ -33,6 +34,12 @@ class Observation:
     @property
     def size(self) -> tuple[int, int]:
         return self.frame.size
+
+    @property
+    def keyboard_up(self) -> bool:
+        """Whether a keyboard stands below the chat's input, which is at the very bottom without one."""
+        field = self.chat.input_box if self.chat else None
+        return field is not None and field.bottom < KEYBOARD_ABOVE * self.size[1]
 
 
 class Observer:

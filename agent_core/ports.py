@@ -108,6 +108,9 @@ class Ledger(Protocol):
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
 
+    async def recent(self, serial: str, app: str, contact: str) -> Sequence[LedgerRow]:
+        """The newest rows of a contact (50 at most), the newest first: a message may have been known differently."""
+
 
 class LedgerConflict(LookupError):
     """The row is not in a state from which this step may be taken; somebody else moved it."""

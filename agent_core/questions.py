@@ -95,8 +95,10 @@ def take_over(session: Session, message: str) -> Question:
 
 
 def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
+    """In one's own words, or one of the model's choices: blank ones and a second of the same are left out."""
+    named = dict.fromkeys(choice for choice in choices if choice.strip())
     question = _question(session, QuestionKind.INTERACT, text, {}, free_text=True)
-    return question.model_copy(update={"choices": [Choice(value=c, label=c) for c in choices]})
+    return question.model_copy(update={"choices": [Choice(value=c, label=c) for c in named]})
 
 
 def stuck(session: Session, text: str) -> Question:

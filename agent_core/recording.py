@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 
+from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.devices.base import Frame
 from agent_core.gate.base import Verdict
 from agent_core.observer import Observation
@@ -25,6 +26,7 @@ class Recorder:
         self._session = session
         self._store = store
         self._last_thinking = 0.0
+        self.last_action: Action | None = None  # what became of the newest proposal
 
     async def started(self) -> None:
         session = self._session
@@ -41,7 +43,7 @@ class Recorder:
         self, seen: Observation, thought: Thought, verdict: Verdict, result: ActResult, timings: dict[str, float]
     ) -> None:
         """Add the step to the session and its picture, with the act drawn on it, to the event log."""
-        session = self._session
+        session, self.last_action = self._session, verdict.action
         usage = thought.completion.usage
         if usage.first_token is not None:
             timings = {**timings, "first_token": usage.first_token}
@@ -64,9 +66,31 @@ class Recorder:
         await self._event("step", data, await self.picture(seen.frame, verdict.action))
         await self._store.save(session)
 
+    async def early(self, seen: Observation, result: ActResult) -> None:
+        """Add what was done without asking the model, as the query that it would have called: it is told of it so."""
+        if result.ending is not None:
+            return
+        session = self._session
+        newest = session.replies[-1] if session.replies else None
+        query = session.planned.query if session.planned else (newest.query or newest.question) if newest else ""
+        record = StepRecord(
+            index=len(session.steps) + 1,
+            action=GetKnowledgeData(query=query).model_dump() if query else None,
+            ok=result.ok,
+            result=result.message,
+            package=seen.window.package,
+        )
+        session.steps.append(record)
+        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": False}
+        await self._event("step", data, await self.picture(seen.frame))
+
     async def reply(self, reply: ReplyRecord) -> None:
-        await self._store.save(self._session)
+        """The event first: after a crash between the two it is told once more, never not at all."""
         await self._event("reply", reply.model_dump())
+        await self.save()
+
+    async def save(self) -> None:
+        await self._store.save(self._session)
 
     async def answered(self, question_id: str, by: str, text: str) -> None:
         await self._event("answered", {"question": question_id, "by": by, "text": text})

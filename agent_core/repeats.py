@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from agent_core import questions
-from agent_core.actions.types import Action, Wait
+from agent_core.actions.types import Action
 from agent_core.observer import Observation
 from agent_core.result import ActResult
 from agent_core.session import Session
@@ -11,10 +13,11 @@ from agent_core.texts import say
 
 TOLD_AT = 3
 ASKED_AT = 6
+LONGEST_CYCLE = 4  # screens that come round again and again
 
 
 class RepeatWatch:
-    """Watches one run for the same proposal on the same screen. Its counters stand in the session."""
+    """Watches one run for the same proposals on the same screens. Its trail stands in the session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -28,21 +31,31 @@ class RepeatWatch:
         last = session.steps[-1].action if session.steps else None
         touched = last is not None and last["kind"] in {"tap", "double_tap", "long_press", "swipe", "back", "type"}
         hints = [say(session.lang, "run.unchanged")] if unchanged and touched and session.steps[-1].ok else []
-        if session.repeats + 1 >= TOLD_AT:
-            hints.append(say(session.lang, "run.repeated", count=session.repeats + 1))
+        if session.repeats >= TOLD_AT:
+            hints.append(say(session.lang, "run.repeated", count=session.repeats))
         return " ".join(filter(None, (observation, *hints)))
 
     def count(self, action: Action | None, seen: Observation) -> ActResult | None:
-        """Count the proposal; a question to a person where it goes on and on."""
+        """Count the proposal; a question to a person where it, or a cycle of a few, goes on and on."""
         session = self._session
-        if action is None or isinstance(action, Wait):
+        if action is None:
             return None
         signature = f"{seen.frame.digest}:{action.model_dump_json()}"
-        session.repeats = session.repeats + 1 if signature == session.last_signature else 0
-        session.last_signature = signature
-        times = session.repeats + 1
-        if times < ASKED_AT:
+        trail = [*session.trail, sha256(signature.encode()).hexdigest()[:12]][-LONGEST_CYCLE * ASKED_AT :]
+        session.trail = trail
+        session.repeats = max(rounds(trail, length) for length in range(1, LONGEST_CYCLE + 1))
+        if session.repeats < ASKED_AT:
             return None
-        text = say(session.lang, "run.stuck", count=times)
-        session.repeats = 0
+        text = say(session.lang, "run.stuck", count=session.repeats)
+        session.trail, session.repeats = [], 0
         return ActResult(text, ok=False, question=questions.stuck(session, text))
+
+
+def rounds(trail: list[str], length: int) -> int:
+    """How often in a row the last ``length`` entries stand at the end of ``trail``."""
+    last, count = trail[-length:], 0
+    while len(last) == length and trail[len(trail) - length * (count + 1) : len(trail) - length * count] == last:
+        count += 1
+        if length * (count + 1) > len(trail):
+            break
+    return count

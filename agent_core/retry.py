@@ -58,6 +58,8 @@ T = TypeVar("T")
 async def with_retries(call: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
     """Run ``call`` and try again by the table. Only for calls that are safe to repeat.
 
+    What was tried again further down is not tried again here: retries do not multiply.
+
     An error with an attribute ``retry_after`` (seconds, or None) is waited for that long instead of the table's delay.
     """
     tries = 0
@@ -66,7 +68,8 @@ async def with_retries(call: Callable[[], Awaitable[T]], *, sleep: Sleep = async
             return await call()
         except errors.PhonedeskError as error:
             delays = rule_for(error).delays
-            if tries >= len(delays):
+            if tries >= len(delays) or error.retried:
+                error.retried = True
                 raise
             wait = getattr(error, "retry_after", None)
             await sleep(delays[tries] if wait is None else wait)

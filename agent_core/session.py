@@ -84,6 +84,7 @@ class Planned(BaseModel):
     ledger_id: int
     fingerprint: str
     cluster: list[str]  # the customer's newest messages, as the reply is bound to them
+    read_by: str = ""  # the source that read them ("tree", "ocr", "model")
     query: str
     text: str = ""  # "" until it is chosen, by the provider's rule or by a person
     provenance: str = ""
@@ -160,5 +161,9 @@ class Session(BaseModel):
     parse_failures: int = 0  # in a row
     knowledge_failures: int = 0
     changed_chats: int = 0  # how often the chat changed under a reply
-    repeats: int = 0  # how often the same action met the same screen
-    last_signature: str = ""
+    refusals: int = 0  # how often in a row a chosen reply could not be delivered into the chat in front
+    trail: list[str] = Field(default_factory=list)  # the newest pairs of screen and proposal, as short digests
+    repeats: int = 0  # how often the end of the trail stands there in a row
+
+    def end(self, status: Status, message: str) -> None:
+        self.status, self.message = status, message

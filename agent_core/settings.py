@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from agent_core.actions.types import Action
 from agent_core.gate.detect import reply_task
 from agent_core.observer import TreeUse
-from agent_core.session import GateState, Session
+from agent_core.session import GateState, Session, Status
 from agent_core.texts import Lang
 
 Dialect = Literal["autoglm", "json", "gelab", "auto"]
@@ -38,6 +38,17 @@ class StepResult:
     action: Action | None
     thinking: str
     message: str
+
+    @classmethod
+    def of(cls, session: Session, *, steps_before: int, action: Action | None) -> StepResult:
+        last = session.steps[-1] if len(session.steps) > steps_before else None
+        return cls(
+            success=session.status is not Status.FAILED and (last is None or last.ok),
+            finished=session.status is not Status.RUNNING,
+            action=action,
+            thinking=last.thinking if last else "",
+            message=session.message or (last.result if last else ""),
+        )
 
 
 def new_session(

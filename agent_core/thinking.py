@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from agent_core.actions import parse_reply
 from agent_core.actions.types import Action
-from agent_core.apps.profile import AppProfile, profile_of_package
+from agent_core.apps.profile import AppProfile
 from agent_core.errors import ActionParseError
 from agent_core.model.base import Completion, Model, OnThinking
-from agent_core.model.prompt import build_messages
+from agent_core.model.prompt import app_name, build_messages
 from agent_core.observer import Observation
 from agent_core.questions import stuck
 from agent_core.result import ActResult
@@ -46,10 +46,9 @@ class Thinker:
     ) -> Thought:
         """The model's proposal for the screen in ``seen``. ModelError where it cannot be had."""
         begun = time.monotonic()
-        in_front = profile_of_package(seen.window.package)
         messages = build_messages(
             session,
-            current_app=in_front.name if in_front else (seen.window.package or seen.window.kind.value),
+            current_app=app_name(seen.window.package),
             picture=seen.frame,
             elements=seen.readings if self._elements else None,
             profile=profile,

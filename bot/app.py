@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import structlog
+from sqlalchemy.exc import DBAPIError
 
 from agent_core.agent import PhoneAgent
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
-from agent_core.errors import DeviceError
+from agent_core.errors import ConfigInvalid, DeviceError
 from agent_core.model.client import ChatModel
 from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
@@ -166,11 +167,20 @@ async def build_knowledge(settings: Settings) -> KnowledgeBase:
 
 
 async def open_database(settings: Settings) -> Database:
-    """The database, its tables brought up to this release."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    db = Database(settings.url)
+    """The database, its tables brought up to this release. ConfigInvalid where it cannot be opened."""
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        db = Database(settings.url)
+    except OSError as error:
+        raise ConfigInvalid(f"The data folder cannot be used: {error}.", advice="Set PHONEDESK_DATA_DIR.") from None
     try:
         await db.migrate()
+    except (OSError, DBAPIError) as error:
+        await db.close()
+        raise ConfigInvalid(
+            f"The database cannot be opened: {getattr(error, 'orig', error)}.",
+            advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
+        ) from None
     except BaseException:
         await db.close()
         raise

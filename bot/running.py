@@ -34,7 +34,9 @@ async def run_here(
     device = await core.device(serial)
     settings = core.agent_settings(lang=lang, max_steps=max_steps)
     runs = Runs(core.db)
-    run_id = await runs.create(NewRun(task, device.serial, requested_by="terminal", begun=True))
+    run_id = await runs.create(
+        NewRun(task, device.serial, options={"lang": settings.lang}, requested_by="terminal", begun=True)
+    )
     if run_id is None:
         raise RuntimeError("The run was not stored.")
     session = new_session(task, device.serial, settings, run_id=run_id, dry_run=dry_run)

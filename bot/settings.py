@@ -1,33 +1,75 @@
 """Every setting: command line > environment > ``phonedesk.toml`` > defaults, each value checked.
 
 Environment names are ``PHONEDESK_`` and the path with ``__`` between levels: ``PHONEDESK_MODEL__BASE_URL``. The names
-``PHONE_AGENT_KNOWLEDGE_…`` are aliases for the knowledge base. Secrets are masked wherever they are shown.
+``PHONE_AGENT_KNOWLEDGE_…`` are aliases for the knowledge base. The file ``PHONEDESK_CONFIG`` takes the place of
+``phonedesk.toml`` and has to be there. Secrets are masked wherever they are shown.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
+from sqlalchemy.engine.url import make_url
+from sqlalchemy.exc import ArgumentError
 from tzlocal import get_localzone_name
 
 from agent_core.errors import ConfigInvalid
+from storage.engine import database_url
 
 log = structlog.get_logger(__name__)
 
 CONFIG_FILE = "phonedesk.toml"
+CONFIG_NAME = "PHONEDESK_CONFIG"
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
+
+
+def _usable_database(url: str) -> str:
+    """The message never repeats the URL, which may hold a password."""
+    if url:
+        try:
+            database_url(url)
+        except (ValueError, ArgumentError):
+            raise ValueError("a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME") from None
+    return url
+
+
+def _listed(value: object) -> object:
+    """``a:1,b:2`` from the environment, as well as a JSON list."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
+Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class _Section(BaseModel):
@@ -64,7 +106,7 @@ class KnowledgeSettings(_Section):
 
 class DeviceSettings(_Section):
     serial: str = ""  # "": the only phone that is attached
-    connect: tuple[str, ...] = ()  # addresses host:port that are connected to at the start
+    connect: Listed = ()  # addresses host:port that are connected to at the start
     adb_path: str = ""
     adb_host: str = "127.0.0.1"
     adb_port: int | None = Field(default=None, gt=0, lt=65536)  # None: ANDROID_ADB_SERVER_PORT, or 5037
@@ -103,7 +145,7 @@ class WebSettings(_Section):
 
 class QueueSettings(_Section):
     executor_id: str = "phonedesk-1"
-    database_url: str = ""  # "": beside ours
+    database_url: DatabaseUrl = Field(default="", repr=False)  # "": beside ours
 
 
 class Settings(BaseSettings):
@@ -112,13 +154,12 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         env_file=".env",
         env_ignore_empty=True,
-        toml_file=CONFIG_FILE,
         extra="ignore",  # .env holds names of other programs too
         frozen=True,
     )
 
     data_dir: Path = Path("data")
-    database_url: str = ""  # "": SQLite in data_dir
+    database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
     lang: Literal["zh", "en"] = "zh"
     timezone: str = Field(default_factory=get_localzone_name)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -151,13 +192,12 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = os.environ.get("PHONEDESK_CONFIG", CONFIG_FILE)
         return (
             init_settings,
             env_settings,
             dotenv_settings,
             KnowledgeAliases(settings_cls),
-            TomlConfigSettingsSource(settings_cls, toml_file=file),
+            ConfigFile(settings_cls),
         )
 
     @property
@@ -168,11 +208,43 @@ class Settings(BaseSettings):
     def queue_url(self) -> str:
         return self.queue.database_url or f"sqlite:///{self.data_dir / 'queue.sqlite3'}"
 
+    def secrets(self) -> list[str]:
+        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases."""
+        passwords = [make_url(url).password for url in (self.database_url, self.queue.database_url) if url]
+        return [value for value in (*_secrets(self), *passwords) if value]
+
+
+def _secrets(section: BaseModel) -> Iterator[str]:
+    for _, value in section:
+        if isinstance(value, SecretStr):
+            yield value.get_secret_value()
+        elif isinstance(value, BaseModel):
+            yield from _secrets(value)
+
+
+class ConfigFile(TomlConfigSettingsSource):
+    """The TOML file. ConfigInvalid where it cannot be read, names what is no setting, or was named and is not there."""
+
+    def __init__(self, settings_cls: type[BaseSettings]) -> None:
+        named = os.environ.get(CONFIG_NAME, "")
+        file = Path(named or CONFIG_FILE).expanduser()
+        if named and not file.is_file():
+            raise ConfigInvalid(
+                f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
+            )
+        try:
+            super().__init__(settings_cls, toml_file=file)
+        except (OSError, ValueError) as error:
+            raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
+        unknown = sorted(self.toml_data.keys() - settings_cls.model_fields.keys())
+        if unknown:
+            raise ConfigInvalid(f"{file} holds what is no setting: {', '.join(unknown)}.", advice="Correct the names.")
+
 
 class KnowledgeAliases(PydanticBaseSettingsSource):
     """``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or ``…_TOKEN``.
 
-    Any of them means the Dify form. A time-out that is no number is reported and the default kept.
+    An address means the Dify form. A time-out that is no number of seconds is reported and the default kept.
     """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
@@ -193,13 +265,21 @@ def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
     }
     seconds = environment.get(ALIAS_PREFIX + "TIMEOUT_SECONDS", "")
     if seconds:
-        try:
-            found["timeout_seconds"] = float(seconds)
-        except ValueError:
+        if (number := _seconds(seconds)) is not None:
+            found["timeout_seconds"] = number
+        else:
             log.warning("setting_ignored", name=ALIAS_PREFIX + "TIMEOUT_SECONDS", reason="not a number; default kept")
     if "base_url" in found:
         found["provider"] = "dify"
     return found
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number > 0 else None
 
 
 def load(**overrides: Any) -> Settings:
@@ -207,14 +287,21 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
-        lines = [f"{_name(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False)]
+        lines = [_line(wrong["loc"], wrong["type"], wrong["msg"]) for wrong in error.errors(include_input=False)]
         raise ConfigInvalid(
             "Settings are not usable. " + "; ".join(lines) + ".",
             advice=f"Change them in the environment or in {CONFIG_FILE}.",
         ) from None
-    except ValueError as error:  # a TOML file that cannot be read
-        raise ConfigInvalid(f"{CONFIG_FILE} cannot be read: {error}", advice="Mend the file.") from None
+    except SettingsError as error:  # a value of the environment that is to be JSON; its message holds no value
+        raise ConfigInvalid(
+            f"The environment is not usable: {error}.",
+            advice="Set single values, such as PHONEDESK_MODEL__NAME; a table is written as JSON.",
+        ) from None
 
 
-def _name(location: tuple[int | str, ...]) -> str:
-    return "PHONEDESK_" + "__".join(str(part).upper() for part in location)
+def _line(location: tuple[int | str, ...], kind: str, message: str) -> str:
+    """What is wrong with one setting, under its name in the environment and in the file."""
+    parts = [str(part) for part in location]
+    name = "PHONEDESK_" + "__".join(part.upper() for part in parts)
+    said = "there is no such setting" if kind == "extra_forbidden" else message
+    return f"{name} (in the file {'.'.join(parts)}): {said}"

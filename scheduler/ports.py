@@ -72,6 +72,9 @@ class StoredLedger:
     async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
         return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]
 
+    async def recent(self, serial: str, app: str, contact: str) -> Sequence[ports.LedgerRow]:
+        return [_ledger_row(row) for row in await self._ledger.recent(serial, app, contact)]
+
 
 class StoredRuns:
     """``agent_core.ports.RunStore`` over runs, events and the answer log."""

@@ -52,10 +52,14 @@ class Cards:
 
     async def at(self, subject: str, *, channel: str, chat_id: str, message_id: str) -> CardRow | None:
         """What of this kind the message shows."""
-        row = await self._one(
-            sa.and_(cards.c.subject == subject, cards.c.chat_id == chat_id, cards.c.message_id == message_id)
+        return await self._one(
+            sa.and_(
+                cards.c.subject == subject,
+                cards.c.chat_id == chat_id,
+                cards.c.message_id == message_id,
+                cards.c.chat["channel"].as_string() == channel,
+            )
         )
-        return row if row is not None and row.chat.get("channel") == channel else None
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> CardRow | None:
         async with self._db.read() as connection:

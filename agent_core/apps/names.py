@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -14,7 +15,8 @@ PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"\s+", "", name).casefold()
+    """Without spaces, case and full-width letters."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", name)).casefold()
 
 
 @cache
@@ -33,7 +35,7 @@ def _packages_by_name() -> dict[str, tuple[str, ...]]:
 def resolve_app(name: str, installed: Sequence[str]) -> str | None:
     """The installed package that ``name`` (a label, an alias, or a package) means; None where there is none."""
     wanted = name.strip()
-    if PACKAGE.fullmatch(wanted):
-        return wanted if wanted in installed else None
+    if PACKAGE.fullmatch(wanted) and wanted in installed:
+        return wanted
     candidates = _packages_by_name().get(_bare(wanted), ())
     return next((package for package in candidates if package in installed), None)

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_core.screen.compare import Match, compare, fold
+from agent_core.screen.compare import Match, compare, ends_with, fold
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
 
 OCR_CONFIDENCE = 0.9
-
-
-def _confidence(source: Source) -> float:
-    return 1.0 if source is Source.TREE else OCR_CONFIDENCE
+LEAST_OF_BUBBLE = 12  # letters of its end that tell whose text a bubble is
+LEAST_OF_DRAFT = 40  # an input grows first; it hides the beginning of long texts only
 
 
 def same_text(seen: str, wanted: str, source: Source) -> bool:
     """Whether what was read is the text: exactly from the tree, nearly from a picture."""
-    match = compare(seen, wanted, confidence=_confidence(source))
-    return match is Match.EXACT or (source is not Source.TREE and match is Match.NEARLY)
+    if source is Source.TREE:
+        return compare(seen, wanted) is Match.EXACT
+    return compare(seen, wanted, confidence=OCR_CONFIDENCE) is not Match.DIFFERENT
 
 
-def shows_end_of(seen: str, wanted: str, source: Source) -> bool:
-    """Whether ``seen`` is ``wanted`` or, in an input that shows its last lines only, a good part of its end."""
+def shows_end_of(seen: str, wanted: str, source: Source, *, least: int = LEAST_OF_BUBBLE) -> bool:
+    """Whether ``seen`` is ``wanted`` or, in a picture that has its last lines only, an end of ``least`` letters."""
     if same_text(seen, wanted, source):
         return True
-    part, whole = fold(seen), fold(wanted)
-    if len(part) < 12 or len(part) >= len(whole):
-        return False
-    return same_text(part, whole[-len(part) :], source)
+    if source is Source.TREE:
+        return False  # a node holds the whole text, whatever of it is in sight
+    return least <= len(fold(seen)) < len(fold(wanted)) and ends_with(wanted, seen, confidence=OCR_CONFIDENCE)
+
+
+def is_draft(draft: str, text: str, source: Source) -> bool:
+    """Whether the input holds ``text``, all of it."""
+    return bool(draft) and shows_end_of(draft, text, source, least=LEAST_OF_DRAFT)
 
 
 def begins(wanted: str, seen: str) -> bool:
@@ -41,12 +44,19 @@ def is_bubble_of(bubble: Bubble, text: str, source: Source) -> bool:
     return bubble.side is Side.ME and shows_end_of(bubble.text, text, source)
 
 
-def same_cluster(before: Sequence[str], now: Sequence[Bubble], source: Source) -> bool:
-    """Whether the newest messages are still those of ``before``; the keyboard may have pushed the upper ones away."""
+def same_cluster(before: Sequence[str], read_by: str, chat: ChatScreen) -> bool:
+    """Whether the newest messages are still those of ``before``; the keyboard may have pushed the upper ones away.
+
+    ``read_by`` is the source that ``before`` came from: where either is a picture, a recogniser's error is not a new
+    message.
+    """
+    now = chat.question
     if not now or len(now) > len(before):
         return False
+    if len(now) < len(before) and len(now) < len(chat.bubbles):
+        return False  # our own bubble is in sight above them: nothing was pushed away, one was recalled
+    source = chat.source if read_by in {chat.source.value, ""} else Source.OCR
     (first_old, first_new), *others = zip(before[len(before) - len(now) :], now, strict=True)
-    # Both were read: where either came from a picture, a recogniser's error is not a new message.
     return shows_end_of(first_new.text, first_old, source) and all(
         same_text(new.text, old, source) for old, new in others
     )

@@ -153,6 +153,9 @@ class Device(Protocol):
 
     async def notifications(self) -> Sequence[Notification]: ...
 
+    async def recover(self) -> None:
+        """Put back what a dead run left switched (keyboard, staying awake). Called when a phone is taken."""
+
     async def wake(self) -> None:
         """Screen on, and the lock screen away where no secret is needed."""
 

@@ -17,6 +17,11 @@ from agent_core.actions.types import (
     TypeName,
 )
 from agent_core.gate.base import Situation, Verdict, touched
+from agent_core.geometry import Point
+from agent_core.screen.readings import Bubble, BubbleKind
+
+_LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
+_DOORS = {BubbleKind.RED_PACKET, BubbleKind.OTHER}  # a tap on these opens something: a packet, a card, a mini-program
 
 
 def _bare(text: str) -> str:
@@ -45,7 +50,7 @@ class OneApp:
 
 
 class NothingRisky:
-    """No tap on what pays, deletes, adds, calls, installs or grants rights."""
+    """No tap on what pays, deletes, adds, calls, installs or grants rights, nor on a link or a number in a message."""
 
     name = "nothing_risky"
 
@@ -60,11 +65,19 @@ class NothingRisky:
         # Whole words of a button only: a customer who writes about a refund is no button.
         if any(word in target and len(target) <= len(word) + 4 for word in situation.profile.risky):
             return verdict.block(self.name, situation.say("gate.risky_blocked", target=target))
+        said = self._message_at(Point.from_relative(pair, situation.size), situation)
+        if said is not None and (said.kind in _DOORS or _LINK.search(said.text)):
+            return verdict.block(self.name, situation.say("gate.link_blocked", target=said.text[:40]))
         return verdict
+
+    @staticmethod
+    def _message_at(point: Point, situation: Situation) -> Bubble | None:
+        bubbles = situation.chat.bubbles if situation.chat else ()
+        return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
 
 
 class DeliveryAlone:
-    """Send, Enter, stickers, quick replies and pasting belong to delivery."""
+    """Send, Enter, stickers, quick replies and pasting belong to delivery, and all else at a chat's input."""
 
     name = "delivery_alone"
 
@@ -75,6 +88,10 @@ class DeliveryAlone:
         pair = touched(action) if action is not None else None
         if pair is not None and situation.in_app:
             target = situation.target(pair)
+            field = situation.chat.input_box if situation.chat else None
+            if field is not None and Point.from_relative(pair, situation.size).y >= field.top:
+                # Send, icons without a word, the keys of a keyboard: nothing there is for the model.
+                return verdict.block(self.name, situation.say("gate.input_bar", target=target))
             if _bare(target) in {_bare(t) for t in situation.profile.delivery_only}:
                 return verdict.block(self.name, situation.say("gate.delivery_only", target=target))
         return verdict

@@ -118,7 +118,8 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
     if not title.text and not page.shapes:
         return None
     doubts = []
-    if page.shapes and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes):
+    cut = bool(page.shapes) and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes)
+    if cut:
         doubts.append("the upper part of what is asked is out of sight")
     if page.plain:
         bubbles, newest = await _read_shapes(ocr, image, page)
@@ -142,6 +143,7 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
         doubt="; ".join(doubts),
         input_box=footer.field,
         send_point=footer.send.center if footer.send else None,
+        partial=cut and len(doubts) == 1,
     )
 
 

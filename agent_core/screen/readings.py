@@ -61,6 +61,7 @@ class ChatScreen:
 
     ``sure`` is False where two sources disagreed or none was confident; then a person is asked before anything is sent.
     ``draft`` is what stands in the input: "" is known to be empty, None is not known.
+    ``partial``: the one doubt is that the upper part of what is asked is out of sight.
     """
 
     title: str
@@ -71,6 +72,7 @@ class ChatScreen:
     doubt: str = ""  # why it is not sure, for a person
     input_box: Box | None = None
     send_point: Point | None = None
+    partial: bool = False
 
     @property
     def newest(self) -> Bubble | None:

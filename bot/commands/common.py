@@ -44,18 +44,19 @@ err = Console(stderr=True)
 
 def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     """The settings with the command line's values on top; logging is set up by them (``quiet``: warnings only)."""
+    logs.configure("warning")  # what is said while they are read goes to standard error too
     try:
         settings = load(**overrides)
     except PhonedeskError as error:
         fail(error)
     level = settings.log_level
-    logs.configure("warning" if quiet and level == "info" else level)
+    logs.configure("warning" if quiet and level == "info" else level, secrets=settings.secrets())
     return settings
 
 
 def fail(error: PhonedeskError) -> NoReturn:
     """Say what is wrong and leave with the fitting code."""
-    err.print(str(error), style="red", markup=False, highlight=False)
+    err.print(logs.mask(str(error)), style="red", markup=False, highlight=False)
     raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
 
 

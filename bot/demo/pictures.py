@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,12 +20,13 @@ from storage.events import Events
 WIDTH = 432  # of the GIF, pixels
 SECONDS_A_PICTURE = 1.2
 MAKER = "demo"  # names of our own files begin with it
+_OURS = re.compile(rf"{MAKER}-\d{{2,}}-[a-z_]+\.jpg")
 
 
 def save_pictures(folder: Path, pictures: Sequence[tuple[str, bytes]]) -> list[Path]:
     """Write each (name, JPEG) as a file and ``demo.gif``; what an earlier demo left is replaced, nothing else."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(f"{MAKER}-*.jpg"):
+    for old in [file for file in folder.iterdir() if _OURS.fullmatch(file.name)]:
         old.unlink()
     written = []
     for number, (name, jpeg) in enumerate(pictures, start=1):

@@ -23,6 +23,7 @@ from bot.serving import Server, server
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.fake.world import Button, Message
 from bot.terminal.lines import read_line
+from bot.terminal.render import harmless
 
 OPERATOR = 10001
 CONTACT = "11"
@@ -49,7 +50,7 @@ class Stage:
     printed: dict[int, str] = field(default_factory=dict)
 
     def say(self, text: str, style: str = "") -> None:
-        self.console.print(Text(text, style=style))
+        self.console.print(Text(harmless(text), style=style))
 
     async def operator(self, text: str) -> None:
         self.say(self.words.get("demo.operator", text=text), "cyan")
@@ -76,7 +77,9 @@ class Stage:
             first = message.id not in self.shown
             self.shown[message.id] = edits
             if first or not message.buttons:
-                self.console.print(Panel(Text(message.words), title=self.words.get("demo.bot"), title_align="left"))
+                self.console.print(
+                    Panel(Text(harmless(message.words)), title=self.words.get("demo.bot"), title_align="left")
+                )
             else:
                 self._edited(message)
 
@@ -128,8 +131,12 @@ async def show(
     scenario: Path | None = None,
     lang: str | None = None,
     read: Callable[[], Awaitable[str | None]] | None = None,
+    tick: str = TICK,
 ) -> bool:
-    """The whole demo; True where everything was shown. Pictures are left in ``folder`` in any case."""
+    """The whole demo; True where everything was shown. Pictures are left in ``folder`` in any case.
+
+    ``read`` gives the operator's line. ``tick`` is the schedule of the third act, which is left out without one.
+    """
 
     async def from_terminal() -> str | None:
         return await read_line(console)
@@ -140,7 +147,8 @@ async def show(
             await _pair(on)
             await _first(on)
             await _second(on)
-            await _third(on)
+            if tick:
+                await third_act(on, tick)
         except NotShown as missing:
             on.say(on.words.get("demo.not_done", what=missing), "bold red")
             return False
@@ -195,20 +203,21 @@ async def _answer(on: Stage, card: Message, line: str | None) -> None:
     await _over(on)
 
 
-async def _third(on: Stage) -> None:
+async def third_act(on: Stage, tick: str = TICK) -> None:
+    """A schedule is added, its tick starts a run, and it is removed again."""
     on.say(on.words.get("demo.third"), "bold magenta")
     text = on.words.get("demo.cron_question")
     on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
     on.world.phone.receive(CONTACT, text)
     sent, messages = len(on.sent), len(on.user.chat.from_bot)
-    await on.operator(f'/schedule add "{TICK}" QQ回复联系人{CONTACT}')
+    await on.operator(f'/schedule add "{tick}" QQ回复联系人{CONTACT}')
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
     await on.until(lambda: len(on.sent) > sent, "tick")
     await _answer_is_seen(on, sent + 1)
-    await on.operator("/schedule list")
-    await on.operator("/schedule remove 1")
-    await asyncio.sleep(1)
-    on.follow()
+    for command in ("/schedule list", "/schedule remove 1"):
+        messages = len(on.user.chat.from_bot)
+        await on.operator(command)
+        await on.until(lambda before=messages: len(on.user.chat.from_bot) > before, command)  # type: ignore[misc]
 
 
 async def _customer_and_run(on: Stage, text: str | None) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from datetime import timedelta
 
-from bot.desk.house import DeskPart
+from agent_core.errors import RateLimited
+from bot.desk.house import DeskPart, House
+from bot.desk.pairing import PairingLimit
 from bot.desk.port import AccessDenied, Actor, Role
 from storage.engine import Database
 from storage.people import People, PersonRow
@@ -17,17 +20,39 @@ TELEGRAM = "telegram"
 
 
 class PeopleDesk(DeskPart):
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._limit = PairingLimit()
+        self._one_by_one = asyncio.Lock()  # guesses that come all at once are counted too
+
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
-        """Take a stranger in by a pairing code, which is used up. AccessDenied on a wrong one."""
-        row = None
-        if channel == TELEGRAM and user_id.isdecimal():
-            row = await People(self._db).pair(
-                code, telegram_id=int(user_id), name=name, lang="zh" if lang.lower().startswith("zh") else "en"
-            )
-        await self._audit.write(f"{channel}:{user_id}", channel, "pair", {"name": name}, allowed=row is not None)
+        """Take a stranger in by a pairing code, which is used up.
+
+        AccessDenied on a wrong one, RateLimited after too many: then the code is not even looked at.
+        """
+        person = f"{channel}:{user_id}"
+        async with self._one_by_one:
+            try:
+                self._limit.check(person, self._db.now())
+            except RateLimited:
+                await self._audit.write(person, channel, "pair", {"name": name, "limited": True}, allowed=False)
+                raise
+            row = await self._paired(channel, user_id, name, lang, code)
+            if row is None:
+                self._limit.wrong(person, self._db.now())
+            else:
+                self._limit.right(person)
+        await self._audit.write(person, channel, "pair", {"name": name}, allowed=row is not None)
         if row is None:
             raise AccessDenied("This pairing code is wrong or was used.", advice="Ask an owner for a new one.")
         return _actor(row)
+
+    async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
+        if channel != TELEGRAM or not user_id.isdecimal():
+            return None
+        return await People(self._db).pair(
+            code, telegram_id=int(user_id), name=name, lang="zh" if lang.lower().startswith("zh") else "en"
+        )
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
         if channel != TELEGRAM or not user_id.isdecimal():

@@ -180,7 +180,10 @@ class EventView:
 
 class Desk(Protocol):
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
-        """Take a stranger in by a pairing code; the first person becomes the owner. AccessDenied on a wrong code."""
+        """Take a stranger in by a pairing code; the first person becomes the owner.
+
+        AccessDenied on a wrong code, RateLimited after too many wrong ones.
+        """
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
         """The paired person; None for a stranger."""

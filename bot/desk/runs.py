@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agent_core.session import Session
+from agent_core.session import Session, Status
 from agent_core.tasks import check_task
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
 from storage.people import People
-from storage.runs import ACTIVE, QUEUED, RunRow, Runs
+from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs
 
 
 class RunsDesk(DeskPart):
@@ -57,7 +57,7 @@ class RunsDesk(DeskPart):
         return RunView(
             id=row.id,
             task=row.task,
-            status=RunStatus(row.status),
+            status=_status(row, session),
             lang="en" if row.options.get("lang") == "en" else "zh",
             serial=row.serial,
             phone=row.serial,
@@ -81,3 +81,10 @@ class RunsDesk(DeskPart):
             return 0
         line = [run for run in await Runs(self._db).due() if run.serial == row.serial]
         return next((place for place, run in enumerate(line, start=1) if run.id == row.id), 0)
+
+
+def _status(row: RunRow, session: Session | None) -> RunStatus:
+    """While a person is asked and the phone is held for the answer, the leg goes on but the run waits."""
+    if row.status == RUNNING and session is not None and session.status is Status.WAITING:
+        return RunStatus.WAITING
+    return RunStatus(row.status)

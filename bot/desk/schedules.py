@@ -22,9 +22,11 @@ class SchedulesDesk(DeskPart):
         task = check_task(task)
         await self._allow(actor, Role.OWNER, "schedule add", expression=expression, task=task)
         try:
-            parse_schedule(expression, self.house.timezone)
+            times = parse_schedule(expression, self.house.timezone)
         except InputRejected as error:
             raise BadRequest(error.message, advice=error.advice) from error
+        if not times.next(self._db.now()):
+            raise BadRequest(f"This time is over: {expression}.", advice="Give one that is to come.")
         row = await Schedules(self._db).add(
             NewSchedule(
                 expression=expression,

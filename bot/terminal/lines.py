@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TextIO
 
@@ -10,7 +11,10 @@ from rich.console import Console
 
 
 async def read_line(console: Console, stdin: TextIO | None = None) -> str | None:
-    """A line from the terminal, or None at its end. Can be cancelled, which a thread in ``input`` cannot."""
+    """A line from the terminal, or None at its end. Can be cancelled, which a thread in ``input`` cannot.
+
+    What was typed ahead stays where it is: no more than the line is taken.
+    """
     source = stdin or sys.stdin
     console.print("> ", end="", markup=False)
     loop = asyncio.get_running_loop()
@@ -19,8 +23,15 @@ async def read_line(console: Console, stdin: TextIO | None = None) -> str | None
         loop.add_reader(source.fileno(), ready.set)
     except (OSError, NotImplementedError, ValueError):
         return source.readline() or None  # a plain file is always ready
+    line = bytearray()
     try:
-        await ready.wait()
+        while not line.endswith(b"\n"):
+            await ready.wait()
+            ready.clear()
+            byte = os.read(source.fileno(), 1)
+            if not byte:
+                break
+            line += byte
     finally:
         loop.remove_reader(source.fileno())
-    return source.readline() or None
+    return line.decode(source.encoding or "utf-8", "replace") or None

@@ -9,6 +9,7 @@ from agent_core.ports import Event, RunStore
 from agent_core.session import ReplyRecord, Session, StepRecord
 from bot.chat.cards import describe_action, reply_lines
 from bot.chat.texts import Texts
+from bot.terminal.render import harmless
 
 
 class LiveRuns:
@@ -46,11 +47,11 @@ class LiveRuns:
             self._line(f"     {step.result}", "yellow")
 
     def _line(self, text: str, style: str) -> None:
-        self._console.print(Text(text, style=style), highlight=False)
+        self._console.print(Text(harmless(text), style=style), highlight=False)
 
 
 def outcome_line(session: Session, words: Texts) -> Text:
     """How the run ended, in one line."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.status.value
-    return Text(f"{words.get(f'card.{status}')}  {session.message}", style=styles.get(status, ""))
+    return Text(f"{words.get(f'card.{status}')}  {harmless(session.message)}", style=styles.get(status, ""))

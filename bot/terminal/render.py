@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
@@ -11,16 +13,21 @@ from bot.chat.cards import Card
 STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
 
 
+def harmless(text: str) -> str:
+    """``text`` without control characters: what a customer or a screen wrote must not steer the terminal."""
+    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
+
+
 def panel(card: Card, *, style: str = "cyan") -> Panel:
     """The card as a box; what it holds is text, never markup. Buttons are numbered, to be answered by their number."""
     lines = []
     for line in card.lines:
         text = Text()
         if line.label:
-            text.append(f"{line.label}: ", style="dim")
-        text.append(line.text, style=STYLES[line.kind])
+            text.append(f"{harmless(line.label)}: ", style="dim")
+        text.append(harmless(line.text), style=STYLES[line.kind])
         lines.append(text)
     buttons = [button for row in card.buttons for button in row]
     for number, button in enumerate(buttons, start=1):
-        lines.append(Text(f"  [{number}] {button.label}", style="yellow"))
-    return Panel(Group(*lines), title=Text(card.title, style="bold"), border_style=style, title_align="left")
+        lines.append(Text(f"  [{number}] {harmless(button.label)}", style="yellow"))
+    return Panel(Group(*lines), title=Text(harmless(card.title), style="bold"), border_style=style, title_align="left")

@@ -44,9 +44,10 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[s
             await site.start()
         except OSError as error:
             raise ConfigInvalid(
-                f"The web server cannot use {host}:{port}: {error.strerror}.", advice="Set PHONEDESK_WEB__PORT."
+                f"The web server cannot use {host}:{port}: {error.strerror}.",
+                advice="Set PHONEDESK_WEB__HOST or PHONEDESK_WEB__PORT.",
             ) from None
         real = site.port or port
-        yield f"http://{host}:{real}"
+        yield f"http://[{host}]:{real}" if ":" in host else f"http://{host}:{real}"
     finally:
         await runner.cleanup()

@@ -7,7 +7,7 @@ import pytest
 from agent_core.errors import KnowledgeUnreachable
 from agent_core.ports import Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
-from tests.support.lab import ANSWER, ASK, BACK, FINISH, LAUNCH, TASK, Lab, do
+from tests.support.lab import ANSWER, ASK, BACK, FINISH, LAUNCH, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
 TAP_FIRST_ROW = do('do(action="Tap", element=[400,180])')
@@ -155,7 +155,8 @@ async def test_a_red_mark_is_not_sent_again(bench_lab: Lab) -> None:
     bench_lab.phone.set_fault("send_fails", False)
     async with ScriptedModel([]) as model:
         again = await bench_lab.run(model)
-    assert again.status is Status.SUCCEEDED
+    assert again.status is Status.FAILED
+    assert "红色感叹号" in again.message
     assert bench_lab.sent == {}
 
 
@@ -228,15 +229,22 @@ async def test_the_built_in_ai_is_bait(bench_lab: Lab) -> None:
     assert bench_lab.sent == {"11": [ANSWER]}
 
 
-async def test_a_phone_that_is_unplugged_names_the_cause(bench_lab: Lab) -> None:
-    await bench_lab.open_chat()
-    bench_lab.knowledge.before = lambda: bench_lab.phone.set_fault("dropped", True)
-    async with ScriptedModel([ASK]) as model:
-        session = await bench_lab.run(model)
-    assert session.status is Status.FAILED
-    assert session.error_kind == "device.offline"
-    assert "adb devices" in session.message
-    assert bench_lab.sent == {}
+async def test_a_phone_that_is_unplugged_names_the_cause() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async with lab(sleep=sleep) as bench:
+        await bench.open_chat()
+        bench.knowledge.before = lambda: bench.phone.set_fault("dropped", True)
+        async with ScriptedModel([ASK]) as model:
+            session = await bench.run(model)
+        assert session.status is Status.FAILED
+        assert session.error_kind == "device.offline"
+        assert "adb devices" in session.message
+        assert bench.sent == {}
+    assert sum(slept) <= 10  # tidying up does not wait for it once more
 
 
 async def test_ledger_knows_how_it_ended(bench_lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,12 +11,14 @@ from agent_core.agent import PhoneAgent
 from agent_core.defaults import MemoryLedger
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import open_adb
+from agent_core.devices.base import Device
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import Scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.geometry import Point
 from agent_core.model.client import ChatModel
-from agent_core.ports import Event, Lease, Ledger, Record, StopGuard
+from agent_core.ports import Event, Lease, Ledger, Record, RunStore, StopGuard
+from agent_core.retry import Sleep
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.session import Answer, Question, Session
@@ -94,6 +97,10 @@ class Story:
         return [event.kind for event in self.events]
 
 
+def _unset() -> AdbDevice:
+    raise AssertionError("this lab has no server")
+
+
 @dataclass
 class Lab:
     phone: VirtualPhone
@@ -103,6 +110,7 @@ class Lab:
     ledger: Ledger = field(default_factory=MemoryLedger)
     story: Story = field(default_factory=Story)
     tree: str = "auto"
+    another: Callable[[], AdbDevice] = field(default=_unset, repr=False)  # as a new process would hold it
 
     @property
     def sent(self) -> dict[str, list[str]]:
@@ -118,6 +126,10 @@ class Lab:
         rows = [node for node in await self.phone.tree() if node.text == name]
         await self.device.tap(Point(*_center(rows[0].box.as_tuple())))
 
+    async def open_chat_by_url(self, number: str = "20110011") -> None:
+        """Where there is no tree to find a row in."""
+        await self.phone.open_url(f"mqqwpa://im/chat?chat_type=wpa&uin={number}")
+
     async def run(
         self,
         model: ScriptedModel,
@@ -127,17 +139,20 @@ class Lab:
         lease: Lease | None = None,
         guard: StopGuard | None = None,
         max_steps: int = 20,
+        device: Device | None = None,
+        ledger: Ledger | None = None,
+        store: RunStore | None = None,
     ) -> Session:
         """A leg: a new run of ``task``, or the next leg of ``session``."""
         client = ChatModel(model.url, "scripted", "key", timeout=5, sleep=_no_sleep)
         settings = AgentSettings(max_steps=max_steps, tree="off" if self.tree == "off" else "auto")
         agent = PhoneAgent(
             model=client,
-            device=self.device,
+            device=device or self.device,
             knowledge=self.knowledge,
             human=self.people,
-            ledger=self.ledger,
-            store=self.story,
+            ledger=ledger or self.ledger,
+            store=store or self.story,
             lease=lease,
             guard=guard,
             reader=ScreenReader(ocr=OCR, model=None),
@@ -158,10 +173,11 @@ def _center(box: tuple[int, int, int, int]) -> tuple[int, int]:
 
 
 @asynccontextmanager
-async def lab(scenario: Scenario | None = None) -> AsyncIterator[Lab]:
-    """A lab of its own: phone, adb server, device."""
+async def lab(scenario: Scenario | None = None, *, sleep: Sleep = asyncio.sleep) -> AsyncIterator[Lab]:
+    """A lab of its own: phone, adb server, device. ``sleep`` is what the device waits with."""
     async with adb_server() as adb, serve(scenario) as running, await open_adb(port=adb.port) as server:
         await server.connect(running.address)
-        device = server.device(running.address)
-        yield Lab(running.phone, device)
+        address = running.address
+        device = server.device(address, sleep=sleep)
+        yield Lab(running.phone, device, another=lambda: server.device(address, sleep=sleep))
         await device.close()

@@ -166,11 +166,11 @@ class AdbDevice:
         return (await self.look()).screen
 
     async def screenshot(self) -> Frame:
-        return (await with_retries(lambda: self._shot(""), sleep=self._time.sleep)).frame
+        return (await self._shot_again("")).frame
 
     async def observe(self) -> Observation:
         """Picture and look in one call. ScreenOff where the screen is off, whatever the picture shows."""
-        shot = await with_retries(lambda: self._shot(LOOK_LINE), sleep=self._time.sleep)
+        shot = await self._shot_again(LOOK_LINE)
         return Observation(shot.frame, await self._look_of(shot.before))
 
     async def tree(self) -> Sequence[Node]:
@@ -227,6 +227,10 @@ class AdbDevice:
             raise AppNotFound(f"No app on the phone opens {url[:100]}.")
         require(result)
 
+    async def recover(self) -> None:
+        await self.restore_keyboard()
+        await self.restore_awake()
+
     async def wake(self) -> None:
         """ScreenOff where it stays off; CommandFailed where the lock screen asks for a secret."""
         await self._power.wake()
@@ -242,6 +246,9 @@ class AdbDevice:
         self._capture.forget()
 
     # -- pictures
+
+    async def _shot_again(self, before: str) -> Shot:
+        return await with_retries(lambda: self._shot(before), sleep=self._time.sleep)
 
     async def _shot(self, before: str) -> Shot:
         shot = await self._capture.take(before)

@@ -80,6 +80,7 @@ class Transport:
         self.host, self.port, self.serial = host, port, serial
         self.round_trips = 0
         self._sleep = sleep
+        self._gone = False  # it could not be reached in all the tries that there are
         self._features: frozenset[str] | None = None
 
     async def shell(self, line: str, *, seconds: float = 15.0, safe: bool = False) -> ShellResult:
@@ -100,9 +101,7 @@ class Transport:
     async def features(self) -> frozenset[str]:
         """What the phone's adbd can; asked once."""
         if self._features is None:
-            answer = await with_retries(
-                lambda: query(self.host, self.port, f"host-serial:{self.serial}:features"), sleep=self._sleep
-            )
+            answer = await self._tried(lambda: query(self.host, self.port, f"host-serial:{self.serial}:features"))
             self._features = frozenset(answer.strip().split(","))
         return self._features
 
@@ -112,8 +111,18 @@ class Transport:
         if len(line.encode()) > MAX_COMMAND:
             raise CommandFailed(f"The command is too long for the phone (over {MAX_COMMAND} bytes): {_short(line)}")
         if safe:
-            return await with_retries(lambda: self._once(self._attach, request, line, seconds, read), sleep=self._sleep)
-        return await self._once(lambda: with_retries(self._attach, sleep=self._sleep), request, line, seconds, read)
+            return await self._tried(lambda: self._once(self._attach, request, line, seconds, read))
+        return await self._once(lambda: self._tried(self._attach), request, line, seconds, read)
+
+    async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
+        """By the retry table; once only where the phone was away in the call before, as when a run tidies up."""
+        try:
+            result = await (call() if self._gone else with_retries(call, sleep=self._sleep))
+        except DeviceOffline as error:
+            self._gone = error.retried = True
+            raise
+        self._gone = False
+        return result
 
     async def _once(
         self,

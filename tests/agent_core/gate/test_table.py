@@ -28,7 +28,7 @@ from agent_core.gate import REPLY_POLICIES, Situation, review
 from agent_core.gate.base import Verdict
 from agent_core.gate.customer_reply import looks_like_question
 from agent_core.geometry import Box
-from agent_core.screen.readings import Bubble, ChatScreen, Reading, Side, Source
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, Side, Source
 from agent_core.session import GateState
 from agent_core.texts import catalogue
 
@@ -266,3 +266,31 @@ def test_both_languages_have_the_same_texts() -> None:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
     assert {key: places(text) for key, text in zh.items()} == {key: places(text) for key, text in en.items()}
+
+
+# A chat's own ground ----------------------------------------------------------------------------------------------
+
+
+def in_chat(*bubbles: Bubble) -> Situation:
+    page = ChatScreen("11", bubbles, "", Source.TREE, input_box=Box(20, 1700, 800, 1800))
+    return situation(screen=page)
+
+
+@pytest.mark.parametrize("y", [855, 880, 990])
+def test_the_input_bar_and_all_below_it_is_not_the_models(y: int) -> None:
+    verdict = judge(Tap(element=(500, y)), in_chat())
+    assert (verdict.action, verdict.policies) == (None, ("delivery_alone",))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "blocked"),
+    [
+        ("点这里 https://pay.example", BubbleKind.TEXT, True),
+        ("打我电话13800000000", BubbleKind.TEXT, True),
+        ("恭喜发财", BubbleKind.RED_PACKET, True),
+        ("我要退款", BubbleKind.TEXT, False),
+    ],
+)
+def test_messages_that_open_something_are_not_tapped(text: str, kind: BubbleKind, blocked: bool) -> None:
+    where = in_chat(Bubble(Side.THEM, text, Box(100, 900, 700, 1000), kind))
+    assert (judge(Tap(element=(400, 475)), where).action is None) is blocked

@@ -1,0 +1,245 @@
+"""One attempt to send one reply: type, read back, look for the last time, send, look what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+from PIL import ImageChops
+
+from agent_core.apps.profile import AppProfile
+from agent_core.delivery.match import is_draft, our_bubble_after_question
+from agent_core.delivery.outcome import Outcome, Result, check_planned, is_contacts
+from agent_core.devices.base import Device, Frame, Key, TextInput
+from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
+from agent_core.geometry import Box, Point
+from agent_core.observer import Observation, Observer
+from agent_core.ports import Lease, Ledger, LedgerConflict, ReplyState, StopGuard
+from agent_core.screen.readings import BubbleState, ChatScreen
+from agent_core.session import GateState, Planned
+
+log = structlog.get_logger(__name__)
+
+OUTCOME_SECONDS = 8.0  # how long a bubble may take to appear
+SPINNER_SECONDS = 45.0  # how long it may be on its way
+UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
+UNSENT_LOOKS = 3
+CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
+TYPE_TRIES = 2
+STEADY_TRIES = 3
+
+OnSent = Callable[[Planned], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a delivery works with."""
+
+    observer: Observer
+    profile: AppProfile
+    ledger: Ledger
+    guard: StopGuard
+    lease: Lease
+    clock: Callable[[], float]
+
+    @property
+    def device(self) -> Device:
+        return self.observer.device
+
+    async def look(self) -> Observation:
+        return await self.observer.observe(self.profile, model_may_read=True)
+
+
+class Attempt:
+    """Holds the keyboard, for a row that is planned. ``seen`` is the look that allowed it."""
+
+    def __init__(
+        self, tools: Tools, planned: Planned, gate: GateState, keyboard: TextInput, seen: Observation, on_sent: OnSent
+    ) -> None:
+        self._tools = tools
+        self._planned = planned
+        self._gate = gate
+        self._keyboard = keyboard
+        self._seen = seen  # the newest look that was read
+        self._on_sent = on_sent
+
+    async def run(self) -> Outcome:
+        tools, sending = self._tools, False
+        await self._advance(ReplyState.TYPING, ReplyState.PLANNED)
+        try:
+            send = await self._type()
+            if isinstance(send, Outcome):
+                await self._back_out()
+                return send
+            async with tools.guard.shielded():
+                await tools.lease.check()
+                await self._advance(ReplyState.SENDING, ReplyState.TYPING)
+                sending = True
+                await tools.device.tap(send)
+                return await self._settle()
+        except BaseException:
+            if not sending:
+                await self._back_out()
+            raise
+
+    # -- before Send ---------------------------------------------------------------------------------------------
+
+    async def _type(self) -> Point | Outcome:
+        """Type and read back; where Send stands once the input holds the text and nothing moves any more."""
+        for _ in range(TYPE_TRIES):
+            refusal = await self._focus_and_empty()
+            if refusal is not None:
+                return refusal
+            await self._keyboard.type(self._planned.text)
+            ready = await self._read_back()
+            if ready is not None:
+                return ready
+        chat = self._seen.chat
+        return Outcome(Result.KEYBOARD, (chat.draft or "") if chat else "")
+
+    async def _focus_and_empty(self) -> Outcome | None:
+        """The input has the focus and is empty, in a chat that is still the contact's."""
+        before = self._seen
+        chat = before.chat
+        if chat is None or chat.input_box is None:
+            return Outcome(Result.NOT_IN_CHAT)
+        await self._tools.lease.check()
+        await self._tools.device.tap(chat.input_box.center)
+        now = await self._tools.observer.observe(None, read=False)
+        if now.window != before.window or not self._same_title(now.frame, before.frame):
+            refusal = await self._look()  # taking the keyboard took its time: somebody may have gone elsewhere
+            if refusal is not None:
+                return refusal
+        await self._keyboard.clear()
+        if not chat.draft:
+            return None
+        # By its picture an input shows its last lines only: what stands before them is seen now or never.
+        refusal = await self._look()
+        left = self._seen.chat.draft if self._seen.chat else None
+        return refusal or (Outcome(Result.KEYBOARD, left or "") if left != "" else None)
+
+    async def _read_back(self) -> Point | Outcome | None:
+        """None where the input does not hold the text."""
+        for _ in range(STEADY_TRIES):
+            refusal = await self._look()
+            if refusal is not None:
+                return refusal
+            chat = self._seen.chat
+            if chat is None or not is_draft(chat.draft or "", self._planned.text, chat.source):
+                return None
+            if chat.send_point is None:
+                return Outcome(Result.KEYBOARD, chat.draft or "")
+            if await self._steady(chat):
+                return chat.send_point
+        return Outcome(Result.CHANGED)
+
+    async def _look(self) -> Outcome | None:
+        self._seen = await self._tools.look()
+        return check_planned(self._seen.chat, self._gate, self._planned)
+
+    async def _steady(self, chat: ChatScreen) -> bool:
+        """Directly before Send: title, question and button are, pixel by pixel, those that were read."""
+        now, then = await self._tools.device.screenshot(), self._seen.frame
+        if chat.input_box is None or chat.send_point is None or now.size != then.size:
+            return False
+        tops = [bubble.box.top for bubble in chat.question if bubble.box is not None]
+        top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
+        messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
+        x, y = chat.send_point.x, chat.send_point.y
+        button = Box(x - 8, y - 8, x + 8, y + 8)
+        return self._same_title(now, then) and _same(now, then, messages) and _same(now, then, button)
+
+    def _same_title(self, now: Frame, then: Frame) -> bool:
+        if now.size != then.size:
+            return False
+        left, top, right, bottom = self._tools.profile.title_region
+        width, height = now.size
+        return _same(
+            now, then, Box(round(left * width), round(top * height), round(right * width), round(bottom * height))
+        )
+
+    async def _back_out(self) -> None:
+        """Our own text leaves the input, and the row is planned again: surely nothing was sent.
+
+        Where that cannot be (phone gone or taken, another chat in front) the row stays in typing: whoever sees the chat
+        next clears it.
+        """
+        with suppress(PhonedeskError, LedgerConflict):
+            await self._tools.lease.check()
+            if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
+                return
+            await self._keyboard.clear()
+            await self._advance(ReplyState.PLANNED, ReplyState.TYPING)
+
+    # -- after Send ----------------------------------------------------------------------------------------------
+
+    async def _settle(self) -> Outcome:
+        """Look until the bubble stands there, and write down what is seen."""
+        outcome = await self._watch()
+        if outcome.result is Result.NOT_SENT:
+            # The button took no effect: the text is still in the input. Enter is the one other way to send.
+            await self._tools.lease.check()
+            await self._tools.device.key(Key.ENTER)
+            outcome = await self._watch()
+        if outcome.result is Result.NOT_SENT:
+            await self._tools.lease.check()
+            await self._keyboard.clear()
+            late = await self._watch(CLEARED_SECONDS)  # it may have left in this very moment
+            outcome = outcome if late.result is Result.UNKNOWN else late
+        state = {
+            Result.SENT: ReplyState.SENT,
+            Result.UNKNOWN: ReplyState.UNKNOWN,
+        }.get(outcome.result, ReplyState.FAILED)
+        await self._advance(state, ReplyState.SENDING)
+        if outcome.result is Result.SENT:
+            await self._on_sent(self._planned)
+        return outcome
+
+    async def _watch(self, seconds: float = OUTCOME_SECONDS) -> Outcome:
+        return await watch(self._tools, self._planned.text, self._planned.cluster, self._gate, seconds)
+
+    async def _advance(self, state: ReplyState, expected: ReplyState) -> None:
+        await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[expected])
+
+
+async def watch(
+    tools: Tools, text: str, cluster: Sequence[str], gate: GateState, seconds: float = OUTCOME_SECONDS
+) -> Outcome:
+    """Look until our bubble with ``text`` stands below ``cluster``: SENT, RED_MARK, NOT_SENT, or UNKNOWN at the end."""
+    begun = tools.clock()
+    until, unsent = begun + seconds, 0
+    while True:
+        chat, frame = await _glance(tools)
+        if chat is not None and is_contacts(chat, gate):
+            bubble = our_bubble_after_question(chat, cluster, text)
+            if bubble is not None and bubble.state is not BubbleState.SENDING:
+                return Outcome(
+                    Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK, title=chat.title, frame=frame
+                )
+            if bubble is not None:
+                until = begun + SPINNER_SECONDS
+            elif is_draft(chat.draft or "", text, chat.source):
+                unsent += 1
+                if unsent >= UNSENT_LOOKS and tools.clock() - begun >= UNSENT_SECONDS:
+                    return Outcome(Result.NOT_SENT, chat.draft or "", chat.title, frame)
+        if tools.clock() >= until:
+            return Outcome(Result.UNKNOWN, frame=frame)
+
+
+async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
+    """A look that may fail: what was sent is on its way, and the next picture may tell."""
+    try:
+        seen = await tools.look()
+    except (DeviceOffline, ScreenOff, LeaseLost):
+        raise
+    except DeviceError as error:
+        log.info("look_failed", serial=tools.device.serial, kind=error.kind)
+        return None, None
+    return seen.chat, seen.frame
+
+
+def _same(now: Frame, then: Frame, box: Box) -> bool:
+    area = box.as_tuple()
+    return ImageChops.difference(now.image.crop(area), then.image.crop(area)).getbbox() is None

@@ -1,0 +1,83 @@
+"""Replies that a dead run left in typing or sending: their fate is read off the chat before anything else is done."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import structlog
+
+from agent_core.apps.profile import AppProfile
+from agent_core.delivery.deliver import Delivery
+from agent_core.delivery.match import our_bubble_after_question
+from agent_core.delivery.outcome import Result
+from agent_core.observer import Observer
+from agent_core.ports import Ledger, LedgerRow, ReplyState
+from agent_core.screen.compare import same_name
+from agent_core.screen.readings import BubbleState, ChatScreen
+from agent_core.session import GateState
+
+log = structlog.get_logger(__name__)
+
+
+class Fate(StrEnum):
+    SENT = "sent"
+    RED_MARK = "red_mark"
+    NOT_SENT = "not_sent"  # the row is planned again, the input is empty
+    UNKNOWN = "unknown"  # only a person can tell
+
+
+class Leftovers:
+    """Settles rows by the chat in front; the chat must be the row's."""
+
+    def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: Delivery) -> None:
+        self._observer = observer
+        self._profile = profile
+        self._ledger = ledger
+        self._delivery = delivery
+
+    async def rows(self, serial: str, contact: str) -> list[LedgerRow]:
+        """The unfinished rows of this contact."""
+        unfinished = await self._ledger.unfinished(serial)
+        return [row for row in unfinished if row.key.app == self._profile.key and same_name(row.key.contact, contact)]
+
+    async def settle(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate]:
+        """The row as it is now, and what became of its text. The lease is checked before the input is touched."""
+        row, fate = await self._settle(row, chat, gate)
+        log.info("leftover_settled", ledger_id=row.id, fate=fate.value, run_id=row.run_id)
+        return row, fate
+
+    async def _settle(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate]:
+        if row.state is ReplyState.SENDING:
+            seen = await self._seen(row, chat, gate)
+            if seen is not None:
+                return seen
+        cleared = await self._delivery.clear_leftover(chat, row.text)
+        if row.state is ReplyState.TYPING:  # typing never sends
+            return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
+        # What stood in the input was not sent; unless it left in this very moment, or its bubble was late.
+        again = await self._observer.chat(self._profile)
+        seen = await self._seen(row, again, gate) if again is not None else None
+        if seen is not None:
+            return seen
+        if cleared and again is not None and again.draft == "":
+            return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
+        return row, Fate.UNKNOWN
+
+    async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
+        """What its bubble says; None where there is none."""
+        cluster = row.question.split("\n")
+        bubble = our_bubble_after_question(chat, cluster, row.text)
+        if bubble is None:
+            return None
+        state = bubble.state
+        if state is BubbleState.SENDING:
+            outcome = await self._delivery.watch(row.text, cluster, gate)
+            if outcome.result is Result.UNKNOWN:
+                return row, Fate.UNKNOWN
+            state = BubbleState.OK if outcome.result is Result.SENT else BubbleState.FAILED
+        if state is BubbleState.OK:
+            return await self._advance(row, ReplyState.SENT), Fate.SENT
+        return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK
+
+    async def _advance(self, row: LedgerRow, state: ReplyState) -> LedgerRow:
+        return await self._ledger.advance(row.id, state, expected=[row.state])

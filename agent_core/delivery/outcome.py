@@ -1,0 +1,67 @@
+"""How a delivery can end, and the checks of the chat in front that it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent_core.delivery.match import same_cluster
+from agent_core.devices.base import Frame
+from agent_core.screen.compare import same_name
+from agent_core.screen.readings import ChatScreen
+from agent_core.session import GateState, Planned
+
+
+class Result(StrEnum):
+    SENT = "sent"
+    CHANGED = "changed"  # something new stands in the chat; nothing was sent
+    NOT_IN_CHAT = "not_in_chat"
+    WRONG_CHAT = "wrong_chat"
+    UNSURE_CHAT = "unsure_chat"
+    FOREIGN_DRAFT = "foreign_draft"
+    KEYBOARD = "keyboard"  # the text did not get into the input
+    NOT_SENT = "not_sent"  # neither the button nor Enter had an effect; the input is empty again
+    RED_MARK = "red_mark"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``detail`` is data for the message: a draft, a doubt. ``title`` is that of the chat in front."""
+
+    result: Result
+    detail: str = ""
+    title: str = ""
+    frame: Frame | None = None
+
+
+def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
+    """Whether the title is the contact's, by its whole name or by a person's word."""
+    return (bool(gate.chat_confirmed) and chat.title == gate.chat_confirmed) or (
+        bool(gate.contact) and same_name(chat.title, gate.contact)
+    )
+
+
+def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False) -> Outcome | None:
+    """None where the chat in front surely is the contact's, by its whole name; else why not.
+
+    ``bound``: the messages are going to be compared with those that were read before, so that it does no harm when the
+    upper ones are out of sight now.
+    """
+    if chat is None:
+        return Outcome(Result.NOT_IN_CHAT)
+    if gate.chat_confirmed and chat.title == gate.chat_confirmed:
+        return None
+    if not gate.contact or not (chat.sure or (bound and chat.partial)):
+        return Outcome(Result.UNSURE_CHAT, chat.doubt or chat.title, chat.title)
+    if not same_name(chat.title, gate.contact):
+        return Outcome(Result.WRONG_CHAT, chat.title, chat.title)
+    return None
+
+
+def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) -> Outcome | None:
+    """None where ``planned`` may go into the chat in front: the contact's, its newest messages those it answers."""
+    refusal = check_chat(chat, gate, bound=True)
+    if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat):
+        return Outcome(Result.CHANGED, title=chat.title)
+    return refusal

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import DeviceOffline
+from bot.desk.desk import HouseDesk
+from bot.desk.house import House
+from bot.desk.people import new_code
+from bot.desk.port import Actor, ChatRef, Role
+from scheduler.runs import RunService
+from storage.engine import Database
+from tests.storage.conftest import Clock
+
+CHAT = ChatRef("telegram", "77", "5", "group")
+PHONE = "127.0.0.1:16001"
+
+
+@dataclass
+class Shop:
+    """A desk over a real database, and the people at it."""
+
+    db: Database
+    clock: Clock
+    desk: HouseDesk
+    service: RunService
+    attached: list[DeviceEntry] = field(default_factory=list)
+    devices: dict[str, AdbDevice] = field(default_factory=dict)
+    _next_user: int = 100
+
+    async def person(self, role: Role, name: str = "") -> Actor:
+        self._next_user += 1
+        code = await new_code(self.db, role, created_by="test")
+        return await self.desk.pair("telegram", str(self._next_user), name or role.value, "en", code)
+
+
+async def make_shop(url: str, clock: Clock) -> Shop:
+    db = Database(url, clock=clock)
+    attached = [DeviceEntry(PHONE, "device", "Pixel_8")]
+    devices: dict[str, AdbDevice] = {}
+
+    async def entries() -> list[DeviceEntry]:
+        return attached
+
+    async def device(serial: str) -> AdbDevice:
+        if serial not in devices:
+            raise DeviceOffline(f"There is no phone {serial}.")
+        return devices[serial]
+
+    service = RunService(db)
+    desk = HouseDesk(House(db, service, entries, device, "Asia/Shanghai"))
+    return Shop(db, clock, desk, service, attached, devices)
+
+
+@pytest.fixture
+async def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path / 'desk.db'}"
+    db = Database(url)
+    await db.migrate()
+    await db.close()
+    return url
+
+
+@pytest.fixture
+async def shop(url: str) -> AsyncIterator[Shop]:
+    made = await make_shop(url, Clock())
+    yield made
+    await made.db.close()

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from agent_core.session import Choice, Question, QuestionKind, Session
+from bot.desk.port import BadRequest, ChatRef, MessageRef, Role
+from scheduler.ports import StoredHuman
+from storage.runs import Runs
+from tests.bot.desk.conftest import CHAT, PHONE, Shop
+
+QUESTION = Question(
+    id="q1",
+    kind=QuestionKind.NO_SURE_ANSWER,
+    text="能定制刻字吗",
+    choices=[Choice(value="record:0", label="刻字"), Choice(value="skip", label="跳过")],
+    free_text=True,
+)
+CLOSED = QUESTION.model_copy(update={"id": "q2", "free_text": False})
+
+
+async def ask(shop: Shop, question: Question = QUESTION) -> str:
+    """A run that waits for this answer."""
+    run = await shop.desk.start_run(await shop.person(Role.OPERATOR), "QQ回复联系人11", chat=CHAT, serial=PHONE)
+    await Runs(shop.db).begin_leg(run.id, 1, serial=PHONE)
+    assert await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=run.id, task=run.task), question) is None
+    await Runs(shop.db).wait_leg(run.id, 1)
+    return run.id
+
+
+async def test_the_first_answer_wins_and_the_same_one_again_is_no_other(shop: Shop) -> None:
+    run_id = await ask(shop)
+    ann, bob = await shop.person(Role.OPERATOR, "Ann"), await shop.person(Role.OPERATOR, "Bob")
+    first = await shop.desk.answer(ann, "q1", choice="record:0")
+    assert (first.state, first.by, first.answer) == ("accepted", "Ann", "record:0")
+    again = await shop.desk.answer(ann, "q1", choice="record:0")
+    assert again.state == "accepted"
+    for who, choice in ((ann, "skip"), (bob, "record:0")):
+        late = await shop.desk.answer(who, "q1", choice=choice)
+        assert (late.state, late.by, late.answer) == ("late", "Ann", "record:0")
+    run = await Runs(shop.db).get(run_id)
+    assert run is not None
+    assert run.leg == 2
+    assert run.leg_due_at == shop.clock.time
+
+
+async def test_own_words_where_they_are_allowed(shop: Shop) -> None:
+    await ask(shop)
+    await ask(shop, CLOSED)
+    who = await shop.person(Role.OPERATOR, "Ann")
+    for question, choice, text in [("q1", "record:9", ""), ("q1", "", "  "), ("q2", "", "words")]:
+        with pytest.raises(BadRequest):
+            await shop.desk.answer(who, question, choice=choice, text=text)
+    said = await shop.desk.answer(who, "q1", text=" 可以的 ")
+    assert (said.state, said.answer) == ("accepted", "可以的")
+
+
+async def test_a_question_that_nobody_asked(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    assert (await shop.desk.answer(who, "nothing", choice="x")).state == "unknown"
+    assert await shop.desk.question("nothing") is None
+
+
+async def test_the_question_of_a_stopped_run_is_over(shop: Shop) -> None:
+    run_id = await ask(shop)
+    who = await shop.person(Role.OPERATOR, "Ann")
+    await shop.desk.stop_run(who, run_id)
+    late = await shop.desk.answer(who, "q1", choice="skip")
+    assert (late.state, late.by, late.answer) == ("late", "", "")
+    view = await shop.desk.question("q1")
+    assert view is not None
+    assert not view.open
+
+
+async def test_the_view(shop: Shop) -> None:
+    run_id = await ask(shop)
+    view = await shop.desk.question("q1")
+    assert view is not None
+    assert (view.run_id, view.question, view.chat, view.lang) == (run_id, QUESTION, CHAT, "en")
+    assert (view.open, view.deadline, view.then, view.answer, view.by) == (True, None, "wait", "", "")
+    assert [found.id for found in await shop.desk.open_questions()] == ["q1"]
+    who = await shop.person(Role.OPERATOR, "Ann")
+    await shop.desk.answer(who, "q1", text="可以")
+    answered = await shop.desk.question("q1")
+    assert answered is not None
+    assert (answered.open, answered.answer, answered.by) == (False, "可以", "Ann")
+    assert await shop.desk.open_questions() == []
+
+
+async def test_messages_that_show_runs_and_questions_are_remembered(shop: Shop) -> None:
+    run_id = await ask(shop)
+    desk = shop.desk
+    assert await desk.card_ref(run_id) is None
+    card, question = MessageRef(CHAT, "10", picture=True), MessageRef(ChatRef("telegram", "77"), "11")
+    await desk.set_card_ref(run_id, MessageRef(CHAT, "9"))
+    await desk.set_card_ref(run_id, card)  # the newest counts
+    await desk.set_question_ref("q1", question)
+    assert await desk.card_ref(run_id) == card
+    assert await desk.question_ref("q1") == question
+    assert await desk.question_at(MessageRef(CHAT, "11", picture=True)) == "q1"  # the same chat, whatever the topic
+    assert await desk.question_at(card) is None  # a card, but no question's
+    assert await desk.question_at(MessageRef(ChatRef("web", "77"), "11")) is None
+    assert await desk.question_at(MessageRef(ChatRef("telegram", "78"), "11")) is None

@@ -1,0 +1,237 @@
+"""Reading and printing in a terminal, over a real pipe and a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import pty
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+from rich.console import Console
+
+from agent_core.ports import Event, RunStore
+from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
+from bot.chat.cards import Button, Card, Line
+from bot.chat.texts import texts
+from bot.terminal.ask import PERSON, TerminalHuman, read_answer
+from bot.terminal.lines import read_line
+from bot.terminal.live import LiveRuns, outcome_line
+from bot.terminal.render import panel
+from scheduler.ports import StoredRuns
+from storage.engine import Database
+from storage.events import Events
+from storage.questions import Questions
+from storage.runs import NewRun, Runs
+
+QUESTION = Question(
+    id="q1",
+    kind=QuestionKind.NO_SURE_ANSWER,
+    text="能刻字吗 [red]x[/red]",
+    choices=[Choice(value="record:0", label="刻字"), Choice(value="skip", label="Skip")],
+    free_text=True,
+)
+CLOSED = QUESTION.model_copy(update={"free_text": False})
+
+
+def printed() -> Console:
+    return Console(file=io.StringIO(), width=100, color_system=None)
+
+
+def text_of(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@contextmanager
+def typed(text: str = "", *, end: bool = False) -> Iterator[tuple[TextIO, int]]:
+    """A pipe to read from; the number is its other end, closed with ``end``."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    if end:
+        os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as source:
+        yield source, writing
+    if not end:
+        os.close(writing)
+
+
+@pytest.fixture
+async def db(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await database.migrate()
+    yield database
+    await database.close()
+
+
+async def session_in(db: Database) -> Session:
+    run_id = await Runs(db).create(NewRun("QQ回复联系人11", "a", begun=True))
+    assert run_id is not None
+    return Session(run_id=run_id, task="QQ回复联系人11")
+
+
+# -- lines
+
+
+async def test_lines_that_come_all_at_once_are_read_one_by_one() -> None:
+    with typed("第一\n\nthird\n") as (source, _):
+        async with asyncio.timeout(5):
+            assert [await read_line(printed(), source) for _ in range(3)] == ["第一\n", "\n", "third\n"]
+
+
+async def test_the_end_of_the_input() -> None:
+    with typed("no new line", end=True) as (source, _):
+        assert [await read_line(printed(), source) for _ in range(2)] == ["no new line", None]
+
+
+async def test_waiting_can_be_cancelled_and_begun_again() -> None:
+    with typed() as (source, writing):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await read_line(printed(), source)
+        os.write(writing, b"later\n")
+        assert await read_line(printed(), source) == "later\n"
+
+
+async def test_a_real_terminal() -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave, encoding="utf-8") as source:
+        os.write(master, "一\n二\n".encode())
+        async with asyncio.timeout(5):
+            assert [await read_line(printed(), source) for _ in range(2)] == ["一\n", "二\n"]
+    os.close(master)
+
+
+async def test_a_plain_file_and_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("一\n")
+    with path.open(encoding="utf-8") as source:
+        assert [await read_line(printed(), source) for _ in range(2)] == ["一\n", None]
+    assert await read_line(printed(), io.StringIO("x\n")) == "x\n"
+
+
+# -- answers
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("1\n", Answer(choice="record:0", by=PERSON)),
+        (" 刻字 ", Answer(choice="record:0", by=PERSON)),
+        ("SKIP", Answer(choice="skip", by=PERSON)),
+        ("可以 [b]的[/b]\n", Answer(text="可以 [b]的[/b]", by=PERSON)),
+        ("\n", None),
+        ("  ", None),
+    ],
+)
+def test_a_line_is_a_choice_or_ones_own_words(line: str, answer: Answer | None) -> None:
+    assert read_answer(QUESTION, line) == answer
+
+
+@pytest.mark.parametrize("line", ["3", "0", "words", "", "²"])
+def test_no_own_words_where_there_are_only_choices(line: str) -> None:
+    assert read_answer(CLOSED, line) is None
+
+
+async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) -> None:
+    session, console = await session_in(db), printed()
+    with typed("words\n9\n2\n") as (source, _):
+        answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, CLOSED)
+    assert answer == Answer(choice="skip", by=PERSON)
+    row = await Questions(db).get("q1")
+    assert row is not None
+    assert (row.state, row.answered_by, row.answer) == ("answered", PERSON, {"choice": "skip", "text": ""})
+    shown = text_of(console)
+    assert shown.count("This question wants one of: 刻字 / Skip") == 2
+    assert "能刻字吗 [red]x[/red]" in shown  # what a customer wrote is no markup
+    assert [event.kind for event in await Events(db).after(0)] == ["status", "question"]
+
+
+async def test_nobody_at_the_terminal_leaves_the_question_open(db: Database) -> None:
+    session = await session_in(db)
+    with typed("", end=True) as (source, _):
+        assert await TerminalHuman(db, printed(), texts("zh"), stdin=source).ask(session, QUESTION) is None
+    assert [row.id for row in await Questions(db).find(state="open")] == ["q1"]
+
+
+async def test_somebody_else_was_first(db: Database) -> None:
+    session = await session_in(db)
+    with typed() as (source, writing):
+        asking = asyncio.create_task(TerminalHuman(db, printed(), texts("zh"), stdin=source).ask(session, QUESTION))
+        async with asyncio.timeout(5):
+            while await Questions(db).get("q1") is None:
+                await asyncio.sleep(0)
+        await Questions(db).answer("q1", {"choice": "record:0"}, by="Ann")
+        os.write(writing, b"2\n")
+        assert await asking == Answer(choice="record:0", by="Ann")
+
+
+# -- cards and runs
+
+
+def test_a_card_shows_its_words_as_they_are() -> None:
+    card = Card(
+        "[b]T[/b]\x1b[2J",
+        (Line("a\x1b]0;x\x07b\n二", "标签"), Line("q", "", "quote")),
+        None,
+        ((Button("d", "好\x9b"),),),
+    )
+    console = printed()
+    console.print(panel(card))
+    shown = text_of(console)
+    assert "[b]T[/b][2J" in shown
+    assert "标签: a]0;xb" in shown
+    assert "[1] 好" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+
+
+async def test_a_run_line_by_line(db: Database) -> None:
+    session, console = await session_in(db), printed()
+    stored: RunStore = StoredRuns(db)
+    live = LiveRuns(stored, console, texts("en"))
+    step = StepRecord(
+        index=1,
+        thinking="想[b]\x1b[31m",
+        action={"kind": "launch", "app": "QQ"},
+        timings={"step": 1.26},
+        result="opened",
+    )
+    reply = ReplyRecord(contact="11", question="几天能发货", text="48小时内", provenance="knowledge", delivered=True)
+    for kind, data in [
+        ("started", {"task": session.task, "serial": "a"}),
+        ("step", step.model_dump()),
+        ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
+        ("reply", reply.model_dump()),
+        ("answered", {"question": "q1", "by": "Ann", "text": "可以"}),
+        ("note", {"text": "n"}),
+    ]:
+        await live.event(session.run_id, Event(kind, data))
+    session.message = "half"
+    await live.save(session)
+    shown = text_of(console)
+    for part in ("▶ QQ回复联系人11", "  1  Open QQ  (1.3 s)", "想[b][31m", "it failed", "48小时内", "Ann: 可以"):
+        assert part in shown
+    assert "opened" not in shown  # what went well needs no more words
+    assert "\x1b" not in shown
+    assert [event.kind for event in await Events(db).after(0)][1:] == [
+        "started",
+        "step",
+        "step",
+        "reply",
+        "answered",
+        "note",
+    ]
+    row = await Runs(db).get(session.run_id)
+    assert row is not None
+    assert row.session is not None
+    assert Session.model_validate_json(row.session).message == "half"
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_each_outcome_has_its_line(status: Status) -> None:
+    line = outcome_line(Session(run_id="r", task="t", status=status, message="why\x1b"), texts("zh"))
+    assert line.plain.endswith("  why")

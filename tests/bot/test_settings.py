@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import ConfigInvalid
+from bot.settings import CONFIG_FILE, Settings, aliases, load
+
+TOKEN = "123456789:" + "A" * 35
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without files, and an environment without our names."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+def refused(**overrides: object) -> str:
+    with pytest.raises(ConfigInvalid) as caught:
+        load(**overrides)
+    return str(caught.value)
+
+
+def test_each_layer_goes_over_the_one_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load().model.name == "autoglm-phone-9b"
+    (tmp_path / CONFIG_FILE).write_text('[model]\nname = "of-file"\nmax_tokens = 7\n')
+    assert load().model.name == "of-file"
+    (tmp_path / ".env").write_text("PHONEDESK_MODEL__NAME=of-dotenv\nHOME_OF_OTHERS=1\n")
+    assert load().model.name == "of-dotenv"
+    monkeypatch.setenv("PHONEDESK_MODEL__NAME", "of-environment")
+    assert load().model.name == "of-environment"
+    settings = load(model={"name": "of-command-line"})
+    assert settings.model.name == "of-command-line"
+    assert settings.model.max_tokens == 7  # the layers are joined name by name, not table by table
+
+
+def test_what_the_command_line_leaves_open_and_what_is_empty_count_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+    assert load(lang=None).lang == "en"
+    monkeypatch.setenv("PHONEDESK_LANG", "")
+    assert load().lang == "zh"
+
+
+def test_the_file_may_stand_elsewhere_but_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere.toml"
+    monkeypatch.setenv("PHONEDESK_CONFIG", str(elsewhere))
+    said = refused()
+    assert "PHONEDESK_CONFIG" in said
+    assert str(elsewhere) in said
+    elsewhere.write_text('lang = "en"\n')
+    (tmp_path / CONFIG_FILE).write_text('lang = "zh"\nlog_level = "debug"\n')
+    assert (load().lang, load().log_level) == ("en", "info")
+    monkeypatch.setenv("PHONEDESK_CONFIG", str(tmp_path))  # a folder
+    assert str(tmp_path) in refused()
+    monkeypatch.setenv("PHONEDESK_CONFIG", "")
+    assert load().log_level == "debug"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[model]\nnam = "x"\n', "model.nam"),
+        ("[telegram]\ntokn = 1\n", "telegram.tokn"),
+        ('[modell]\nname = "x"\n', "modell"),
+        ("lang = 'fr'\n", "PHONEDESK_LANG"),
+        ("[web]\nport = 70000\n", "PHONEDESK_WEB__PORT"),
+        ("timezone = 'Asia/Nowhere'\n", "Asia/Nowhere"),
+        ("[telegram]\nmode = 'webhook'\nwebhook_url = 'http://x'\n", "webhook_url"),
+        ("[model\n", CONFIG_FILE),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_name(tmp_path: Path, text: str, named: str) -> None:
+    (tmp_path / CONFIG_FILE).write_text(text)
+    assert named in refused()
+
+
+def test_every_wrong_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_WEB__PORT", "many")
+    monkeypatch.setenv("PHONEDESK_MODEL__NAM", "x")
+    said = refused(lang="fr")
+    for name in ("PHONEDESK_WEB__PORT", "PHONEDESK_MODEL__NAM", "PHONEDESK_LANG"):
+        assert name in said
+
+
+def test_a_file_that_is_not_utf8_or_may_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_FILE).write_bytes(b'lang = "\xff"\n')
+    assert CONFIG_FILE in refused()
+
+
+@pytest.mark.parametrize("written", ["192.168.1.5:5555, b:2", '["192.168.1.5:5555", "b:2"]'])
+def test_addresses_are_a_list_in_plain_words_or_json(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_DEVICE__CONNECT", written)
+    assert load().device.connect == ("192.168.1.5:5555", "b:2")
+
+
+def test_addresses_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_FILE).write_text('[device]\nconnect = ["a:1", "b:2"]\n')
+    assert load().device.connect == ("a:1", "b:2")
+
+
+def test_secrets_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    password = "open-sesame-17"
+    settings = load(
+        telegram={"token": TOKEN, "webhook_secret": "hook-secret-1"},
+        model={"api_key": "key-secret-1"},
+        knowledge={"token": "kb-secret-1"},
+        database_url=f"postgresql://desk:{password}@db/desk",
+        queue={"database_url": f"postgresql://desk:{password}@db/queue"},
+    )
+    every = {TOKEN, "hook-secret-1", "key-secret-1", "kb-secret-1", password}
+    assert set(settings.secrets()) == every
+    for text in (repr(settings), str(settings), f"{settings.telegram}", repr(settings.queue)):
+        assert not [secret for secret in every if secret in text]
+    for name, value in {
+        "PHONEDESK_MODEL": "key-secret-1",
+        "PHONEDESK_TELEGRAM__TOKEN__X": TOKEN,
+        "PHONEDESK_DATABASE_URL": f"mysql://desk:{password}@db/desk",
+        "PHONEDESK_MODEL__EXTRA_BODY": "{key-secret-1",
+    }.items():
+        with monkeypatch.context() as patched:
+            patched.setenv(name, value)
+            said = refused()
+            assert value not in said
+            assert password not in said
+
+
+@pytest.mark.parametrize("url", ["mysql://h/d", "sqlite://", "sqlite:///:memory:", "nonsense", "postgresql://h:port/d"])
+def test_a_database_that_cannot_be_used_is_refused(url: str) -> None:
+    assert "PHONEDESK_DATABASE_URL" in refused(database_url=url)
+    assert "PHONEDESK_QUEUE__DATABASE_URL" in refused(queue={"database_url": url})
+
+
+def test_both_databases_stand_in_the_data_folder_unless_told(tmp_path: Path) -> None:
+    settings = load(data_dir=tmp_path)
+    assert settings.url == f"sqlite:///{tmp_path}/phonedesk.sqlite3"
+    assert settings.queue_url == f"sqlite:///{tmp_path}/queue.sqlite3"
+    told = load(database_url="sqlite:////a/b.db", queue={"database_url": "postgresql://h/q"})
+    assert (told.url, told.queue_url) == ("sqlite:////a/b.db", "postgresql://h/q")
+
+
+def test_settings_do_not_change() -> None:
+    settings = load()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.lang = "en"
+    with pytest.raises(ValueError, match="frozen"):
+        settings.model.name = "x"
+
+
+def test_the_aliases_of_the_knowledge_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "BASE_URL": "https://kb.example",
+        "DATASET_ID": "d1",
+        "TIMEOUT_SECONDS": "2.5",
+        "TOKEN": "second",
+        "AUTH_TOKEN": "first",
+    }.items():
+        monkeypatch.setenv(f"PHONE_AGENT_KNOWLEDGE_{name}", value)
+    knowledge = load().knowledge
+    assert (knowledge.provider, knowledge.base_url, knowledge.dataset_id) == ("dify", "https://kb.example", "d1")
+    assert (knowledge.timeout_seconds, knowledge.token.get_secret_value()) == (2.5, "first")
+    monkeypatch.delenv("PHONE_AGENT_KNOWLEDGE_AUTH_TOKEN")
+    assert load().knowledge.token.get_secret_value() == "second"
+
+
+def test_our_own_name_goes_before_the_alias_and_the_alias_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / CONFIG_FILE).write_text('[knowledge]\ndataset_id = "file"\ntimeout_seconds = 3\n')
+    monkeypatch.setenv("PHONE_AGENT_KNOWLEDGE_DATASET_ID", "alias")
+    assert (load().knowledge.dataset_id, load().knowledge.timeout_seconds) == ("alias", 3)
+    monkeypatch.setenv("PHONEDESK_KNOWLEDGE__DATASET_ID", "own")
+    assert load().knowledge.dataset_id == "own"
+
+
+@pytest.mark.parametrize("bad", ["soon", "nan", "inf", "-1", "0", " "])
+def test_a_time_out_that_is_no_number_is_reported_and_the_default_kept(
+    bad: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from bot import logs
+
+    logs.configure("warning")
+    monkeypatch.setenv("PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS", bad)
+    assert load().knowledge.timeout_seconds == 10.0
+    out, err = capfd.readouterr()
+    assert "PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS" in err
+    assert out == ""
+
+
+def test_no_alias_changes_nothing() -> None:
+    assert aliases({}) == {}
+    assert aliases({"PHONE_AGENT_KNOWLEDGE_TOKEN": ""}) == {}
+    assert Settings().knowledge.provider == "embedded"
