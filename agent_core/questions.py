@@ -87,7 +87,7 @@ def chat_changed(session: Session) -> Question:
 def sensitive_tap(session: Session, tap: Tap) -> Question:
     text = say(session.lang, "run.ask_tap", message=tap.message)
     choices = {"allow": "allow", "deny": "deny"}
-    return _question(session, QuestionKind.SENSITIVE_TAP, text, choices, tap=tap.model_dump())
+    return _question(session, QuestionKind.SENSITIVE_TAP, text, choices, tap=tap.model_dump(mode="json"))
 
 
 def take_over(session: Session, message: str) -> Question:

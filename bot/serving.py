@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent_core.errors import PhonedeskError
+from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.session import Session, Status
 from agent_core.settings import new_session
 from bot.app import Core, open_core
@@ -61,6 +61,8 @@ class Legs:
             return LegOutcome("stopped")
         try:
             return await self._work(row, lease)
+        except LeaseLost:
+            raise  # the leg is put back: the run is not over
         except PhonedeskError as error:
             # Before the agent had the phone; what happens later is the outcome that it tells itself.
             told = {"status": "failed", "message": str(error), "error_kind": error.kind}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import structlog
+from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -251,7 +252,8 @@ class KnowledgeAliases(PydanticBaseSettingsSource):
         return None, field_name, False  # the values come all at once, from __call__
 
     def __call__(self) -> dict[str, Any]:
-        found = aliases(os.environ)
+        written = {name: value for name, value in dotenv_values(".env").items() if value}
+        found = aliases({**written, **os.environ})
         return {"knowledge": found} if found else {}
 
 

@@ -79,8 +79,8 @@ class Attempt:
                 sending = True
                 await tools.device.tap(send)
                 return await self._settle()
-        except BaseException:
-            if not sending:
+        except BaseException as error:
+            if not sending and not isinstance(error, DeviceOffline):
                 await self._back_out()
             raise
 

@@ -41,6 +41,7 @@ SOURCE = "embedded:delivery-time"
 OPEN_QUESTION = "充电宝能带上高铁吗？"  # the base has only something like it
 CANDIDATE = "10000毫安和20000毫安的都低于100瓦时，机身有3C标志，可以随身带上飞机，不能托运。"
 ZONE = "Asia/Shanghai"
+WITH_OCR = {"PHONEDESK_OBSERVE__OCR": "auto"}  # as shipped; off elsewhere, since each process needs 2 s to load it
 PATIENCE = 60.0  # seconds; machines may be slow, and nothing here waits longer than it has to
 
 T = TypeVar("T")
@@ -172,18 +173,18 @@ class Stage:
     model: ScriptedModel
     brain: Brain
     environment: dict[str, str]
-    _running: list[Running] = field(default_factory=list)
+    started: list[Running] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     # -- the product
 
     async def start(self, *arguments: str, **settings: str) -> Running:
         """``phonedesk ARGUMENTS`` as a process; ``settings`` are further variables of its environment."""
-        return Running(*await self._process(arguments, settings), self._running)
+        return Running(*await self._process(arguments, settings), self.started)
 
     async def serve(self, **settings: str) -> Server:
         """``phonedesk serve``, up."""
-        server = Server(*await self._process(("serve",), settings), self._running)
+        server = Server(*await self._process(("serve",), settings), self.started)
         await server.up()
         return server
 
@@ -208,7 +209,7 @@ class Stage:
         return await (await self.start(*arguments, **settings)).ended()
 
     async def close(self) -> None:
-        for running in self._running:
+        for running in self.started:
             await running.kill()
 
     # -- people
@@ -324,8 +325,11 @@ async def stage(folder: Path, scenario: Scenario | Path | None = None) -> AsyncI
             "PHONEDESK_DEVICE__SERIAL": phone.address,
             "PHONEDESK_DEVICE__CONNECT": json.dumps([phone.address]),
             "PHONEDESK_WEB__PORT": "0",
+            "PHONEDESK_OBSERVE__OCR": "off",
         }
         made = Stage(folder, phone, adb, telegram, model, brain, environment(folder, adb, settings))
         stack.push_async_callback(made.close)
         yield made
         assert model.invalid == []  # every request was a chat completion
+        for running in made.started:
+            assert "Traceback" not in running.complaints(), running.complaints()

@@ -20,6 +20,7 @@ from tests.acceptance.stage import (
     QUICK_TASK,
     SOURCE,
     TASK,
+    WITH_OCR,
     Server,
     Stage,
     asked,
@@ -33,7 +34,7 @@ Way = Callable[[Stage], Awaitable[Server]]
 
 
 async def by_polling(on: Stage) -> Server:
-    return await on.serve()
+    return await on.serve(**WITH_OCR)
 
 
 async def by_webhook(on: Stage) -> Server:

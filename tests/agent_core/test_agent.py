@@ -39,8 +39,9 @@ async def test_a_phone_that_is_taken_is_not_touched_any_more(bench_lab: Lab, che
 
 async def test_what_a_dead_run_left_switched_is_put_back_at_the_start(bench_lab: Lab) -> None:
     dead = bench_lab.another()
-    await dead.keyboard().__aenter__()
-    await dead.kept_awake().__aenter__()
+    held = [dead.keyboard(), dead.kept_awake()]  # kept, or they would tidy up when they are collected
+    for one in held:
+        await one.__aenter__()
     async with ScriptedModel([FINISH]) as model:
         session = await bench_lab.run(model, "打开设置")
     assert session.status is Status.SUCCEEDED

@@ -460,7 +460,11 @@ async def test_names_that_set_nothing_are_found(tmp_path: Path, monkeypatch: pyt
     assert result.status is Status.WARNING
     assert "PHONEDESK_MODEL__BASE_URL" in result.advice
     monkeypatch.setenv("PHONEDESK_CONFIG", str(tmp_path / "nowhere.toml"))
-    assert "nowhere.toml" in (await look(load(), "settings"))["settings"].seen
+    with pytest.raises(ConfigError) as refused:
+        load()
+    result = (await look(refused.value, "settings"))["settings"]
+    assert result.status is Status.FAILED
+    assert "nowhere.toml" in result.seen
 
 
 async def test_ocr_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:

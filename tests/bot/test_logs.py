@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -12,18 +11,6 @@ from bot import logs
 
 TOKEN = "1234567890:" + "AAE-x_" * 6
 URL = f"https://api.telegram.org/bot{TOKEN}/getMe"
-
-
-@pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level, known = root.handlers[:], root.level, set(logs._known)
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logs._known.clear()
-    logs._known.update(known)
-    structlog.reset_defaults()
 
 
 @pytest.mark.parametrize(

@@ -147,9 +147,9 @@ def test_both_databases_stand_in_the_data_folder_unless_told(tmp_path: Path) -> 
 def test_settings_do_not_change() -> None:
     settings = load()
     with pytest.raises(ValueError, match="frozen"):
-        settings.lang = "en"
+        settings.lang = "en"  # type: ignore[misc]  # that is what is tried
     with pytest.raises(ValueError, match="frozen"):
-        settings.model.name = "x"
+        settings.model.name = "x"  # type: ignore[misc]  # that is what is tried
 
 
 def test_the_aliases_of_the_knowledge_base(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +190,13 @@ def test_a_time_out_that_is_no_number_is_reported_and_the_default_kept(
     out, err = capfd.readouterr()
     assert "PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS" in err
     assert out == ""
+
+
+def test_the_aliases_may_stand_in_dotenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("PHONE_AGENT_KNOWLEDGE_DATASET_ID=written\nPHONE_AGENT_KNOWLEDGE_TOKEN=t\n")
+    assert (load().knowledge.dataset_id, load().knowledge.token.get_secret_value()) == ("written", "t")
+    monkeypatch.setenv("PHONE_AGENT_KNOWLEDGE_DATASET_ID", "set")
+    assert load().knowledge.dataset_id == "set"
 
 
 def test_no_alias_changes_nothing() -> None:

@@ -152,7 +152,8 @@ class Keyboard:
                 return
             previous, self._previous = self._previous, None
             try:
-                await self._put_back(previous)
+                with self._transport.tidying():
+                    await self._put_back(previous)
             except DeviceError as error:
                 # The marker stays on the phone: the next start puts it back.
                 log.warning("adb.keyboard_left", serial=self._transport.serial, kind=error.kind, error=str(error))

@@ -108,7 +108,8 @@ class Power:
             if self._holders:
                 return
             try:
-                await self._put_back()
+                with self._transport.tidying():
+                    await self._put_back()
             except DeviceError as error:
                 # The marker stays on the phone: the next start puts it back.
                 log.warning("adb.awake_left", serial=self._transport.serial, kind=error.kind, error=str(error))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 import struct
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from shlex import quote
 from typing import TypeVar
@@ -80,7 +81,8 @@ class Transport:
         self.host, self.port, self.serial = host, port, serial
         self.round_trips = 0
         self._sleep = sleep
-        self._gone = False  # it could not be reached in all the tries that there are
+        self._gone = False  # the call before could not reach it in all the tries that there are
+        self._tidying = 0
         self._features: frozenset[str] | None = None
 
     async def shell(self, line: str, *, seconds: float = 15.0, safe: bool = False) -> ShellResult:
@@ -93,6 +95,15 @@ class Transport:
         v2 = "shell_v2" in await self.features()
         request = f"shell,v2,raw:{line}" if v2 else f"shell:{line}; echo phonedesk-exit:$?"
         return await self._call(request, line, seconds, safe, _read_v2 if v2 else _read_v1)
+
+    @contextmanager
+    def tidying(self) -> Iterator[None]:
+        """Inside, a phone that was away already is tried once a call: who tidies up does not wait for it anew."""
+        self._tidying += 1
+        try:
+            yield
+        finally:
+            self._tidying -= 1
 
     async def exec_out(self, line: str, *, seconds: float = 20.0, safe: bool = False) -> bytes:
         """What ``line`` prints, stderr among it, without an exit status. ``safe`` as for ``shell``."""
@@ -115,9 +126,9 @@ class Transport:
         return await self._once(lambda: self._tried(self._attach), request, line, seconds, read)
 
     async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
-        """By the retry table; once only where the phone was away in the call before, as when a run tidies up."""
         try:
-            result = await (call() if self._gone else with_retries(call, sleep=self._sleep))
+            once = self._gone and self._tidying
+            result = await (call() if once else with_retries(call, sleep=self._sleep))
         except DeviceOffline as error:
             self._gone = error.retried = True
             raise

@@ -81,6 +81,7 @@ async def test_killed_before(bench_lab: Lab, at: int, new_run: bool) -> None:
     with pytest.raises(Killed):
         await leg(bench_lab, None, Reaper(at=at))
     saved = bench_lab.story.saved
+    assert saved or at <= REPLY.index("save") + 1  # whoever comes after Send knows what was on its way
     session = await leg(bench_lab, Session.model_validate_json(saved) if saved and not new_run else None)
     assert_answered_once(bench_lab, session)
     if saved and not new_run:

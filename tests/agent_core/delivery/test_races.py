@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.base import TextInput
+from agent_core.devices.base import Look, TextInput
 from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario, default_scenario
 from agent_core.devices.virtual.world import ContactKind, Side
+from agent_core.errors import CommandFailed
 from agent_core.ports import Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
 from tests.support.lab import ANSWER, ASK, BACK, FINISH, Lab, Shelf, lab
@@ -169,19 +170,36 @@ async def test_a_slow_screen(bench_lab: Lab) -> None:
     assert bench_lab.sent == {"11": [ANSWER]}
 
 
-async def test_a_black_screen_after_send_does_not_hide_the_outcome() -> None:
-    made: list[Lab] = []
+async def test_a_look_that_fails_after_send_does_not_hide_the_outcome(
+    bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench_lab.open_chat()
+    look, failed = bench_lab.device.look, 0
 
+    async def fails_after_send() -> Look:
+        nonlocal failed
+        if bench_lab.sent and failed < 2:
+            failed += 1
+            raise CommandFailed("The phone said nothing.")
+        return await look()
+
+    monkeypatch.setattr(bench_lab.device, "look", fails_after_send)
+    session = await reply(bench_lab)
+    assert failed == 2
+    assert session.status is Status.SUCCEEDED, session.message
+    assert bench_lab.sent == {"11": [ANSWER]}
+
+
+async def test_a_black_screen_ends_the_run_with_the_cause() -> None:
     async def wait(seconds: float) -> None:
-        if seconds >= 1:  # a retry: the page is there again
-            made[0].phone.set_fault("black", False)
+        return None
 
-    async with lab(scene(EventPart(after_sent="11", do="fault", fault="black")), sleep=wait) as bench:
-        made.append(bench)
+    async with lab(sleep=wait) as bench:
         await bench.open_chat()
+        bench.phone.set_fault("black")
         session = await reply(bench)
-        assert session.status is Status.SUCCEEDED, session.message
-        assert bench.sent == {"11": [ANSWER]}
+        assert session.error_kind == "device.screenshot"
+        assert bench.sent == {}
 
 
 @pytest.mark.parametrize("fault", ["asleep", "locked"])

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from agent_core import questions
+from agent_core.actions.types import Tap
+from agent_core.answers import take_answer
+from agent_core.ports import Record
+from agent_core.session import Answer, GateState, Planned, Question, QuestionKind, Session, Status
+
+TAP = Tap(element=(10, 20), message="付款？")
+RECORDS = [
+    Record(id="k0", text=" ", question="empty"),
+    Record(id="k1", text="48小时内", question="几天能发货", score=0.5, source="shelf"),
+    Record(id="k2", text="长" * 60, score=0.4),
+    Record(id="k3", text="三", question="三？", score=0.3),
+    Record(id="k4", text="四", question="四？", score=0.2),
+]
+
+
+def session(lang: str = "zh") -> Session:
+    return Session.model_validate(
+        {"run_id": "r", "task": "t", "lang": lang, "gate": GateState(enabled=True, contact="11").model_dump()}
+    )
+
+
+PLANNED = Planned(ledger_id=3, fingerprint="f1", cluster=["在吗", "几天能发货"], query="几天能发货")
+MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
+    QuestionKind.NO_SURE_ANSWER: lambda s: questions.no_sure_answer(s, PLANNED, RECORDS),
+    QuestionKind.RIGHT_CHAT: lambda s: questions.right_chat(s, "11?", "title unread"),
+    QuestionKind.ANSWERED_BEFORE: lambda s: questions.answered_before(s, "几天能发货", "48小时内", "f1"),
+    QuestionKind.DELIVERY_UNKNOWN: lambda s: questions.delivery_unknown(s, 3, "48小时内"),
+    QuestionKind.FOREIGN_DRAFT: lambda s: questions.foreign_draft(s, "草稿"),
+    QuestionKind.CHAT_CHANGED: questions.chat_changed,
+    QuestionKind.SENSITIVE_TAP: lambda s: questions.sensitive_tap(s, TAP),
+    QuestionKind.TAKE_OVER: lambda s: questions.take_over(s, "请登录"),
+    QuestionKind.INTERACT: lambda s: questions.interact(s, "哪一个？", ["红", "蓝"]),
+    QuestionKind.STUCK: lambda s: questions.stuck(s, "?"),
+}
+VALUES = {
+    QuestionKind.NO_SURE_ANSWER: ["record:0", "record:1", "record:2", "skip"],
+    QuestionKind.RIGHT_CHAT: ["yes", "no"],
+    QuestionKind.ANSWERED_BEFORE: ["again", "skip"],
+    QuestionKind.DELIVERY_UNKNOWN: ["arrived", "not_arrived"],
+    QuestionKind.FOREIGN_DRAFT: ["clear", "skip"],
+    QuestionKind.CHAT_CHANGED: ["retry", "skip"],
+    QuestionKind.SENSITIVE_TAP: ["allow", "deny"],
+    QuestionKind.TAKE_OVER: ["done", "stop"],
+    QuestionKind.INTERACT: ["红", "蓝"],
+    QuestionKind.STUCK: ["go_on", "stop"],
+}
+OWN_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.INTERACT, QuestionKind.STUCK}
+
+
+@pytest.mark.parametrize("kind", list(QuestionKind))
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_each_question_has_its_choices_in_words(kind: QuestionKind, lang: str) -> None:
+    asked = MAKERS[kind](session(lang))
+    assert (asked.kind, [choice.value for choice in asked.choices]) == (kind, VALUES[kind])
+    assert all(choice.label.strip() for choice in asked.choices)
+    assert asked.free_text is (kind in OWN_WORDS)
+    assert asked.data["contact"] == "11"
+    assert asked.text
+    assert Question.model_validate_json(asked.model_dump_json()) == asked
+    assert json.dumps(asked.data, ensure_ascii=False)
+    assert MAKERS[kind](session(lang)).id != asked.id
+    for value in VALUES[kind]:
+        assert asked.accepts(Answer(choice=value))
+    assert not asked.accepts(Answer(choice="other"))
+    assert asked.accepts(Answer(text="words")) is (kind in OWN_WORDS)
+    assert not asked.accepts(Answer(text="  "))
+
+
+def test_the_best_records_are_offered() -> None:
+    asked = questions.no_sure_answer(session(), PLANNED, RECORDS)
+    assert asked.text == "在吗\n几天能发货"
+    assert [item["id"] for item in asked.data["candidates"]] == ["k1", "k2", "k3"]  # the blank one is none
+    assert [choice.label for choice in asked.choices[:3]] == ["几天能发货", "长" * 40, "三？"]
+    assert (asked.data["query"], asked.data["fingerprint"]) == ("几天能发货", "f1")
+    nothing = questions.no_sure_answer(session(), PLANNED, [])
+    assert [choice.value for choice in nothing.choices] == ["skip"]
+    assert nothing.free_text
+
+
+def test_choices_of_the_model_that_are_none() -> None:
+    asked = questions.interact(session(), "?", ["红", " ", "红", "", "蓝"])
+    assert [choice.value for choice in asked.choices] == ["红", "蓝"]
+
+
+# -- what an answer means
+
+
+def answered(kind: QuestionKind, *, choice: str = "", text: str = "") -> tuple[Session, str, bool, Status | None]:
+    state = session("en")
+    state.trail, state.repeats = ["a", "a"], 2
+    result = take_answer(state, MAKERS[kind](state), Answer(choice=choice, text=text, by="Ann"))
+    return state, result.message, result.ok, result.ending.status if result.ending else None
+
+
+def test_a_tap_is_allowed_once_and_only_by_allow() -> None:
+    state, _, ok, ending = answered(QuestionKind.SENSITIVE_TAP, choice="allow")
+    assert (state.approved, ok, ending) == (TAP, True, None)
+    for choice in ("deny", "skip", ""):
+        state, message, ok, ending = answered(QuestionKind.SENSITIVE_TAP, choice=choice)
+        assert (state.approved, ok, ending) == (None, False, None)
+        assert "did not allow" in message
+
+
+def test_taking_over_is_done_only_where_somebody_says_so() -> None:
+    _, message, ok, ending = answered(QuestionKind.TAKE_OVER, choice="done")
+    assert (ok, ending) == (True, None)
+    assert "dealt with it" in message
+    for choice in ("stop", "skip"):  # skip: nobody answered in time
+        _, _, ok, ending = answered(QuestionKind.TAKE_OVER, choice=choice)
+        assert (ok, ending) == (False, Status.FAILED)
+
+
+def test_out_of_a_rut() -> None:
+    for given in ({"choice": "go_on"}, {"text": "try the menu"}):
+        state, message, ok, ending = answered(QuestionKind.STUCK, **given)
+        assert (ok, ending, state.trail, state.repeats) == (True, None, [], 0)
+        assert given.get("text", "") in message
+    for choice in ("stop", "skip"):
+        _, _, ok, ending = answered(QuestionKind.STUCK, choice=choice)
+        assert (ok, ending) == (False, Status.FAILED)
+
+
+def test_the_models_question_gets_the_answer() -> None:
+    assert "红" in answered(QuestionKind.INTERACT, choice="红")[1]
+    assert "green" in answered(QuestionKind.INTERACT, text="green")[1]

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from agent_core.errors import InputRejected
+from agent_core.tasks import MAX_TASK, check_task
+
+
+@pytest.mark.parametrize(
+    ("task", "checked"),
+    [
+        (" QQ回复联系人11\n", "QQ回复联系人11"),
+        ("one\ntwo\tthree", "one\ntwo\tthree"),
+        ("one\r\ntwo", "one\ntwo"),
+        ("😀 x", "😀 x"),
+        ("a" * MAX_TASK, "a" * MAX_TASK),
+        (" " * 5000 + "a", "a"),
+    ],
+)
+def test_a_task(task: str, checked: str) -> None:
+    assert check_task(task) == checked
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "",
+        " \n\t ",
+        "\u3000",
+        "\u200b",
+        "a" * (MAX_TASK + 1),
+        "a\x00b",
+        "a\x1b[2Jb",
+        "a\x7f",
+        "a\x85b",
+        "a\udcffb",
+        "a\rb",
+    ],
+)
+def test_what_is_none(task: str) -> None:
+    with pytest.raises(InputRejected) as caught:
+        check_task(task)
+    assert caught.value.advice

@@ -1,0 +1,216 @@
+"""The commands as a shell calls them: output, and exit codes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from agent_core.errors import (
+    ConfigMissing,
+    DeviceOffline,
+    InputRejected,
+    KnowledgeAuth,
+    ModelAuth,
+    PhonedeskError,
+    RateLimited,
+)
+from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status
+from bot.cli import app
+from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async
+from bot.desk.port import AccessDenied, BadRequest, NotFound
+
+TASK = "QQ回复联系人11"
+SECRET = "123456789:" + "A" * 35
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PHONEDESK_TIMEZONE", "Asia/Shanghai")
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+
+
+def call(*args: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, args)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_schedules_from_add_to_remove() -> None:
+    code, out, _ = call("schedule", "add", "*/5 9-18 * * 1-5", TASK, "--json")
+    added = json.loads(out)
+    assert code == Exit.OK
+    assert (added["id"], added["expression"], added["task"], added["paused"]) == ("1", "*/5 9-18 * * 1-5", TASK, False)
+    assert len(added["next_times"]) == 3
+    assert all(moment.endswith("+08:00") for moment in added["next_times"])
+    assert json.loads(call("schedule", "list", "--json")[1])[0]["id"] == "1"
+    assert json.loads(call("schedule", "pause", "1", "--json")[1])["paused"] is True
+    assert json.loads(call("schedule", "resume", "1", "--json")[1])["paused"] is False
+    assert "Schedule 1 removed" in call("schedule", "remove", "1")[1]
+    assert json.loads(call("schedule", "list", "--json")[1]) == []
+    assert "no schedules yet" in call("schedule", "list")[1]
+
+
+def test_schedules_for_people() -> None:
+    out = call("schedule", "add", "every 5m", "打开[b]设置[/b]")[1]
+    assert "Schedule 1 added" in out
+    assert "打开[b]设置[/b]" in out  # words, no markup
+    assert "#1" in call("schedule", "list")[1]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("schedule", "add", "60 * * * *", TASK),
+        ("schedule", "add", "every 1s", TASK),
+        ("schedule", "add", "at 2020-01-01 10:00", TASK),
+        ("schedule", "add", "* * * * *", " "),
+        ("schedule", "add", "* * * * *"),
+        ("schedule", "pause", "7"),
+        ("schedule", "remove", "x"),
+        ("schedule", "resume"),
+        ("schedule", "what"),
+        ("schedule",),
+        ("pair", "--role", "king"),
+        ("run",),
+        ("run", TASK, "--max-steps", "0"),
+        ("demo", "--lang", "fr"),
+        ("virtual-phone", "--port", "70000"),
+        ("what",),
+        (),
+    ],
+    ids=" ".join,
+)
+def test_bad_use_is_2(args: tuple[str, ...]) -> None:
+    code, out, err = call(*args)
+    assert code == Exit.USAGE
+    assert out + err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("PHONEDESK_WEB__PORT", "many", "PHONEDESK_WEB__PORT"),
+        ("PHONEDESK_CONFIG", "/nowhere/p.toml", "/nowhere/p.toml"),
+        ("PHONEDESK_DATABASE_URL", f"mysql://u:{SECRET}@h/d", "PHONEDESK_DATABASE_URL"),
+        ("PHONEDESK_DATABASE_URL", f"postgresql://u:{SECRET[10:]}@127.0.0.1:1/d", "database"),
+        ("PHONEDESK_DATA_DIR", "/dev/null/data", "PHONEDESK_DATA_DIR"),
+        ("PHONEDESK_TELEGRAM", SECRET, "environment"),
+    ],
+)
+def test_bad_configuration_is_2_and_says_where(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    code, out, err = call("schedule", "list")
+    assert (code, out) == (Exit.USAGE, "")
+    assert said in err.replace("\n", "")
+    assert SECRET[10:] not in err.replace("\n", "")
+
+
+def test_a_pairing_code() -> None:
+    code, out, _ = call("pair", "--role", "viewer", "--json")
+    assert code == Exit.OK
+    assert json.loads(out)["role"] == "viewer"
+    assert len(json.loads(out)["code"]) == 8
+
+
+def test_what_is_reported_about_settings_leaves_the_output_clean(tmp_path: Path) -> None:
+    """In a process of its own: before the settings are read nobody has set up logging."""
+    environment = {**os.environ, "PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS": "soon"}
+    program = "from bot.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "schedule", "list", "--json"],
+        env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == []
+    assert "PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigMissing("x"), Exit.USAGE),
+        (InputRejected("x"), Exit.USAGE),
+        (BadRequest("x"), Exit.USAGE),
+        (NotFound("x"), Exit.USAGE),
+        (DeviceOffline("x"), Exit.FAILED),
+        (ModelAuth("x"), Exit.FAILED),
+        (KnowledgeAuth("x"), Exit.FAILED),
+        (AccessDenied("x"), Exit.FAILED),
+        (RateLimited("x"), Exit.FAILED),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_each_error_has_its_code(error: PhonedeskError, code: Exit) -> None:
+    async def work() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as left:
+        fail(error)
+    assert left.value.exit_code == code
+    with pytest.raises(typer.Exit) as left:
+        run_async(work)
+    assert left.value.exit_code == code
+
+
+def test_an_error_never_shows_a_token(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        fail(DeviceOffline(f"GET https://x/bot{SECRET}/getMe [red]failed[/red]"))
+    err = capfd.readouterr().err.replace("\n", "")
+    assert SECRET not in err
+    assert "[red]failed[/red]" in err
+
+
+def test_ctrl_c_is_130() -> None:
+    async def interrupted() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(typer.Exit) as left:
+        run_async(interrupted)
+    assert left.value.exit_code == 130
+
+
+def test_other_errors_are_not_swallowed() -> None:
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_async(broken)
+
+
+def test_every_status_has_its_code() -> None:
+    assert {status: int(BY_STATUS[status]) for status in Status} == {
+        Status.SUCCEEDED: 0,
+        Status.FAILED: 1,
+        Status.WAITING: 3,
+        Status.RUNNING: 3,
+        Status.STOPPED: 130,
+    }
+
+
+def test_the_result_of_a_run() -> None:
+    reply = ReplyRecord(contact="11", question="q", text="t", provenance="knowledge", delivered=True, score=0.5)
+    question = Question(id="q1", kind=QuestionKind.INTERACT, text="?")
+    session = Session(run_id="r", task=TASK, status=Status.WAITING, replies=[reply], questions=[question], message="m")
+    result = result_of(session, 1.23456)
+    assert json.loads(json.dumps(result, ensure_ascii=False)) == result
+    assert (result["status"], result["run_id"], result["steps"], result["seconds"]) == ("waiting", "r", 0, 1.235)
+    assert {"contact", "question", "text", "provenance", "delivered"} <= result["replies"][0].keys()
+    assert result["questions"][0]["kind"] == "interact"

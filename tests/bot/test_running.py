@@ -1,0 +1,104 @@
+"""A run in this process, on the demo's stand-ins."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agent_core.errors import InputRejected, LeaseLost
+from agent_core.ports import Event
+from agent_core.session import Session, Status
+from bot.app import Core, open_core
+from bot.demo.world import demo_world
+from bot.running import run_here, stopped_by_interrupt
+from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.signals import Reason, StopSignal
+from storage.events import Events
+from storage.leases import Leases
+from storage.runs import Runs
+
+TASK = "QQ回复联系人11"
+
+
+@pytest.fixture
+async def core() -> AsyncIterator[Core]:
+    async with demo_world(lang="en") as world, open_core(world.settings) as made:
+        yield made
+
+
+def human(core: Core) -> StoredHuman:
+    return StoredHuman(core.db, hold_seconds=0)
+
+
+async def test_it_is_a_run_like_any_other(core: Core) -> None:
+    session = await run_here(core, f" {TASK} ", human=human(core), store=StoredRuns(core.db))
+    assert session.status is Status.SUCCEEDED
+    assert [reply.delivered for reply in session.replies] == [True]
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert (row.status, row.task, row.serial) == ("succeeded", TASK, core.settings.device.serial)
+    assert (row.requested_by, row.options["lang"]) == ("terminal", "en")
+    assert row.session is not None
+    assert await Leases(core.db).held() == []
+    kinds = [event.kind for event in await Events(core.db).after(0, run_id=session.run_id)]
+    assert kinds[0] == "status"
+    assert {"started", "step", "reply", "outcome"} <= set(kinds)
+
+
+async def test_a_dry_run_touches_nothing(core: Core) -> None:
+    session = await run_here(core, TASK, human=human(core), store=StoredRuns(core.db), max_steps=1, dry_run=True)
+    assert len(session.steps) <= 1
+    assert session.dry_run
+    assert session.replies == []
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.final
+
+
+async def test_a_phone_in_use_fails_the_run(core: Core) -> None:
+    assert await Leases(core.db).acquire(core.settings.device.serial, "other", "r0") is not None
+    with pytest.raises(LeaseLost):
+        await run_here(core, TASK, human=human(core), store=StoredRuns(core.db))
+    (row,) = await Runs(core.db).find()
+    assert row.status == "failed"
+    assert "in use" in row.message
+
+
+async def test_what_is_no_task_makes_no_run(core: Core) -> None:
+    with pytest.raises(InputRejected):
+        await run_here(core, "  ", human=human(core), store=StoredRuns(core.db))
+    assert await Runs(core.db).find() == []
+
+
+class StopsAtFirstStep(StoredRuns):
+    """Somebody presses Ctrl-C as soon as something was done."""
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await super().event(run_id, event, picture=picture)
+        if event.kind == "step":
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+async def test_ctrl_c_stops_it_and_gives_the_phone_back(core: Core) -> None:
+    session: Session = await run_here(core, TASK, human=human(core), store=StopsAtFirstStep(core.db))
+    assert session.status is Status.STOPPED
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.status == "stopped"
+    assert await Leases(core.db).held() == []
+
+
+async def test_signals_ask_for_a_stop_only_meanwhile() -> None:
+    stop = StopSignal()
+    before = signal.getsignal(signal.SIGTERM)
+    with stopped_by_interrupt(stop):
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(5):
+            while stop.reason is None:
+                await asyncio.sleep(0)
+    assert stop.reason is Reason.STOP
+    assert signal.getsignal(signal.SIGTERM) == before

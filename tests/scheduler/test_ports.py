@@ -1,0 +1,170 @@
+"""The agent's ports over a real database."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agent_core.defaults import MemoryLedger
+from agent_core.ports import Event, Ledger, LedgerConflict, MessageKey, Provenance, ReplyState
+from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session
+from scheduler.ports import StoredHuman, StoredLedger, StoredRuns, given_answer
+from storage.answers import Answers
+from storage.engine import Database
+from storage.events import Events
+from storage.questions import Questions
+from storage.runs import NewRun, Runs
+from tests.storage.conftest import Clock
+
+KEY = MessageKey("a", "qq", "11", "f1")
+QUESTION = Question(id="q1", kind=QuestionKind.INTERACT, choices=[Choice(value="x")], free_text=True)
+
+
+async def session_in(db: Database) -> Session:
+    run_id = await Runs(db).create(NewRun("QQ回复联系人11", "a", begun=True))
+    assert run_id is not None
+    return Session(run_id=run_id, task="QQ回复联系人11")
+
+
+@pytest.fixture(params=["stored", "memory"])
+def ledger(request: pytest.FixtureRequest, db: Database) -> Ledger:
+    """One suite over both: what an agent sees does not depend on where its ledger stands."""
+    return StoredLedger(db) if request.param == "stored" else MemoryLedger()
+
+
+async def test_a_row_from_open_to_sent(ledger: Ledger) -> None:
+    assert await ledger.find(KEY) is None
+    row = await ledger.open(KEY, run_id="r1", question="几天能发货")
+    assert (row.key, row.run_id, row.question, row.state, row.provenance) == (
+        KEY,
+        "r1",
+        "几天能发货",
+        ReplyState.PLANNED,
+        None,
+    )
+    assert (await ledger.open(KEY, run_id="r2", question="几天能发货")).id == row.id
+    planned = await ledger.plan(
+        row.id,
+        run_id="r2",
+        text="48小时内",
+        provenance=Provenance.KNOWLEDGE,
+        record_id="k1",
+        record_source="shelf",
+        score=0.5,
+    )
+    assert (planned.run_id, planned.text, planned.provenance) == ("r2", "48小时内", Provenance.KNOWLEDGE)
+    assert (planned.record_id, planned.record_source, planned.score, planned.person) == ("k1", "shelf", 0.5, "")
+    for state, before in [
+        (ReplyState.TYPING, ReplyState.PLANNED),
+        (ReplyState.SENDING, ReplyState.TYPING),
+    ]:
+        assert (await ledger.advance(row.id, state, expected=[before])).state is state
+        assert [item.id for item in await ledger.unfinished("a")] == [row.id]
+    assert await ledger.unfinished("b") == []
+    sent = await ledger.advance(row.id, ReplyState.SENT, expected=[ReplyState.SENDING])
+    assert await ledger.find(KEY) == sent
+    assert await ledger.unfinished("a") == []
+
+
+async def test_a_step_that_may_not_be_taken(ledger: Ledger) -> None:
+    row = await ledger.open(KEY, run_id="r1", question="q")
+    await ledger.advance(row.id, ReplyState.SENT, expected=[ReplyState.PLANNED])
+    with pytest.raises(LedgerConflict):
+        await ledger.advance(row.id, ReplyState.TYPING, expected=[ReplyState.PLANNED])
+    with pytest.raises(LedgerConflict):
+        await ledger.plan(row.id, run_id="r1", text="t", provenance=Provenance.PERSON)
+    found = await ledger.find(KEY)
+    assert found is not None
+    assert (found.state, found.text) == (ReplyState.SENT, "")
+
+
+async def test_the_newest_of_a_contact_first(ledger: Ledger) -> None:
+    for number in range(3):
+        await ledger.open(MessageKey("a", "qq", "11", f"f{number}"), run_id="r", question=f"q{number}")
+    await ledger.open(MessageKey("a", "qq", "12", "f"), run_id="r", question="other")
+    assert [row.question for row in await ledger.recent("a", "qq", "11")] == ["q2", "q1", "q0"]
+    assert await ledger.recent("b", "qq", "11") == []
+
+
+async def test_sessions_and_events_are_stored(db: Database) -> None:
+    session, store = await session_in(db), StoredRuns(db)
+    session.message = "half"
+    await store.save(session)
+    row = await Runs(db).get(session.run_id)
+    assert row is not None
+    assert row.session is not None
+    assert Session.model_validate_json(row.session) == session
+    await store.event(session.run_id, Event("step", {"index": 1}), picture=b"jpeg")
+    event = (await Events(db).after(0, run_id=session.run_id))[-1]
+    assert (event.kind, event.data) == ("step", {"index": 1})
+    assert event.picture_id is not None
+    assert await Events(db).picture(event.picture_id) == b"jpeg"
+    with pytest.raises(KeyError):
+        await store.save(Session(run_id="nothing", task="t"))
+
+
+async def test_a_reply_stands_in_the_answer_log_once(db: Database) -> None:
+    session, store = await session_in(db), StoredRuns(db)
+    reply = ReplyRecord(
+        contact="11", question="几天能发货", text="48小时内", app="qq", query="发货", provenance="person", person="Ann",
+        score=0.25, record_id="k1", record_source="shelf", delivered=True,
+    )  # fmt: skip
+    for told in (reply, reply, reply.model_copy(update={"question": "能退吗"})):
+        await store.event(session.run_id, Event("reply", told.model_dump()))
+    rows = list(reversed(await Answers(db).find(run_id=session.run_id)))
+    assert [row.question for row in rows] == ["几天能发货", "能退吗"]
+    first = rows[0]
+    assert (first.serial, first.app, first.contact, first.query, first.sent) == ("a", "qq", "11", "发货", "48小时内")
+    assert (first.provenance, first.person, first.score, first.record_id) == ("person", "Ann", 0.25, "k1")
+    assert [event.kind for event in await Events(db).after(0)].count("reply") == 3
+
+
+async def test_without_holding_nobody_is_waited_for(db: Database) -> None:
+    session = await session_in(db)
+    assert await StoredHuman(db, hold_seconds=0).ask(session, QUESTION, picture=b"jpeg") is None
+    row = await Questions(db).get("q1")
+    assert row is not None
+    assert (row.state, row.kind, Question.model_validate(dict(row.payload))) == ("open", "interact", QUESTION)
+    event = (await Events(db).after(0, run_id=session.run_id))[-1]
+    assert (event.kind, event.data["id"], event.picture_id is not None) == ("question", "q1", True)
+
+
+async def test_an_answer_is_taken_up_at_once_while_the_phone_is_held(db: Database) -> None:
+    session = await session_in(db)
+    asking = asyncio.create_task(StoredHuman(db, hold_seconds=60).ask(session, QUESTION))
+    async with asyncio.timeout(5):
+        while await Questions(db).get("q1") is None:
+            await asyncio.sleep(0)
+        await Questions(db).answer("q1", {"choice": "", "text": "好"}, by="Ann")
+        assert await asking == Answer(text="好", by="Ann")
+    # asked once more by another leg: the answer is there
+    assert await StoredHuman(db, hold_seconds=60).ask(session, QUESTION) == Answer(text="好", by="Ann")
+
+
+async def test_an_answer_of_another_process_is_seen(db: Database, url: str, clock: Clock) -> None:
+    session = await session_in(db)
+    other = Database(url, clock=clock)
+    try:
+        asking = asyncio.create_task(StoredHuman(db, hold_seconds=60).ask(session, QUESTION))
+        async with asyncio.timeout(10):
+            while await Questions(other).get("q1") is None:
+                await asyncio.sleep(0)
+            await Questions(other).answer("q1", {"choice": "x"}, by="Bob")
+            assert await asking == Answer(choice="x", by="Bob")
+    finally:
+        await other.close()
+
+
+async def test_holding_ends(db: Database) -> None:
+    assert await StoredHuman(db, hold_seconds=0.05).ask(await session_in(db), QUESTION) is None
+
+
+async def test_a_question_whose_time_is_over_counts_as_skipped(db: Database) -> None:
+    session = await session_in(db)
+    await StoredHuman(db, hold_seconds=0).ask(session, QUESTION)
+    assert given_answer(await Questions(db).get("q1")) is None
+    await Runs(db).wait_leg(session.run_id, 1)
+    await Runs(db).request_stop(session.run_id)
+    assert given_answer(await Questions(db).get("q1")) == Answer(choice="skip", by="deadline")
+    assert given_answer(None) is None
