@@ -27,6 +27,7 @@ from agent_core.actions.types import (
     TypeName,
     Wait,
 )
+from agent_core.actions.write import to_autoglm
 from agent_core.apps.names import resolve_app
 from agent_core.delivery.flow import ReplyFlow
 from agent_core.devices.base import Device, Frame, Key
@@ -68,7 +69,7 @@ class Actor:
     async def _act(self, action: Action, seen: Observation) -> ActResult:
         session = self._session
         if session.dry_run:
-            told = say(session.lang, "run.dry_run", action=action.model_dump_json())
+            told = say(session.lang, "run.dry_run", action=to_autoglm(action))
             return ActResult(told, ending=Ending(Status.SUCCEEDED, told))
         match action:
             case Finish(message=result, success=success):

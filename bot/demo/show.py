@@ -27,6 +27,7 @@ from bot.terminal.render import harmless
 
 OPERATOR = 10001
 CONTACT = "11"
+OTHER = "110"
 STEP_SECONDS = 90.0  # the longest wait for one thing of the show
 TICK = "* * * * *"
 
@@ -95,9 +96,9 @@ class Stage:
         cards = [m for m in self.user.chat.from_bot if any(b.data.startswith("q:") for b in _buttons(m))]
         return cards[-1] if cards else None
 
-    @property
-    def sent(self) -> list[str]:
-        return self.world.phone.report()["sent"].get(CONTACT, [])
+    def sent(self, contact: str = CONTACT) -> list[str]:
+        """What the contact has really got, in order."""
+        return self.world.phone.report()["sent"].get(contact, [])
 
 
 def _buttons(message: Message) -> list[Button]:
@@ -186,7 +187,7 @@ async def _second(on: Stage) -> None:
 async def _answer(on: Stage, card: Message, line: str | None) -> None:
     said = (line or "").strip()
     buttons = _choices(card)
-    sent = len(on.sent)
+    sent = len(on.sent())
     skip_label = say(on.world.settings.lang, "card.skip")
     skip = next((button for button in buttons if button.text == skip_label), buttons[-1])
     if said.isdecimal() and 1 <= int(said) <= len(buttons):
@@ -207,13 +208,14 @@ async def third_act(on: Stage, tick: str = TICK) -> None:
     """A schedule is added, its tick starts a run, and it is removed again."""
     on.say(on.words.get("demo.third"), "bold magenta")
     text = on.words.get("demo.cron_question")
-    on.say(on.words.get("demo.customer", contact=CONTACT, text=text), "green")
-    on.world.phone.receive(CONTACT, text)
-    sent, messages = len(on.sent), len(on.user.chat.from_bot)
-    await on.operator(f'/schedule add "{tick}" QQ回复联系人{CONTACT}')
+    # Another customer: what the operator skipped in the second act still stands unanswered in the first one's chat.
+    on.say(on.words.get("demo.customer", contact=OTHER, text=text), "green")
+    on.world.phone.receive(OTHER, text)
+    sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)
+    await on.operator(f'/schedule add "{tick}" QQ回复联系人{OTHER}')
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
-    await on.until(lambda: len(on.sent) > sent, "tick")
-    await _answer_is_seen(on, sent + 1)
+    await on.until(lambda: len(on.sent(OTHER)) > sent, "tick")
+    await _answer_is_seen(on, sent + 1, OTHER)
     for command in ("/schedule list", "/schedule remove 1"):
         messages = len(on.user.chat.from_bot)
         await on.operator(command)
@@ -230,9 +232,9 @@ async def _customer_and_run(on: Stage, text: str | None) -> None:
     await on.operator(f"/run QQ回复联系人{CONTACT}")
 
 
-async def _answer_is_seen(on: Stage, count: int) -> None:
-    await on.until(lambda: len(on.sent) >= count, "answer")
-    on.say(on.words.get("demo.answered", contact=CONTACT, text=on.sent[-1]), "bold green")
+async def _answer_is_seen(on: Stage, count: int, contact: str = CONTACT) -> None:
+    await on.until(lambda: len(on.sent(contact)) >= count, "answer")
+    on.say(on.words.get("demo.answered", contact=contact, text=on.sent(contact)[-1]), "bold green")
     await _over(on)
 
 

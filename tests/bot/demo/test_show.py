@@ -74,7 +74,7 @@ async def test_the_third_act_is_a_tick_that_starts_one_run() -> None:
             await act
         finally:
             act.cancel()
-        assert len(on.sent) == 1
+        assert len(on.sent("110")) == 1
         assert [run.schedule_id for run in await Runs(db).find()] == [schedule.id]
         assert await Schedules(db).all() == []
 
@@ -96,7 +96,7 @@ async def _follows(on: Stage) -> None:
     await on.until(lambda: bool(on.user.chat.from_bot), "answer")
     on.follow()
     assert text_of(on.console).count(on.user.chat.from_bot[0].words.splitlines()[0]) == 1
-    assert on.sent == []
+    assert on.sent() == []
     assert CONTACT in on.world.phone.report()["chats"]
 
 
