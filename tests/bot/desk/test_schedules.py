@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.desk.port import BadRequest, NotFound, Role
+from bot.desk.port import BadRequest, ChatRef, NotFound, Role
 from tests.bot.desk.conftest import CHAT, Shop
 
 TASK = "QQ回复联系人11"
@@ -63,3 +63,10 @@ async def test_a_number_that_is_none(shop: Shop, number: str) -> None:
     for call in (shop.desk.pause_schedule, shop.desk.resume_schedule, shop.desk.remove_schedule):
         with pytest.raises(NotFound):
             await call(owner, number)
+
+
+async def test_what_is_added_outside_any_chat_is_told_to_the_first_owner(shop: Shop) -> None:
+    await shop.person(Role.OPERATOR)
+    first, second = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
+    view = await shop.desk.add_schedule(second, "every 5m", TASK, chat=None)
+    assert view.chat == ChatRef("telegram", first.user_id)
