@@ -25,7 +25,7 @@ def workday_times(after: datetime, count: int = 3) -> list[str]:
 def coming_in(seconds: float) -> str:
     """An ``every …`` of at least ten minutes whose next time is so many seconds from now, or a little later."""
     now = datetime.now(UTC)
-    for length in range(600, 4000):
+    for length in range(600, 400_000):
         [coming] = parse_schedule(f"every {length}s", ZONE).next(now)
         if timedelta(seconds=seconds) <= coming - now <= timedelta(seconds=seconds + 2):
             return f"every {length}s"
