@@ -152,11 +152,13 @@ class Worker:
             else:
                 await self._make_way(run_id)
         finally:
-            await _finish(lease.release())
-            self._live.pop(run_id, None)
-            if not self._live:
-                self._idle.set()
-            self._db.signal("runs").notify()
+            try:
+                await _finish(lease.release())
+            finally:  # also where the database is away: a leg that stays "at work" is never revived, nor drained
+                self._live.pop(run_id, None)
+                if not self._live:
+                    self._idle.set()
+                self._db.signal("runs").notify()
 
     async def _stand_back(self, run: RunRow) -> None:
         """The phone is not free: back into the line. Where a leg of this very run has it, that one goes on alone."""

@@ -134,6 +134,14 @@ class People:
             row = (await connection.execute(add.returning(*people.c))).mappings().one()
         return PersonRow(**row)
 
+    async def drop_codes(self, created_by: str) -> int:
+        """Make the unused codes of one maker void; how many there were."""
+        drop = sa.delete(pairing_codes).where(
+            pairing_codes.c.created_by == created_by, pairing_codes.c.used_at.is_(None)
+        )
+        async with self._db.write() as connection:
+            return (await connection.execute(drop)).rowcount
+
     @staticmethod
     async def _keep_an_owner(connection: Any) -> None:
         rest = sa.select(sa.func.count()).select_from(people)

@@ -271,7 +271,10 @@ class Runs:
         return await self._one(run_id, statement, tell=True)
 
     async def wait_leg(self, run_id: str, leg: int, *, message: str = "", hold: bool = False) -> bool:
-        """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due."""
+        """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due.
+
+        A stop that was asked for in this very moment ends the run: nobody would look at it again.
+        """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
             done = await connection.execute(
@@ -281,6 +284,13 @@ class Runs:
             )
             if done.rowcount != 1:
                 return False
+            stopped = await connection.execute(
+                sa.update(runs)
+                .where(runs.c.id == run_id, runs.c.stop_requested)
+                .values(status=STOPPED, ended_at=now, hold=False)
+            )
+            if stopped.rowcount:
+                await _expire_questions(connection, run_id)
             open_ones = await connection.execute(
                 sa.select(sa.func.count())
                 .select_from(questions)

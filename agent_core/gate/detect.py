@@ -9,7 +9,7 @@ from agent_core.apps.profile import AppProfile, profiles
 
 _SERVICE = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\breply\b|\banswer\b", re.IGNORECASE)
 _QUOTED = re.compile(r"(?:联系人|contact)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
-_PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[::]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
+_PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[:：]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

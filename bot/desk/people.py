@@ -17,6 +17,7 @@ CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letter that is taken fo
 CODE_LENGTH = 8
 CODE_LIFETIME = timedelta(hours=24)
 TELEGRAM = "telegram"
+FIRST = "first"  # who makes the codes for the first person
 
 
 class PeopleDesk(DeskPart):
@@ -45,6 +46,8 @@ class PeopleDesk(DeskPart):
         await self._audit.write(person, channel, "pair", {"name": name}, allowed=row is not None)
         if row is None:
             raise AccessDenied("This pairing code is wrong or was used.", advice="Ask an owner for a new one.")
+        # Each start without an owner has printed a code: with the owner there, the others open nothing any more.
+        await People(self._db).drop_codes(FIRST)
         return _actor(row)
 
     async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
@@ -61,10 +64,11 @@ class PeopleDesk(DeskPart):
         return _actor(row) if row else None
 
     async def first_code(self) -> str | None:
-        """A code for the first person, the owner; None where somebody is paired already."""
+        """A new code for the first person, the owner; None where somebody is paired already."""
         if await People(self._db).count():
             return None
-        return await new_code(self._db, Role.OWNER, created_by="first")
+        await People(self._db).drop_codes(FIRST)
+        return await new_code(self._db, Role.OWNER, created_by=FIRST)
 
 
 async def new_code(db: Database, role: Role, *, created_by: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.screen.marks import to_jpeg
 from bot.desk.house import DeskPart
-from bot.desk.port import Actor, PhoneView, Role
+from bot.desk.port import Actor, NotFound, PhoneView, Role
 from storage.leases import Leases
 
 
@@ -23,6 +23,9 @@ class PhonesDesk(DeskPart):
     async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
         """What the phone shows now; only read, so no lease is taken."""
         await self._allow(actor, Role.VIEWER, "screen", serial=serial or "")
+        # An address that somebody made up is not connected to.
+        if serial and serial not in {entry.serial for entry in await self.house.entries()}:
+            raise NotFound(f"There is no phone {serial}.", advice="See /status for the phones that are attached.")
         device = await self.house.device(serial or "")
         try:
             frame = await device.screenshot()

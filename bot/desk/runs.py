@@ -36,8 +36,9 @@ class RunsDesk(DeskPart):
     async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         await self._allow(actor, Role.OPERATOR, "stop", run_id=run_id or "")
         if run_id is None:
-            mine = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id, limit=1)
-            going = mine or await Runs(self._db).find(statuses=ACTIVE, limit=1)
+            going = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id, limit=1)
+            if not going:  # nobody's own: what a schedule started
+                going = [run for run in await Runs(self._db).find(statuses=ACTIVE) if run.schedule_id is not None]
             if not going:
                 return None
             run_id = going[0].id

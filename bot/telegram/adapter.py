@@ -198,7 +198,7 @@ class TelegramAdapter:
     async def webhook(self, request: web.Request) -> web.Response:
         """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none."""
         given = request.headers.get(SECRET_HEADER, "")
-        if not hmac.compare_digest(given.encode(), self.options.webhook_secret.encode()):
+        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):
             log.warning("telegram_webhook_secret_wrong", remote=request.remote)
             return web.Response(status=403)
         if request.content_length is not None and request.content_length > MAX_BODY:

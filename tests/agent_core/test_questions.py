@@ -96,7 +96,7 @@ def test_choices_of_the_model_that_are_none() -> None:
 def answered(kind: QuestionKind, *, choice: str = "", text: str = "") -> tuple[Session, str, bool, Status | None]:
     state = session("en")
     state.trail, state.repeats = ["a", "a"], 2
-    result = take_answer(state, MAKERS[kind](state), Answer(choice=choice, text=text, by="Ann"))
+    result = take_answer(state, MAKERS[kind](state), Answer(choice=choice, text=text, by="Desk A"))
     return state, result.message, result.ok, result.ending.status if result.ending else None
 
 

@@ -107,7 +107,7 @@ async def test_sessions_and_events_are_stored(db: Database) -> None:
 async def test_a_reply_stands_in_the_answer_log_once(db: Database) -> None:
     session, store = await session_in(db), StoredRuns(db)
     reply = ReplyRecord(
-        contact="11", question="几天能发货", text="48小时内", app="qq", query="发货", provenance="person", person="Ann",
+        contact="11", question="几天能发货", text="48小时内", app="qq", query="发货", provenance="person", person="Desk A",
         score=0.25, record_id="k1", record_source="shelf", delivered=True,
     )  # fmt: skip
     for told in (reply, reply, reply.model_copy(update={"question": "能退吗"})):
@@ -116,7 +116,7 @@ async def test_a_reply_stands_in_the_answer_log_once(db: Database) -> None:
     assert [row.question for row in rows] == ["几天能发货", "能退吗"]
     first = rows[0]
     assert (first.serial, first.app, first.contact, first.query, first.sent) == ("a", "qq", "11", "发货", "48小时内")
-    assert (first.provenance, first.person, first.score, first.record_id) == ("person", "Ann", 0.25, "k1")
+    assert (first.provenance, first.person, first.score, first.record_id) == ("person", "Desk A", 0.25, "k1")
     assert [event.kind for event in await Events(db).after(0)].count("reply") == 3
 
 
@@ -136,10 +136,10 @@ async def test_an_answer_is_taken_up_at_once_while_the_phone_is_held(db: Databas
     async with asyncio.timeout(5):
         while await Questions(db).get("q1") is None:
             await asyncio.sleep(0)
-        await Questions(db).answer("q1", {"choice": "", "text": "好"}, by="Ann")
-        assert await asking == Answer(text="好", by="Ann")
+        await Questions(db).answer("q1", {"choice": "", "text": "好"}, by="Desk A")
+        assert await asking == Answer(text="好", by="Desk A")
     # asked once more by another leg: the answer is there
-    assert await StoredHuman(db, hold_seconds=60).ask(session, QUESTION) == Answer(text="好", by="Ann")
+    assert await StoredHuman(db, hold_seconds=60).ask(session, QUESTION) == Answer(text="好", by="Desk A")
 
 
 async def test_an_answer_of_another_process_is_seen(db: Database, url: str, clock: Clock) -> None:
@@ -150,8 +150,8 @@ async def test_an_answer_of_another_process_is_seen(db: Database, url: str, cloc
         async with asyncio.timeout(10):
             while await Questions(other).get("q1") is None:
                 await asyncio.sleep(0)
-            await Questions(other).answer("q1", {"choice": "x"}, by="Bob")
-            assert await asking == Answer(choice="x", by="Bob")
+            await Questions(other).answer("q1", {"choice": "x"}, by="Desk B")
+            assert await asking == Answer(choice="x", by="Desk B")
     finally:
         await other.close()
 

@@ -82,7 +82,7 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
         ("11在线", "11", False, False),
         ("在线", "在线", False, True),
         ("l1", "11", False, False),
-        ("Bob", "bob", False, False),
+        ("Desk B", "bob", False, False),
         ("王 小明", "王 小明", False, True),
         ("", "", False, False),
         ("11", "", False, False),

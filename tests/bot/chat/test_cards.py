@@ -45,13 +45,13 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
         contact="11", question="怎么退货", text="七天内可退", provenance="knowledge", record_id="r7",
         record_source="dify:returns.csv", score=0.914, delivered=True,
     )  # fmt: skip
-    person = ReplyRecord(contact="11", question="几点", text="九点", provenance="person", person="Wang")
+    person = ReplyRecord(contact="11", question="几点", text="九点", provenance="person", person="Operator A")
     run = replace(RUN, status=RunStatus.SUCCEEDED, message="已回复", replies=(record, person), ended_at=LATER)
     card = run_card(run, ZH, now=LATER + timedelta(hours=1))
     assert lines(card)[3:] == [
         "用时: 1 分 05 秒", "结果: 已回复",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · #r7 · 得分 0.91",
-        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Wang 撰写或选择",
+        "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写或选择",
     ]  # fmt: skip
     assert card.title == "✅ 已完成"
     assert card.buttons == ()
@@ -133,9 +133,9 @@ def test_a_question_without_choices_is_answered_by_a_reply() -> None:
 
 
 def test_an_answered_question_says_by_whom() -> None:
-    view = replace(asked(QuestionKind.SENSITIVE_TAP), open=False, answer="allow", by="Wang")
+    view = replace(asked(QuestionKind.SENSITIVE_TAP), open=False, answer="allow", by="Operator A")
     card = question_card(view, ZH)
-    assert lines(card)[-1] == "Wang 已回答：允许"
+    assert lines(card)[-1] == "Operator A 已回答：允许"
     assert card.buttons == ()
     assert lines(question_card(replace(view, answer="", by=""), ZH))[-1] == "已结束，没有人回答。"
 

@@ -70,26 +70,26 @@ def talker(desk: MemoryDesk, user_id: str, name: str, lang: str = "zh", *, group
 
 @pytest.fixture
 async def wang(desk: MemoryDesk) -> Talker:
-    person = talker(desk, "11", "Wang")
+    person = talker(desk, "11", "Operator A")
     await person.say("/start 4711")
     return person
 
 
 @pytest.fixture
 async def li(desk: MemoryDesk, wang: Talker) -> Talker:
-    person = talker(desk, "12", "Li", "en")
+    person = talker(desk, "12", "Operator B", "en")
     await person.say("/start 0815")
     return person
 
 
 class TestAccess:
     async def test_the_first_person_becomes_the_owner(self, desk: MemoryDesk) -> None:
-        wang = talker(desk, "11", "Wang")
+        wang = talker(desk, "11", "Operator A")
         assert "只服务于已配对的成员" in await wang.say("/run 打开微信")
         assert "配对码不对" in await wang.say("/start 0000")
-        assert "配对成功，Wang。你的身份：管理员。" in await wang.say("/start 0815")
+        assert "配对成功，Operator A。你的身份：管理员。" in await wang.say("/start 0815")
         assert desk.people["telegram", "11"].role is Role.OWNER
-        assert "你好，Wang。" in await wang.say("/start 0815")
+        assert "你好，Operator A。" in await wang.say("/start 0815")
         assert desk.runs == {}
 
     async def test_a_stranger_is_told_once_and_by_a_name_that_lasts(self, desk: MemoryDesk) -> None:
@@ -100,7 +100,7 @@ class TestAccess:
         assert "paired members only" in await stranger.tap("stop:run1")
 
     async def test_no_pairing_in_a_group(self, desk: MemoryDesk) -> None:
-        in_group = talker(desk, "11", "Wang", group=True)
+        in_group = talker(desk, "11", "Operator A", group=True)
         assert "请私聊我来配对" in await in_group.say("/start@desk_bot 4711")
         assert desk.people == {}
         assert await in_group.say("/start@other_bot 4711") == ""
@@ -114,15 +114,17 @@ class TestAccess:
         assert desk.runs == {}
 
     async def test_whoami(self, li: Talker) -> None:
-        assert await li.say("/whoami") == "Li\nRole: operator\nAccount: 12\nLanguage: English"
+        assert await li.say("/whoami") == "Operator B\nRole: operator\nAccount: 12\nLanguage: English"
 
 
 class TestRuns:
     async def test_run_and_stop(self, desk: MemoryDesk, wang: Talker) -> None:
         said = await wang.say("/run “QQ回复联系人11”")
-        assert said == "⏳ 排队中\n任务: QQ回复联系人11\n手机: Pixel\n发起人: Wang\n队列中第 1 位\n[停止]\n[看屏幕]"
+        assert (
+            said == "⏳ 排队中\n任务: QQ回复联系人11\n手机: Pixel\n发起人: Operator A\n队列中第 1 位\n[停止]\n[看屏幕]"
+        )
         (run,) = desk.runs.values()
-        assert (run.task, run.chat, run.by) == ("QQ回复联系人11", wang.chat, "Wang")
+        assert (run.task, run.chat, run.by) == ("QQ回复联系人11", wang.chat, "Operator A")
         assert "⏳ 排队中 · QQ回复联系人11 · 第 0 步" in await wang.say("状态")
         assert await wang.say("停止") == "正在停止。\nQQ回复联系人11"
         assert await wang.say("停止") == "没有可以停止的任务。"
@@ -156,7 +158,7 @@ class TestRuns:
         assert len(desk.runs) == 1
 
     async def test_free_text_in_a_group_is_none_of_our_business(self, desk: MemoryDesk, wang: Talker) -> None:
-        assert await talker(desk, "11", "Wang", group=True).say("下班了") == ""
+        assert await talker(desk, "11", "Operator A", group=True).say("下班了") == ""
 
     async def test_a_mistyped_command_gets_the_nearest_one(self, wang: Talker, li: Talker) -> None:
         assert await wang.say("/sreen") == "没有命令 /sreen，是不是 /screen？"
@@ -213,7 +215,7 @@ class TestQuestions:
         question_id, ref = await self.ask(desk, wang)
         assert "写下要发给客户的话" in await wang.tap(f"own:{question_id}")
         assert await wang.say("今天就给您退", reply_to=ref) == "收到，已采用你的回答。"
-        assert (desk.questions[question_id].answer, desk.questions[question_id].by) == ("今天就给您退", "Wang")
+        assert (desk.questions[question_id].answer, desk.questions[question_id].by) == ("今天就给您退", "Operator A")
 
     @pytest.mark.parametrize("words", ["1", "退货", "record:0", " 1. "])
     async def test_answered_by_number_or_words_of_a_choice(self, desk: MemoryDesk, wang: Talker, words: str) -> None:
@@ -226,8 +228,8 @@ class TestQuestions:
     ) -> None:
         question_id, ref = await self.ask(desk, wang)
         await wang.tap(f"q:{question_id}:1")
-        assert await li.say("mine", reply_to=ref) == "Wang was first: 2. 请联系快递"
-        assert await li.tap(f"q:{question_id}:0") == "(Wang was first: 2. 请联系快递)"
+        assert await li.say("mine", reply_to=ref) == "Operator A was first: 2. 请联系快递"
+        assert await li.tap(f"q:{question_id}:0") == "(Operator A was first: 2. 请联系快递)"
         assert await wang.tap(f"q:{question_id}:1") == "(收到，已采用你的回答。)"  # tapped twice, or handed on twice
         assert desk.questions[question_id].answer == "record:1"
 
@@ -256,7 +258,7 @@ class TestQuestions:
     async def test_a_reply_to_something_else(self, desk: MemoryDesk, wang: Talker) -> None:
         other = MessageRef(wang.chat, "1")
         assert "作为任务执行吗" in await wang.say("打开微信", reply_to=other)
-        in_group = talker(desk, "11", "Wang", group=True)
+        in_group = talker(desk, "11", "Operator A", group=True)
         assert "不是问题" in await in_group.say("打开微信", reply_to=MessageRef(in_group.chat, "1"))
 
 

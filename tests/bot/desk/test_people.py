@@ -39,6 +39,18 @@ async def test_the_first_code_makes_an_owner_and_is_used_up(shop: Shop) -> None:
         await guess(shop, "43", code)
 
 
+async def test_with_the_owner_there_the_codes_of_earlier_starts_open_nothing(shop: Shop) -> None:
+    earlier = await shop.desk.first_code()
+    code = await shop.desk.first_code()
+    assert earlier is not None
+    assert code is not None
+    with pytest.raises(AccessDenied):
+        await guess(shop, "41", earlier)
+    invited = await new_code(shop.db, Role.OPERATOR, created_by="terminal")
+    await guess(shop, "42", code)
+    assert (await guess(shop, "43", invited)).role is Role.OPERATOR
+
+
 async def test_a_code_has_its_role_and_its_day(shop: Shop) -> None:
     code = await new_code(shop.db, Role.VIEWER, created_by="test")
     other = await new_code(shop.db, Role.VIEWER, created_by="test")

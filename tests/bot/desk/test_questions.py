@@ -29,14 +29,14 @@ async def ask(shop: Shop, question: Question = QUESTION) -> str:
 
 async def test_the_first_answer_wins_and_the_same_one_again_is_no_other(shop: Shop) -> None:
     run_id = await ask(shop)
-    ann, bob = await shop.person(Role.OPERATOR, "Ann"), await shop.person(Role.OPERATOR, "Bob")
+    ann, bob = await shop.person(Role.OPERATOR, "Desk A"), await shop.person(Role.OPERATOR, "Desk B")
     first = await shop.desk.answer(ann, "q1", choice="record:0")
-    assert (first.state, first.by, first.answer) == ("accepted", "Ann", "record:0")
+    assert (first.state, first.by, first.answer) == ("accepted", "Desk A", "record:0")
     again = await shop.desk.answer(ann, "q1", choice="record:0")
     assert again.state == "accepted"
     for who, choice in ((ann, "skip"), (bob, "record:0")):
         late = await shop.desk.answer(who, "q1", choice=choice)
-        assert (late.state, late.by, late.answer) == ("late", "Ann", "record:0")
+        assert (late.state, late.by, late.answer) == ("late", "Desk A", "record:0")
     run = await Runs(shop.db).get(run_id)
     assert run is not None
     assert run.leg == 2
@@ -46,7 +46,7 @@ async def test_the_first_answer_wins_and_the_same_one_again_is_no_other(shop: Sh
 async def test_own_words_where_they_are_allowed(shop: Shop) -> None:
     await ask(shop)
     await ask(shop, CLOSED)
-    who = await shop.person(Role.OPERATOR, "Ann")
+    who = await shop.person(Role.OPERATOR, "Desk A")
     for question, choice, text in [("q1", "record:9", ""), ("q1", "", "  "), ("q2", "", "words")]:
         with pytest.raises(BadRequest):
             await shop.desk.answer(who, question, choice=choice, text=text)
@@ -62,7 +62,7 @@ async def test_a_question_that_nobody_asked(shop: Shop) -> None:
 
 async def test_the_question_of_a_stopped_run_is_over(shop: Shop) -> None:
     run_id = await ask(shop)
-    who = await shop.person(Role.OPERATOR, "Ann")
+    who = await shop.person(Role.OPERATOR, "Desk A")
     await shop.desk.stop_run(who, run_id)
     late = await shop.desk.answer(who, "q1", choice="skip")
     assert (late.state, late.by, late.answer) == ("late", "", "")
@@ -78,11 +78,11 @@ async def test_the_view(shop: Shop) -> None:
     assert (view.run_id, view.question, view.chat, view.lang) == (run_id, QUESTION, CHAT, "en")
     assert (view.open, view.deadline, view.then, view.answer, view.by) == (True, None, "wait", "", "")
     assert [found.id for found in await shop.desk.open_questions()] == ["q1"]
-    who = await shop.person(Role.OPERATOR, "Ann")
+    who = await shop.person(Role.OPERATOR, "Desk A")
     await shop.desk.answer(who, "q1", text="可以")
     answered = await shop.desk.question("q1")
     assert answered is not None
-    assert (answered.open, answered.answer, answered.by) == (False, "可以", "Ann")
+    assert (answered.open, answered.answer, answered.by) == (False, "可以", "Desk A")
     assert await shop.desk.open_questions() == []
 
 

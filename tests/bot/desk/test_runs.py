@@ -7,15 +7,15 @@ from agent_core.session import Question, QuestionKind, Session, Status, StepReco
 from bot.desk.port import ChatRef, NotFound, Role, RunStatus
 from scheduler.ports import StoredHuman
 from storage.leases import Leases
-from storage.runs import Runs
+from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
 
 async def test_a_run_is_queued_with_all_that_was_asked(shop: Shop) -> None:
-    who = await shop.person(Role.OPERATOR, "Ann")
+    who = await shop.person(Role.OPERATOR, "Desk A")
     view = await shop.desk.start_run(who, " 打开设置 ", chat=CHAT, serial=PHONE)
     assert (view.task, view.status, view.serial, view.chat) == ("打开设置", RunStatus.QUEUED, PHONE, CHAT)
-    assert (view.by, view.lang, view.position, view.steps) == ("Ann", "en", 1, 0)
+    assert (view.by, view.lang, view.position, view.steps) == ("Desk A", "en", 1, 0)
     assert view.created_at == shop.clock.time
     second = await shop.desk.start_run(who, "打开设置", chat=CHAT, serial=PHONE)
     assert second.position == 2
@@ -39,7 +39,7 @@ async def test_a_phone_that_is_not_there_is_named(shop: Shop) -> None:
 
 
 async def test_stop_without_a_name_takes_ones_own_newest(shop: Shop) -> None:
-    ann, bob = await shop.person(Role.OPERATOR, "Ann"), await shop.person(Role.OPERATOR, "Bob")
+    ann, bob = await shop.person(Role.OPERATOR, "Desk A"), await shop.person(Role.OPERATOR, "Desk B")
     assert await shop.desk.stop_run(ann) is None
     runs = [await shop.desk.start_run(who, "打开设置", chat=CHAT) for who in (ann, ann, bob)]
     for expected in (runs[1], runs[0]):
@@ -50,6 +50,19 @@ async def test_stop_without_a_name_takes_ones_own_newest(shop: Shop) -> None:
     assert await shop.desk.stop_run(bob, runs[0].id) is None  # it is over
     assert await shop.desk.stop_run(bob, "nothing") is None
     assert await shop.desk.stop_run(bob, runs[2].id) is not None
+
+
+async def test_stop_without_a_name_leaves_other_peoples_runs_alone_but_not_a_schedules(shop: Shop) -> None:
+    first, second = await shop.person(Role.OPERATOR), await shop.person(Role.OPERATOR)
+    theirs = await shop.desk.start_run(first, "打开设置", chat=CHAT)
+    assert await shop.desk.stop_run(second) is None
+    tick = await Runs(shop.db).create(NewRun("打开设置", schedule_id=1, planned_at=shop.db.now()))
+    stopped = await shop.desk.stop_run(second)
+    assert stopped is not None
+    assert stopped.id == tick
+    still = await shop.desk.run(theirs.id)
+    assert still is not None
+    assert not still.status.final
 
 
 async def test_the_view_follows_the_session(shop: Shop) -> None:

@@ -48,7 +48,7 @@ async def bot(tg: FakeTelegram) -> AsyncIterator[Bot]:
 @pytest.fixture
 async def user(tg: FakeTelegram) -> FakeUser:
     """A person who has started the bot's chat; nothing waits for the bot."""
-    person = tg.user(11, "Wang", "zh")
+    person = tg.user(11, "Operator A", "zh")
     await person.send("/start")
     tg.world.updates.clear()
     return person

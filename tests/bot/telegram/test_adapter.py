@@ -61,7 +61,7 @@ async def db(tmp_path: Path, empty_database: Path) -> AsyncIterator[Database]:
 @pytest.fixture
 def desk() -> MemoryDesk:
     desk = MemoryDesk(picture=picture(colour="green"))
-    desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Wang", "zh", Role.OWNER)
+    desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.OWNER)
     return desk
 
 
@@ -118,7 +118,7 @@ def house(tg: FakeTelegram, desk: MemoryDesk, db: Database) -> House:
 
 @pytest.fixture
 def wang(tg: FakeTelegram) -> FakeUser:
-    return tg.user(11, "Wang", "zh")
+    return tg.user(11, "Operator A", "zh")
 
 
 async def until(met: Callable[[], Any], seconds: float = 10) -> Any:
@@ -140,7 +140,7 @@ class TestCommands:
             await wang.send("hello")
             await wang.sees(lambda chat: chat.saying("只服务于已配对的成员"))
             await wang.send("/start 4711")
-            await wang.sees(lambda chat: chat.saying("配对成功，Wang。你的身份：管理员。"))
+            await wang.sees(lambda chat: chat.saying("配对成功，Operator A。你的身份：管理员。"))
             await wang.send("/run QQ回复联系人11")
             card = await wang.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
             assert card.buttons == [["停止", "看屏幕"]]
@@ -334,7 +334,7 @@ class TestQuestions(WithARun):
             assert (await wang.tap(asked, "自己写")).alert
             assert (await wang.tap(asked, "退货")).text == "收到，已采用你的回答。"
             assert house.desk.questions[question_id].answer == "record:0"
-            await wang.sees(lambda chat: "Wang 已回答：退货" in asked.caption)
+            await wang.sees(lambda chat: "Operator A 已回答：退货" in asked.caption)
             assert asked.buttons == []
 
     async def test_a_card_that_is_as_it_should_be_is_no_failure(self, house: House, wang: FakeUser) -> None:
@@ -358,7 +358,7 @@ class TestQuestions(WithARun):
             await until(lambda: question_id in house.desk.question_refs)
         async with house.adapter():
             await wang.send("今天就给您退", reply_to=asked)
-            await wang.sees(lambda chat: "Wang 已回答：今天就给您退" in asked.words)
+            await wang.sees(lambda chat: "Operator A 已回答：今天就给您退" in asked.words)
         assert len(wang.chat.saying("怎么退货")) == 1
 
     async def test_asked_while_we_were_away(self, house: House, wang: FakeUser) -> None:
@@ -374,17 +374,17 @@ class TestQuestions(WithARun):
             question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             asked = await wang.sees(lambda chat: card_of(chat, "怎么退货"))
             stale, answered = wang.tapped(asked, "退货")
-            await house.desk.answer(Actor("w", "web", "w", "Li", "en", Role.OWNER), question_id, choice="skip")
-            await wang.sees(lambda chat: "Li 已回答：跳过" in asked.words)
+            await house.desk.answer(Actor("w", "web", "w", "Operator B", "en", Role.OWNER), question_id, choice="skip")
+            await wang.sees(lambda chat: "Operator B 已回答：跳过" in asked.words)
             house.tg.world.push("callback_query", stale)
             toast = await asyncio.wait_for(answered, 10)
-            assert (toast["text"], toast["alert"]) == ("Li 已经先回答了：跳过", True)
+            assert (toast["text"], toast["alert"]) == ("Operator B 已经先回答了：跳过", True)
 
 
 class TestTrouble(WithARun):
     async def test_too_many_requests_hold_up_one_chat_alone(self, house: House, wang: FakeUser) -> None:
-        li = house.tg.user(12, "Li", "en")
-        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Li", "en", Role.OPERATOR)
+        li = house.tg.user(12, "Operator B", "en")
+        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "en", Role.OPERATOR)
         async with house.adapter():
             await wang.send("/whoami")
             await wang.sees(lambda chat: chat.saying("管理员"))

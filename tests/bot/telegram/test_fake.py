@@ -99,7 +99,7 @@ class TestGoodCalls:
 
     async def test_who_and_what_the_bot_is(self, bot: Bot, user: FakeUser) -> None:
         assert (await bot.get_me()).username == "desk_bot"
-        assert (await bot.get_chat(user.id)).first_name == "Wang"
+        assert (await bot.get_chat(user.id)).first_name == "Operator A"
         await bot.set_my_commands([BotCommand("run", "运行任务")], language_code="zh")
         assert (await bot.get_my_commands(language_code="zh"))[0].description == "运行任务"
         assert await bot.get_my_commands() == ()
@@ -384,7 +384,7 @@ class TestControl:
                     assert response.status == 200, await response.text()
                     return await response.json()
 
-            await post("users", id=5, name="Li", lang="zh")
+            await post("users", id=5, name="Operator B", lang="zh")
             await post("send", user=5, text="/start")
             (update,) = await bot.get_updates(timeout=5)
             await bot.send_photo(5, picture(), caption="card", reply_markup=ROWS)
@@ -406,5 +406,5 @@ class TestControl:
                 assert response.status == 400
 
     async def test_what_was_not_seen_is_told(self, tg: FakeTelegram, user: FakeUser) -> None:
-        with pytest.raises(TimeoutError, match=r"(?i)Wang: /start"):
+        with pytest.raises(TimeoutError, match=r"(?i)Operator A: /start"):
             await tg.wait_for(lambda chat: chat.saying("never"), timeout=0.05)

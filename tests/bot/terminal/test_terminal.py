@@ -165,9 +165,9 @@ async def test_somebody_else_was_first(db: Database) -> None:
         async with asyncio.timeout(5):
             while await Questions(db).get("q1") is None:
                 await asyncio.sleep(0)
-        await Questions(db).answer("q1", {"choice": "record:0"}, by="Ann")
+        await Questions(db).answer("q1", {"choice": "record:0"}, by="Desk A")
         os.write(writing, b"2\n")
-        assert await asking == Answer(choice="record:0", by="Ann")
+        assert await asking == Answer(choice="record:0", by="Desk A")
 
 
 # -- cards and runs
@@ -206,14 +206,14 @@ async def test_a_run_line_by_line(db: Database) -> None:
         ("step", step.model_dump()),
         ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
         ("reply", reply.model_dump()),
-        ("answered", {"question": "q1", "by": "Ann", "text": "可以"}),
+        ("answered", {"question": "q1", "by": "Desk A", "text": "可以"}),
         ("note", {"text": "n"}),
     ]:
         await live.event(session.run_id, Event(kind, data))
     session.message = "half"
     await live.save(session)
     shown = text_of(console)
-    for part in ("▶ QQ回复联系人11", "  1  Open QQ  (1.3 s)", "想[b][31m", "it failed", "48小时内", "Ann: 可以"):
+    for part in ("▶ QQ回复联系人11", "  1  Open QQ  (1.3 s)", "想[b][31m", "it failed", "48小时内", "Desk A: 可以"):
         assert part in shown
     assert "opened" not in shown  # what went well needs no more words
     assert "\x1b" not in shown
