@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,13 +44,19 @@ class Core:
     reader: ScreenReader
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def adb(self) -> AdbServer:
-        """The adb server: a running one, or ours."""
-        if self._adb is None:
-            device = self.settings.device
-            self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
-        return self._adb
+        """The adb server: a running one, or ours. One that was ended meanwhile is started again."""
+        async with self._opening:
+            if self._adb is not None and not await self._adb.answers():
+                log.warning("adb_server_gone", port=self._adb.port)
+                await self._adb.close()
+                self._adb = None
+            if self._adb is None:
+                device = self.settings.device
+                self._adb = await open_adb(device.adb_path or None, device.adb_host, device.adb_port)
+            return self._adb
 
     async def phones(self) -> list[DeviceEntry]:
         """The phones that adb knows. Those of the settings that are missing are connected to."""

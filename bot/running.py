@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import structlog
+from sqlalchemy.exc import DBAPIError
 
 from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
@@ -14,8 +17,10 @@ from agent_core.settings import new_session
 from agent_core.tasks import check_task
 from bot.app import Core
 from scheduler.signals import Reason, StopSignal
-from scheduler.worker import lease_of
+from scheduler.worker import WATCH_SECONDS, lease_of
 from storage.runs import NewRun, Runs
+
+log = structlog.get_logger(__name__)
 
 
 async def run_here(
@@ -29,7 +34,10 @@ async def run_here(
     max_steps: int | None = None,
     dry_run: bool = False,
 ) -> Session:
-    """Do a task now, as a run like any other: a row, a lease, events. Ctrl-C stops it, never in the midst of Send."""
+    """Do a task now, as a run like any other: a row, a lease, events.
+
+    Ctrl-C stops it, and so does a stop in its row; never in the midst of Send.
+    """
     task = check_task(task)
     device = await core.device(serial)
     settings = core.agent_settings(lang=lang, max_steps=max_steps)
@@ -45,7 +53,8 @@ async def run_here(
             agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop, store=store)
             with stopped_by_interrupt(lease.stop):
                 try:
-                    await agent.go_on(session)
+                    async with stopped_by_row(runs, run_id, lease.stop):
+                        await agent.go_on(session)
                 except asyncio.CancelledError:
                     if lease.stop.reason is not Reason.STOP:
                         raise
@@ -61,6 +70,29 @@ async def run_here(
             await runs.wait_leg(run_id, 1, message=session.message)
         await device.close()
     return session
+
+
+@asynccontextmanager
+async def stopped_by_row(runs: Runs, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
+    """A stop that another process (the server, from a chat) wrote into the run's row is heard inside."""
+
+    async def watch() -> None:
+        while not stop.requested:
+            try:
+                asked = await runs.asked([run_id])
+            except DBAPIError as error:  # a database that is away for a moment ends no run
+                log.warning("run_not_watched", run_id=run_id, error=repr(error))
+                asked = {}
+            if asked.get(run_id, (False, False))[0]:
+                stop.request(Reason.STOP)
+            await asyncio.sleep(WATCH_SECONDS)
+
+    watching = asyncio.create_task(watch(), name="run-watch")
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 @contextmanager

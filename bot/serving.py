@@ -126,7 +126,11 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
             log.warning("leases_taken_back", serials=freed)
 
         async def phones() -> list[str]:
-            return [entry.serial for entry in await core.phones() if entry.state == "device"]
+            try:
+                return [entry.serial for entry in await core.phones() if entry.state == "device"]
+            except PhonedeskError as error:  # no adb: the runs that wait are to end saying so, not to wait for ever
+                log.warning("phones_not_listed", error=str(error))
+                return []
 
         reconciler = Reconciler(core.db, queue, worker=worker, phones=phones)
         service = RunService(core.db, worker=worker)

@@ -37,6 +37,8 @@ from agent_core.texts import say
 log = structlog.get_logger(__name__)
 
 KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
+# Nothing of it is on its way; FAILED is of an earlier run, SKIPPED of a leg that died before it saved.
+MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
 
 
 class ReplyFlow:
@@ -254,7 +256,7 @@ class ReplyFlow:
         session, planned = self._session, self._session.planned
         if planned is None or (answer.choice == questions.SKIP and not answer.text):
             if planned is not None:
-                await self._ledger.advance(planned.ledger_id, ReplyState.SKIPPED, expected=[ReplyState.PLANNED])
+                await self._ledger.advance(planned.ledger_id, ReplyState.SKIPPED, expected=MAY_BE_SKIPPED)
             session.planned = None
             return end(session, Status.SUCCEEDED, "run.skipped")
         if answer.text.strip():
@@ -278,10 +280,11 @@ class ReplyFlow:
 
     async def _take_delivery(self, question: Question, answer: Answer) -> ActResult:
         row_id = int(question.data["ledger_id"])
+        # A leg that died before it saved takes the same answer again: the row may be there already.
         if answer.choice == "arrived":
-            row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN])
+            row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])
             return await self._hand_over.found_sent(row, "run.resolved_sent")
-        await self._ledger.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.UNKNOWN])
+        await self._ledger.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.UNKNOWN, ReplyState.PLANNED])
         return ActResult(say(self._session.lang, "delivery.not_arrived"))
 
     # -- small things ------------------------------------------------------------------------------------------

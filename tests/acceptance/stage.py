@@ -30,7 +30,7 @@ from storage.engine import Database
 from storage.ledger import Ledger, LedgerRow
 from storage.runs import RunRow, Runs
 from tests.support.adb import AdbServerProcess, adb_server
-from tests.support.model_server import Reply, ScriptedModel
+from tests.support.model_server import Reply, ScriptedModel, Text
 
 PHONEDESK = Path(sys.executable).parent / "phonedesk"
 TASK = "QQ回复联系人11"
@@ -77,11 +77,13 @@ class Brain:
 
     ``instead`` maps a part of the call that the rules would make (``Launch``, ``GET_KNOWLEDGE_DATA``) to what is
     answered in its place, every time; the empty name stands for any call. ``calls`` are those the rules made.
+    ``delay`` is the pause in seconds between two pieces of a reply, about fifteen of them.
     """
 
     def __init__(self) -> None:
         self.instead: dict[str, Reply] = {}
         self.calls: list[str] = []
+        self.delay = 0.0
 
     def __call__(self, body: dict[str, Any]) -> Reply:
         move = rules.decide(read_request(ChatRequest.model_validate(body)))
@@ -89,7 +91,7 @@ class Brain:
         for part, reply in self.instead.items():
             if part in move.call:
                 return reply
-        return move.text
+        return Text(move.text, delay=self.delay)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from scheduler.times import parse_schedule
-from tests.acceptance.stage import QUICK_TASK, TASK, ZONE, Stage
+from tests.acceptance.stage import PATIENCE, QUICK_TASK, TASK, ZONE, Stage
 
 CRON = "*/5 9-18 * * 1-5"
 
@@ -69,8 +69,10 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
 
     # The tick: a card of its own in the chat where the schedule was made, and one run.
     shown = f"任务: {QUICK_TASK}"
-    card = await on.sees(owner, shown, count=3)  # beside the echo and the list
-    assert card.reply_to is None
+    [card] = await owner.sees(
+        lambda chat: [m for m in chat.saying(shown) if m.reply_to is None],  # echo and list answer what was written
+        timeout=PATIENCE,
+    )
     await on.shows(owner, card, "已完成")
     [run] = await on.runs()
     assert (run.task, run.status) == (QUICK_TASK, "succeeded")

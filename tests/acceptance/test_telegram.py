@@ -63,6 +63,7 @@ async def test_a_customer_is_answered_while_the_owner_watches_one_card(on: Stage
     owner = await on.owner(server)
     await meets_a_stranger(on)
 
+    on.brain.delay = 0.06  # so that there is something to watch: the chat's pace is one change in 1.2 s
     card = await on.run(owner)
     shown = await on.shows(owner, card, "已完成")
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from scheduler.signals import Reason, StopSignal
 from storage.events import Events
 from storage.leases import Leases
 from storage.runs import Runs
+from tests.support.adb import adb_server
 
 TASK = "QQ回复联系人11"
 
@@ -90,6 +92,39 @@ async def test_ctrl_c_stops_it_and_gives_the_phone_back(core: Core) -> None:
     assert row is not None
     assert row.status == "stopped"
     assert await Leases(core.db).held() == []
+
+
+class StopsByRow(StoredRuns):
+    """Somebody taps Stop in a chat, which is another process, as soon as something was done."""
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await super().event(run_id, event, picture=picture)
+        if event.kind == "step":
+            assert await self._runs.request_stop(run_id) in {"running", None}
+            await asyncio.sleep(5)  # longer than it takes to be seen
+
+
+async def test_a_stop_from_a_chat_is_heard(core: Core) -> None:
+    session = await run_here(core, TASK, human=human(core), store=StopsByRow(core.db))
+    assert (session.status, len(session.steps)) == (Status.STOPPED, 1)
+    row = await Runs(core.db).get(session.run_id)
+    assert row is not None
+    assert row.status == "stopped"
+    assert await Leases(core.db).held() == []
+
+
+async def test_an_adb_server_that_was_ended_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("ADB_USB", "ADB_LIBUSB", "ADB_EMU", "ADB_MDNS"):
+        monkeypatch.setenv(name, "0")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with adb_server() as adb, demo_world() as world:
+        device = world.settings.device.model_copy(update={"adb_port": adb.port})
+        async with open_core(world.settings.model_copy(update={"device": device})) as core:
+            first, same = await asyncio.gather(core.adb(), core.adb())
+            assert first is same
+            adb.stop()
+            entries = await core.phones()
+            assert [entry.serial for entry in entries if entry.state == "device"] == [device.serial]
 
 
 async def test_signals_ask_for_a_stop_only_meanwhile() -> None:

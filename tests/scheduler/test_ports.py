@@ -107,7 +107,8 @@ async def test_sessions_and_events_are_stored(db: Database) -> None:
 async def test_a_reply_stands_in_the_answer_log_once(db: Database) -> None:
     session, store = await session_in(db), StoredRuns(db)
     reply = ReplyRecord(
-        contact="11", question="几天能发货", text="48小时内", app="qq", query="发货", provenance="person", person="Desk A",
+        contact="11", question="几天能发货", text="48小时内", app="qq", query="发货", provenance="person",
+        person="Desk A",
         score=0.25, record_id="k1", record_source="shelf", delivered=True,
     )  # fmt: skip
     for told in (reply, reply, reply.model_copy(update={"question": "能退吗"})):

@@ -367,6 +367,21 @@ async def test_another_host_goes_on_with_the_run_of_a_dead_one(db: Database, clo
         assert not await leases.check(dead)
 
 
+async def test_a_leg_whose_phone_cannot_be_given_back_is_over_all_the_same(db: Database) -> None:
+    async def work(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        async with db.write() as connection:
+            await connection.execute(sa.text("ALTER TABLE leases RENAME TO gone"))
+        return LegOutcome("succeeded")
+
+    worker = Worker(db, work, owner="host")
+    run_id = await RunService(db).submit("task", serial=PHONE)
+    with pytest.raises(sa.exc.OperationalError, match="leases"):
+        await worker.run_leg(leg_id(run_id, 1))
+    assert worker.runs_at_work == []
+    async with asyncio.timeout(SOON):
+        await worker.drain(0)
+
+
 async def test_the_same_leg_handed_out_twice_is_done_once(db: Database) -> None:
     work = Endless()
     worker = Worker(db, work, owner="host")

@@ -205,6 +205,19 @@ async def test_stop_of_a_run_at_work_is_left_to_its_leg(db: Database) -> None:
     assert await Runs(db).asked([run_id, "other"]) == {run_id: (True, False)}
 
 
+async def test_a_stop_in_the_moment_the_leg_ends_at_a_question_is_not_lost(db: Database) -> None:
+    run_id = await make(db)
+    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Questions(db).ask("q", run_id=run_id, kind="interact", payload={})
+    assert await Runs(db).request_stop(run_id) == "running"
+    assert await Runs(db).wait_leg(run_id, 1)
+    assert (await row(db, run_id)).status == "stopped"
+    assert (await row(db, run_id)).ended_at is not None
+    assert await Questions(db).find(state="open") == []
+    told = [event.data["status"] for event in await Events(db).after(0, run_id=run_id)]
+    assert told == ["queued", "running", "stopped"]
+
+
 async def test_only_runs_whose_leg_died_are_revived(db: Database, clock: Clock) -> None:
     runs, leases = Runs(db), Leases(db, seconds=30)
     alive, dead, parked = await make(db), await make(db), await waiting(db)

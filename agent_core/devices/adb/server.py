@@ -66,6 +66,10 @@ class AdbServer:
     def owned(self) -> bool:
         return self._child is not None
 
+    async def answers(self) -> bool:
+        """Whether the server is still there: anybody on this machine may have ended it."""
+        return await _answers(self.host, self.port)
+
     async def devices(self) -> list[DeviceEntry]:
         """All that are attached, whatever their state."""
         listed = await self._blocking(lambda: self._client.list(extended=True))

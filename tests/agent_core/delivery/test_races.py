@@ -289,6 +289,40 @@ async def test_a_reply_of_unknown_fate_is_not_sent_again_by_a_new_run(bench_lab:
     assert bench_lab.sent == {}
 
 
+async def test_a_question_whose_answer_failed_before_may_be_skipped(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    bench_lab.knowledge.records = ()
+    await reply(bench_lab, ASK)
+    row = (await bench_lab.ledger.recent(bench_lab.device.serial, "qq", "11"))[0]
+    await bench_lab.ledger.advance(row.id, ReplyState.FAILED, expected=[ReplyState.PLANNED])
+    bench_lab.people.answers = [Answer(choice="skip", by="店长")]
+    session = await reply(bench_lab, ASK)
+    assert session.status is Status.SUCCEEDED, session.message
+    assert bench_lab.sent == {}
+
+
+@pytest.mark.parametrize("choice", ["skip", "arrived", "not_arrived"])
+async def test_an_answer_that_a_leg_took_up_as_it_died_is_taken_up_again(bench_lab: Lab, choice: str) -> None:
+    """The ledger has it already, the session does not."""
+    await bench_lab.open_chat()
+    bench_lab.knowledge.records = ()
+    waiting = await reply(bench_lab, ASK)
+    row = (await bench_lab.ledger.recent(bench_lab.device.serial, "qq", "11"))[0]
+    if choice != "skip":
+        bench_lab.knowledge.records = Shelf().records
+        await bench_lab.ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.PLANNED])
+        waiting = await reply(bench_lab, ASK)
+    saved = Session.model_validate_json(bench_lab.story.saved)
+    assert saved.question == waiting.question
+    taken = {"skip": ReplyState.SKIPPED, "arrived": ReplyState.SENT, "not_arrived": ReplyState.PLANNED}[choice]
+    await bench_lab.ledger.advance(row.id, taken, expected=[ReplyState.PLANNED, ReplyState.UNKNOWN])
+    saved.answered = Answer(choice=choice, by="店长")
+    asked = [ASK] if choice == "not_arrived" else []
+    session = await reply(bench_lab, *asked, FINISH, session=saved)
+    assert session.status is Status.SUCCEEDED, session.message
+    assert bench_lab.sent == ({"11": [ANSWER]} if choice == "not_arrived" else {})
+
+
 async def test_a_keyboard_over_a_long_question_is_put_away() -> None:
     """By its picture the page shows a part of what is asked only."""
     asked = "".join(f"第{n}个问题，之前买的那一批杯子什么时候能够补发给我们呢？" for n in range(1, 12))

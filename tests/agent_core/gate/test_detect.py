@@ -17,6 +17,7 @@ from agent_core.gate.detect import contact_of, reply_task
         ("QQ智能客服", ""),
         ("用 QQ 的 GET_KNOWLEDGE_DATA 处理联系人110", "110"),
         ("QQ联系人小11", "小11"),
+        ("QQ回复联系人：11", "11"),
         ("Reply to contact 11 on QQ", "11"),
         ("answer the newest question in qq", ""),
         ("QQ回复联系人“某某的店”", "某某的店"),

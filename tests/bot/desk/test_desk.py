@@ -7,8 +7,7 @@ from contextlib import aclosing
 import pytest
 from PIL import Image
 
-from agent_core.errors import DeviceOffline
-from bot.desk.port import EventView, Role
+from bot.desk.port import EventView, NotFound, Role
 from storage.events import Events
 from tests.bot.desk.conftest import CHAT, PHONE, Shop, make_shop
 from tests.support.lab import lab
@@ -71,5 +70,6 @@ async def test_the_screen_as_jpeg(shop: Shop) -> None:
             assert image.format == "JPEG"
             assert image.height > image.width
         assert (await shop.desk.screenshot(who))[:2] == jpeg[:2]
-    with pytest.raises(DeviceOffline, match="ghost"):
-        await shop.desk.screenshot(who, "ghost")
+    for made_up in ("ghost", "10.0.0.1:5555"):  # nothing is connected to because somebody wrote it
+        with pytest.raises(NotFound, match=made_up):
+            await shop.desk.screenshot(who, made_up)
