@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from agent_core.agent import PhoneAgent
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
-from agent_core.errors import ConfigInvalid, DeviceError
+from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.model.client import ChatModel
 from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
@@ -31,6 +31,7 @@ from storage.engine import Database
 log = structlog.get_logger(__name__)
 
 CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
+CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for one that is missing, where others are there
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Core:
     reader: ScreenReader
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
+    _connecting: asyncio.Task[None] | None = field(default=None, repr=False)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def adb(self) -> AdbServer:
@@ -64,15 +66,26 @@ class Core:
         entries = await adb.devices()
         usable = {entry.serial for entry in entries if entry.state == "device"}
         missing = [address for address in self._addresses() if address not in usable]
-        if missing and time.monotonic() >= self._connect_again_at:
+        if missing and self._connecting is None and time.monotonic() >= self._connect_again_at:
             self._connect_again_at = time.monotonic() + CONNECT_EVERY_SECONDS
-            for address in missing:
-                try:
-                    await connect(adb, address)
-                except DeviceError as error:
-                    log.warning("phone_not_connected", address=address, error=str(error))
+            self._connecting = asyncio.create_task(self._connect(adb, missing), name="connect-phones")
+        if self._connecting is not None:
+            # One that does not answer takes its time; those that are there do not wait for it.
+            await asyncio.wait([self._connecting], timeout=CONNECT_WAIT_SECONDS if usable else None)
             entries = await adb.devices()
         return entries
+
+    async def _connect(self, adb: AdbServer, addresses: Sequence[str]) -> None:
+        async def one(address: str) -> None:
+            try:
+                await connect(adb, address)
+            except PhonedeskError as error:
+                log.warning("phone_not_connected", address=address, error=str(error))
+
+        try:
+            await asyncio.gather(*map(one, addresses))
+        finally:
+            self._connecting = None
 
     def _addresses(self) -> list[str]:
         device = self.settings.device
@@ -119,6 +132,9 @@ class Core:
         )
 
     async def close(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.wait([self._connecting])
         if self._adb is not None:
             await self._adb.close()
         await self.model.close()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import structlog
 
@@ -21,6 +22,7 @@ from bot.telegram.options import TelegramOptions
 from bot.web.app import make_app, serving
 from scheduler.clock import Clock
 from scheduler.dbos_queue import DbosQueue
+from scheduler.housekeeping import Housekeeping
 from scheduler.ports import StoredHuman, given_answer
 from scheduler.runs import Reconciler, RunService
 from scheduler.signals import Reason
@@ -125,14 +127,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         if freed:
             log.warning("leases_taken_back", serials=freed)
 
-        async def phones() -> list[str]:
-            try:
-                return [entry.serial for entry in await core.phones() if entry.state == "device"]
-            except PhonedeskError as error:  # no adb: the runs that wait are to end saying so, not to wait for ever
-                log.warning("phones_not_listed", error=str(error))
-                return []
-
-        reconciler = Reconciler(core.db, queue, worker=worker, phones=phones)
+        reconciler = Reconciler(core.db, queue, worker=worker, phones=lambda: usable_phones(core))
         service = RunService(core.db, worker=worker)
         await queue.start(worker.run_leg)
         stack.push_async_callback(worker.drain, DRAIN_SECONDS)
@@ -141,6 +136,9 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         clock = Clock(core.db)
         await clock.start()
         stack.push_async_callback(clock.stop)
+        housekeeping = Housekeeping(core.db, keep=timedelta(days=settings.keep_days))
+        await housekeeping.start()
+        stack.push_async_callback(housekeeping.stop)
         desk = HouseDesk(
             House(
                 core.db,
@@ -166,6 +164,15 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         if telegram is not None:
             await stack.enter_async_context(telegram)
         yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram)
+
+
+async def usable_phones(core: Core) -> list[str]:
+    """The serials of the phones that a run can be given now."""
+    try:
+        return [entry.serial for entry in await core.phones() if entry.state == "device"]
+    except PhonedeskError as error:  # no adb: the runs that wait are to end saying so, not to wait for ever
+        log.warning("phones_not_listed", error=str(error))
+        return []
 
 
 def _telegram(settings: Settings, core: Core, desk: HouseDesk) -> TelegramAdapter | None:

@@ -164,6 +164,7 @@ class Settings(BaseSettings):
     lang: Literal["zh", "en"] = "zh"
     timezone: str = Field(default_factory=get_localzone_name)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    keep_days: int = Field(default=30, ge=2, le=3650)  # how long events, pictures and messages are kept
     model: ModelSettings = ModelSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
     device: DeviceSettings = DeviceSettings()

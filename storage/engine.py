@@ -110,7 +110,12 @@ class Database:
         if self.is_sqlite and self.url.database is not None:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
         self.engine = create_async_engine(
-            self.url, json_serializer=_dump, pool_size=pool_size, max_overflow=10, pool_pre_ping=not self.is_sqlite
+            self.url,
+            json_serializer=_dump,
+            pool_size=pool_size,
+            max_overflow=10,
+            pool_pre_ping=not self.is_sqlite,
+            hide_parameters=True,  # what customers and people wrote is in no error's words: those reach cards and logs
         )
         if self.is_sqlite:
             _prepare_sqlite(self.engine)

@@ -206,6 +206,7 @@ class ReplyFlow:
         session = self._session
         session.knowledge_failures += 1
         if session.knowledge_failures >= KNOWLEDGE_TRIES:
+            session.error_kind = error.kind
             return end(session, Status.FAILED, "run.knowledge_gave_up", error=error)
         return fail(session, "run.knowledge_failed", error=error)
 

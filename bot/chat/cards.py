@@ -98,7 +98,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.message and (run.status.final or run.status is RunStatus.WAITING):
         lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED:
-        lines.append(Line(texts.find(f"error.{run.error_kind}", texts.get("error.error"))))
+        lines += [Line(said) for said in error_lines(run.error_kind, texts)]
     for reply in run.replies:
         lines += reply_lines(reply, texts)
     buttons: tuple[tuple[Button, ...], ...] = ()
@@ -106,6 +106,15 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
         buttons = ((stop, Button(screen_action(run.serial), texts.get("button.screen"))),)
     return Card(texts.get(f"card.{run.status.value}"), tuple(lines), picture, buttons)
+
+
+def error_lines(kind: str, texts: Texts) -> list[str]:
+    """What went wrong and what to do about it, in the person's language; the error's own words stand elsewhere."""
+    return [
+        said
+        for said in (texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", ""))
+        if said
+    ]
 
 
 def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:

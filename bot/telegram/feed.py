@@ -90,6 +90,8 @@ class Feed:
         run = await self._desk.run(event.run_id)
         if run is None or run.chat is None or run.chat.channel != CHANNEL:
             return
+        if run.id in self._over and event.kind != "outcome":
+            return  # its row closes after its outcome is out: nothing more is shown, or remembered
         seen = self._seen.setdefault(run.id, _Seen())
         if event.picture is not None:
             seen.picture = event.picture
@@ -99,7 +101,7 @@ class Feed:
             seen.thinking = ""
         if event.kind in {"question", "answered"}:
             await self._show_question(event, run, seen)
-        closes = event.kind == "status" and event.data.get("status") in FINAL and run.id not in self._over
+        closes = event.kind == "status" and event.data.get("status") in FINAL
         if event.kind == "outcome" or closes:
             # A run that no agent had in hand (stopped in the line, no phone) ends with its row alone.
             await self._show_outcome(_ended(run, event), run.chat, seen)

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from agent_core.ports import Event, RunStore
-from agent_core.session import ReplyRecord, Session, StepRecord
-from bot.chat.cards import describe_action, reply_lines
+from agent_core.session import ReplyRecord, Session, Status, StepRecord
+from bot.chat.cards import describe_action, error_lines, reply_lines
 from bot.chat.texts import Texts
 from bot.terminal.render import harmless
 
@@ -51,7 +51,11 @@ class LiveRuns:
 
 
 def outcome_line(session: Session, words: Texts) -> Text:
-    """How the run ended, in one line."""
+    """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.status.value
-    return Text(f"{words.get(f'card.{status}')}  {harmless(session.message)}", style=styles.get(status, ""))
+    line = Text(f"{words.get(f'card.{status}')}  {harmless(session.message)}", style=styles.get(status, ""))
+    if session.error_kind and session.status is Status.FAILED:
+        for said in error_lines(session.error_kind, words):
+            line.append(f"\n    {said}")
+    return line

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from agent_core.errors import InputRejected, LeaseLost
+from agent_core.errors import AdbNotFound, InputRejected, LeaseLost
 from agent_core.ports import Event
 from agent_core.session import Session, Status
 from bot.app import Core, open_core
 from bot.demo.world import demo_world
 from bot.running import run_here, stopped_by_interrupt
+from bot.serving import usable_phones
 from scheduler.ports import StoredHuman, StoredRuns
 from scheduler.signals import Reason, StopSignal
 from storage.events import Events
@@ -125,6 +128,35 @@ async def test_an_adb_server_that_was_ended_is_started_again(monkeypatch: pytest
             adb.stop()
             entries = await core.phones()
             assert [entry.serial for entry in entries if entry.state == "device"] == [device.serial]
+
+
+async def test_a_phone_that_does_not_answer_keeps_nobody_waiting() -> None:
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with demo_world() as world, await asyncio.start_server(mute, "127.0.0.1", 0) as listening:
+        address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        device = world.settings.device.model_copy(update={"connect": (address,)})
+        async with open_core(world.settings) as before, open_core(world.settings) as core:
+            await before.phones()  # the one that answers is attached
+            core.settings = world.settings.model_copy(update={"device": device})
+            begun = time.monotonic()
+            entries = await core.phones()
+            assert time.monotonic() - begun < 5
+            assert device.serial in [entry.serial for entry in entries if entry.state == "device"]
+
+
+async def test_without_adb_there_are_no_phones_and_no_end_of_the_server() -> None:
+    async with demo_world() as world:
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            changes = {"adb_port": nobody.getsockname()[1], "adb_path": "/nowhere/adb"}
+            device = world.settings.device.model_copy(update=changes)
+            async with open_core(world.settings.model_copy(update={"device": device})) as core:
+                assert await usable_phones(core) == []
+                with pytest.raises(AdbNotFound):
+                    await core.phones()
 
 
 async def test_signals_ask_for_a_stop_only_meanwhile() -> None:

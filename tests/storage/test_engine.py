@@ -106,6 +106,13 @@ async def test_cancelled_calls_leave_the_database_usable(db: Database) -> None:
     assert all(event.picture_id is not None for event in found[:-1])
 
 
+async def test_an_error_does_not_repeat_what_people_wrote(db: Database) -> None:
+    with pytest.raises(sa.exc.DBAPIError, match="nowhere") as caught:
+        async with db.read() as connection:
+            await connection.execute(sa.text("SELECT 1 FROM nowhere WHERE a = :words"), {"words": "private words"})
+    assert "private words" not in f"{caught.value!r} {caught.value}"
+
+
 async def test_a_time_without_a_zone_is_refused(db: Database) -> None:
     with pytest.raises(sa.exc.StatementError, match="without a time zone"):
         await Events(db).prune(datetime(2026, 1, 1))  # noqa: DTZ001 - the mistake itself

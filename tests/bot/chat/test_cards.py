@@ -57,9 +57,14 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     assert card.buttons == ()
 
 
-def test_a_failure_is_explained() -> None:
+def test_a_failure_is_explained_with_what_to_do() -> None:
     run = replace(RUN, status=RunStatus.FAILED, message="S1 gone", error_kind="device.offline")
-    assert lines(run_card(run, EN, now=NOW))[-2:] == ["Result: S1 gone", "The phone is not attached, or offline."]
+    assert lines(run_card(run, EN, now=NOW))[-3:] == [
+        "Result: S1 gone",
+        "The phone is not attached, or offline.",
+        "Check the cable or the network, and whether `adb devices` shows the phone.",
+    ]
+    assert lines(run_card(run, texts("zh"), now=NOW))[-1] == "检查数据线或网络，再看 adb devices 里有没有这台手机。"
 
 
 @pytest.mark.parametrize(

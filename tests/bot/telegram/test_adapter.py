@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -280,6 +281,17 @@ class TestCards(WithARun):
         assert len(card.edits) <= 6
         times = [edit.at for edit in card.edits]
         assert all(later - earlier >= 0.29 for earlier, later in itertools.pairwise(times))
+
+    async def test_a_run_that_is_over_is_forgotten(self, house: House, wang: FakeUser) -> None:
+        async with house.adapter() as adapter:
+            run_id, card = await self.start(house, wang)
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            house.desk.happen(run_id, "status", {"status": "succeeded"})
+            house.desk.happen(run_id, "step", **self.step(1))
+            await wang.sees(lambda chat: "已完成" in card.words)
+            await until(lambda: house.desk.positions["telegram"] == house.desk.log[-1].id)
+            assert adapter._feed._seen == {}
+            assert adapter._outbox._live == {}
 
     async def test_a_deleted_card_is_sent_anew(self, house: House, wang: FakeUser) -> None:
         async with house.adapter():
@@ -566,6 +578,16 @@ class TestWebhook:
             assert response.status == status
         stored = await Inbox(house.db).get(1)
         assert (stored is not None) == (status == 200)
+
+    async def test_a_secret_that_is_no_text(self, house: House) -> None:
+        async with house.webhook() as (_, url):
+            parts = urlsplit(url)
+            reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            head = f"POST {parts.path} HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n{SECRET_HEADER}: "
+            writer.write(head.encode() + b"\xff\r\n\r\n{}")
+            assert b" 403 " in await reader.readline()
+            writer.close()
+            await writer.wait_closed()
 
     async def test_the_same_update_twice(self, house: House, wang: FakeUser) -> None:
         async with house.webhook() as (_, url), aiohttp.ClientSession() as session:
