@@ -55,6 +55,7 @@ class Incoming:
     action: str = ""
     message_id: str = ""
     reply_to: MessageRef | None = None
+    reply_question: str = ""  # the question that the buttons under ``reply_to`` belong to
     subject: str = ""
 
 
@@ -183,8 +184,9 @@ class Conversation:
         if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
             return Said()  # people talk to each other there
         if incoming.kind == "reply" and incoming.reply_to is not None and not slashed:
-            question_id = await self.desk.question_at(incoming.reply_to)
-            if question_id is not None:
+            # A card whose message was not remembered (killed between sending and storing) names its question itself.
+            question_id = await self.desk.question_at(incoming.reply_to) or incoming.reply_question
+            if question_id:
                 return await self._answer_in_words(turn, question_id)
             if incoming.chat.kind == "group" and command is None:
                 return turn.tell(turn.texts.get("question.not_a_question"))

@@ -57,7 +57,17 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
         message.text,
         message_id=str(message.message_id),
         reply_to=message_ref(answered) if answered is not None and ours else None,
+        reply_question=_question_under(answered) if answered is not None and ours else "",
     )
+
+
+def _question_under(message: Message) -> str:
+    """The question that our message's buttons answer (``q:<question>:<number>``); "" where it has none."""
+    rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+    for data in (button.callback_data for row in rows for button in row):
+        if isinstance(data, str) and data.startswith("q:"):
+            return data.split(":")[1]
+    return ""
 
 
 def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:

@@ -118,7 +118,7 @@ def house(tg: FakeTelegram, desk: MemoryDesk, db: Database) -> House:
 
 
 @pytest.fixture
-def wang(tg: FakeTelegram) -> FakeUser:
+def operator(tg: FakeTelegram) -> FakeUser:
     return tg.user(11, "Operator A", "zh")
 
 
@@ -135,23 +135,23 @@ def card_of(chat: Chat, words: str) -> Message:
 
 
 class TestCommands:
-    async def test_the_first_person_pairs_and_runs_a_task(self, house: House, wang: FakeUser) -> None:
+    async def test_the_first_person_pairs_and_runs_a_task(self, house: House, operator: FakeUser) -> None:
         house.desk.people.clear()
         async with house.adapter():
-            await wang.send("hello")
-            await wang.sees(lambda chat: chat.saying("只服务于已配对的成员"))
-            await wang.send("/start 4711")
-            await wang.sees(lambda chat: chat.saying("配对成功，Operator A。你的身份：管理员。"))
-            await wang.send("/run QQ回复联系人11")
-            card = await wang.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
+            await operator.send("hello")
+            await operator.sees(lambda chat: chat.saying("只服务于已配对的成员"))
+            await operator.send("/start 4711")
+            await operator.sees(lambda chat: chat.saying("配对成功，Operator A。你的身份：管理员。"))
+            await operator.send("/run QQ回复联系人11")
+            card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
             assert card.buttons == [["停止", "看屏幕"]]
             assert card.reply_to is not None
             assert card.reply_to.text == "/run QQ回复联系人11"
-            toast = await wang.tap(card, "停止")
+            toast = await operator.tap(card, "停止")
             assert toast.text == "正在停止。"
-            await wang.sees(lambda chat: "已停止" in card.words)
+            await operator.sees(lambda chat: "已停止" in card.words)
             assert card.buttons == []
-            assert len(wang.chat.saying("QQ回复联系人11")) == 1
+            assert len(operator.chat.saying("QQ回复联系人11")) == 1
 
     async def test_a_stranger_gets_one_line_and_nothing_else(self, house: House) -> None:
         stranger = house.tg.user(99, "Who", "de")
@@ -166,55 +166,55 @@ class TestCommands:
         assert len(stranger.chat.from_bot) == 1, transcript(stranger.chat)
         assert house.desk.runs == {}
 
-    async def test_the_screen_comes_as_a_photo(self, house: House, wang: FakeUser) -> None:
+    async def test_the_screen_comes_as_a_photo(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            await wang.send("截图")
-            photo = await wang.sees(lambda chat: card_of(chat, "手机屏幕"))
+            await operator.send("截图")
+            photo = await operator.sees(lambda chat: card_of(chat, "手机屏幕"))
             assert photo.photo == picture(colour="green")
-            await wang.tap(photo, "看屏幕")
-            await wang.sees(lambda chat: len(chat.saying("手机屏幕")) == 2)
+            await operator.tap(photo, "看屏幕")
+            await operator.sees(lambda chat: len(chat.saying("手机屏幕")) == 2)
 
-    async def test_an_offer_becomes_the_runs_card(self, house: House, wang: FakeUser) -> None:
+    async def test_an_offer_becomes_the_runs_card(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            await wang.send("打开微信 <b>&")
-            offer = await wang.sees(lambda chat: card_of(chat, "作为任务执行吗"))
-            assert (await wang.tap(offer, "执行")).text == "已安排。"
-            await wang.sees(lambda chat: "排队中" in offer.words)
+            await operator.send("打开微信 <b>&")
+            offer = await operator.sees(lambda chat: card_of(chat, "作为任务执行吗"))
+            assert (await operator.tap(offer, "执行")).text == "已安排。"
+            await operator.sees(lambda chat: "排队中" in offer.words)
             (run,) = house.desk.runs.values()
             assert run.task == "打开微信 <b>&"
             assert (await until(lambda: house.desk.cards.get(run.id))).message_id == str(offer.id)
             house.desk.happen(run.id, "outcome", {"status": "succeeded", "message": "好了"})
-            await wang.sees(lambda chat: "已完成" in offer.words)
+            await operator.sees(lambda chat: "已完成" in offer.words)
 
-    async def test_what_is_passed_over(self, house: House, wang: FakeUser) -> None:
+    async def test_what_is_passed_over(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            await wang.send("/run forwarded", forwarded=True)
-            message = await wang.send("/help")
-            await wang.sees(lambda chat: chat.saying("使用说明"))
-            await wang.edit(message, "/run edited")
+            await operator.send("/run forwarded", forwarded=True)
+            message = await operator.send("/help")
+            await operator.sees(lambda chat: chat.saying("使用说明"))
+            await operator.edit(message, "/run edited")
             channel = Chat(-77, "channel", "news", started=True)
             house.tg.world.chats[-77] = channel
-            await wang.send("/run in-channel", chat=channel)
+            await operator.send("/run in-channel", chat=channel)
             house.tg.world.push("message", {**message.json(), "from": {"id": 5, "is_bot": True, "first_name": "B"}})
-            await wang.send("/whoami")
-            await wang.sees(lambda chat: chat.saying("管理员"))
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
         assert house.desk.runs == {}
-        assert len(wang.chat.from_bot) == 2
+        assert len(operator.chat.from_bot) == 2
 
-    async def test_in_a_group_and_its_topic(self, house: House, wang: FakeUser) -> None:
+    async def test_in_a_group_and_its_topic(self, house: House, operator: FakeUser) -> None:
         group = house.tg.group(-1001, "shop")
         async with house.adapter():
-            await wang.send("/run@other_bot x", chat=group)
-            await wang.send("/run@desk_bot QQ回复联系人11", chat=group, thread_id=7)
-            card = await wang.sees(lambda chat: card_of(chat, "QQ回复联系人11"), chat=group)
+            await operator.send("/run@other_bot x", chat=group)
+            await operator.send("/run@desk_bot QQ回复联系人11", chat=group, thread_id=7)
+            card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"), chat=group)
             assert card.thread_id == 7
             (run,) = house.desk.runs.values()
             assert run.chat is not None
             assert (run.chat.kind, run.chat.thread_id) == ("group", "7")
             question_id = house.desk.ask(run.id, QuestionKind.INTERACT, text="哪一个？")
-            question = await wang.sees(lambda chat: card_of(chat, "哪一个"), chat=group)
-            await wang.send("第二个", chat=group, reply_to=question, thread_id=7)
-            await wang.sees(lambda chat: chat.saying("已采用你的回答"), chat=group)
+            question = await operator.sees(lambda chat: card_of(chat, "哪一个"), chat=group)
+            await operator.send("第二个", chat=group, reply_to=question, thread_id=7)
+            await operator.sees(lambda chat: chat.saying("已采用你的回答"), chat=group)
             assert house.desk.questions[question_id].answer == "第二个"
 
     async def test_the_commands_are_listed_in_both_languages(self, house: House) -> None:
@@ -239,9 +239,9 @@ async def refused(house: House) -> list[str]:
 
 
 class WithARun:
-    async def start(self, house: House, wang: FakeUser) -> tuple[str, Message]:
-        await wang.send("/run QQ回复联系人11")
-        card = await wang.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
+    async def start(self, house: House, operator: FakeUser) -> tuple[str, Message]:
+        await operator.send("/run QQ回复联系人11")
+        card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
         run_id = await until(lambda: next(iter(house.desk.runs), ""))
         await until(lambda: run_id in house.desk.cards)
         house.desk.begin(run_id)
@@ -253,202 +253,214 @@ class WithARun:
 
 
 class TestCards(WithARun):
-    async def test_one_live_card_is_edited_in_place(self, house: House, wang: FakeUser) -> None:
+    async def test_one_live_card_is_edited_in_place(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, card = await self.start(house, wang)
-            await wang.sees(lambda chat: "执行中" in card.words)
+            run_id, card = await self.start(house, operator)
+            await operator.sees(lambda chat: "执行中" in card.words)
             house.desk.happen(run_id, "thinking", {"text": "先打开 QQ"})
-            await wang.sees(lambda chat: "先打开 QQ" in card.words)
+            await operator.sees(lambda chat: "先打开 QQ" in card.words)
             house.desk.happen(run_id, "step", picture=picture(colour="red"), **self.step(1))
-            await wang.sees(lambda chat: card.photo == picture(colour="red") and "第 1 步" in card.caption)
+            await operator.sees(lambda chat: card.photo == picture(colour="red") and "第 1 步" in card.caption)
             house.desk.happen(run_id, "step", picture=picture(colour="blue"), **self.step(2))
-            await wang.sees(lambda chat: card.photo == picture(colour="blue") and "想法2" in card.caption)
+            await operator.sees(lambda chat: card.photo == picture(colour="blue") and "想法2" in card.caption)
             reply = ReplyRecord(contact="11", question="怎么退货", text="七天", provenance="knowledge", score=0.9)
             house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "已回复"}, replies=(reply,))
-            await wang.sees(lambda chat: "已完成" in card.caption and "七天" in card.caption)
+            await operator.sees(lambda chat: "已完成" in card.caption and "七天" in card.caption)
             assert card.buttons == []
-            assert wang.chat.from_bot == [card]
+            assert operator.chat.from_bot == [card]
 
-    async def test_edits_are_coalesced_and_keep_their_distance(self, house: House, wang: FakeUser) -> None:
+    async def test_edits_are_coalesced_and_keep_their_distance(self, house: House, operator: FakeUser) -> None:
         async with house.adapter(edit_private=0.3):
-            run_id, card = await self.start(house, wang)
+            run_id, card = await self.start(house, operator)
             for number in range(1, 21):
                 house.desk.happen(run_id, "step", **self.step(number))
                 await asyncio.sleep(0.01)
-            await wang.sees(lambda chat: "第 20 步" in card.words)
+            await operator.sees(lambda chat: "第 20 步" in card.words)
             house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
-            await wang.sees(lambda chat: "已完成" in card.words)
+            await operator.sees(lambda chat: "已完成" in card.words)
         assert len(card.edits) <= 6
         times = [edit.at for edit in card.edits]
         assert all(later - earlier >= 0.29 for earlier, later in itertools.pairwise(times))
 
-    async def test_a_run_that_is_over_is_forgotten(self, house: House, wang: FakeUser) -> None:
+    async def test_a_run_that_is_over_is_forgotten(self, house: House, operator: FakeUser) -> None:
         async with house.adapter() as adapter:
-            run_id, card = await self.start(house, wang)
+            run_id, card = await self.start(house, operator)
             house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
             house.desk.happen(run_id, "status", {"status": "succeeded"})
             house.desk.happen(run_id, "step", **self.step(1))
-            await wang.sees(lambda chat: "已完成" in card.words)
+            await operator.sees(lambda chat: "已完成" in card.words)
             await until(lambda: house.desk.positions["telegram"] == house.desk.log[-1].id)
             assert adapter._feed._seen == {}
             assert adapter._outbox._live == {}
 
-    async def test_a_deleted_card_is_sent_anew(self, house: House, wang: FakeUser) -> None:
+    async def test_a_deleted_card_is_sent_anew(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, card = await self.start(house, wang)
+            run_id, card = await self.start(house, operator)
             house.tg.world.delete(card)
             house.desk.happen(run_id, "step", **self.step(1))
-            anew = await wang.sees(lambda chat: card_of(chat, "第 1 步"))
+            anew = await operator.sees(lambda chat: card_of(chat, "第 1 步"))
             house.desk.happen(run_id, "step", **self.step(2))
-            await wang.sees(lambda chat: "第 2 步" in anew.words)
+            await operator.sees(lambda chat: "第 2 步" in anew.words)
 
-    async def test_a_restart_goes_on_with_the_same_card(self, house: House, wang: FakeUser) -> None:
+    async def test_a_restart_goes_on_with_the_same_card(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, card = await self.start(house, wang)
+            run_id, card = await self.start(house, operator)
             house.desk.happen(run_id, "step", picture=picture(), **self.step(1))
-            await wang.sees(lambda chat: card.photo is not None)
+            await operator.sees(lambda chat: card.photo is not None)
         house.desk.happen(run_id, "step", picture=picture(colour="blue"), **self.step(2))
         house.desk.happen(run_id, "outcome", {"status": "failed", "message": "没有电"})
         async with house.adapter():
-            await wang.sees(lambda chat: "失败" in card.words and "没有电" in card.words)
-        assert wang.chat.from_bot == [card]
+            await operator.sees(lambda chat: "失败" in card.words and "没有电" in card.words)
+        assert operator.chat.from_bot == [card]
 
-    async def test_a_run_from_elsewhere_has_no_card(self, house: House, wang: FakeUser) -> None:
+    async def test_a_run_from_elsewhere_has_no_card(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, card = await self.start(house, wang)
+            run_id, card = await self.start(house, operator)
             other = replace(house.desk.runs[run_id], id="api", chat=None)
             house.desk.runs["api"] = other
             house.desk.happen("api", "step", **self.step(1))
             house.desk.happen("gone", "step")
             house.desk.happen(run_id, "step", **self.step(2))
-            await wang.sees(lambda chat: "第 2 步" in card.words)
-        assert wang.chat.from_bot == [card]
+            await operator.sees(lambda chat: "第 2 步" in card.words)
+        assert operator.chat.from_bot == [card]
         assert house.desk.positions["telegram"] == len(house.desk.log)
 
-    async def test_a_picture_that_telegram_refuses_is_left_out(self, house: House, wang: FakeUser) -> None:
+    async def test_a_picture_that_telegram_refuses_is_left_out(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, card = await self.start(house, wang)
+            run_id, card = await self.start(house, operator)
             house.desk.happen(run_id, "step", picture=b"no picture", **self.step(1))
-            await wang.sees(lambda chat: "第 1 步" in card.text)
+            await operator.sees(lambda chat: "第 1 步" in card.text)
 
 
 CHOICES = (("record:0", "退货"), ("skip", "跳过"))
 
 
 class TestQuestions(WithARun):
-    async def test_answered_with_a_button(self, house: House, wang: FakeUser) -> None:
+    async def test_answered_with_a_button(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, _ = await self.start(house, wang)
+            run_id, _ = await self.start(house, operator)
             question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
-            asked = await wang.sees(lambda chat: card_of(chat, "怎么退货"))
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             assert asked.photo == picture()
             assert asked.buttons == [["退货", "跳过"], ["自己写"]]
-            assert (await wang.tap(asked, "自己写")).alert
-            assert (await wang.tap(asked, "退货")).text == "收到，已采用你的回答。"
+            assert (await operator.tap(asked, "自己写")).alert
+            assert (await operator.tap(asked, "退货")).text == "收到，已采用你的回答。"
             assert house.desk.questions[question_id].answer == "record:0"
-            await wang.sees(lambda chat: "Operator A 已回答：退货" in asked.caption)
+            await operator.sees(lambda chat: "Operator A 已回答：退货" in asked.caption)
             assert asked.buttons == []
 
-    async def test_a_card_that_is_as_it_should_be_is_no_failure(self, house: House, wang: FakeUser) -> None:
+    async def test_a_card_that_is_as_it_should_be_is_no_failure(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, _ = await self.start(house, wang)
+            run_id, _ = await self.start(house, operator)
             question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
-            asked = await wang.sees(lambda chat: card_of(chat, "怎么退货"))
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             await until(lambda: question_id in house.desk.question_refs)
             house.desk.happen(run_id, "answered", {"question": question_id})
             await until(lambda: [call for call in house.tg.world.calls if call.code == 400])
-            await wang.send("/whoami")
-            await wang.sees(lambda chat: chat.saying("管理员"))
-        assert wang.chat.saying("怎么退货") == [asked]
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+        assert operator.chat.saying("怎么退货") == [asked]
         assert await refused(house) == []
 
-    async def test_answered_by_a_reply_after_a_restart(self, house: House, wang: FakeUser) -> None:
+    async def test_answered_by_a_reply_after_a_restart(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, _ = await self.start(house, wang)
+            run_id, _ = await self.start(house, operator)
             question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
-            asked = await wang.sees(lambda chat: card_of(chat, "怎么退货"))
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             await until(lambda: question_id in house.desk.question_refs)
         async with house.adapter():
-            await wang.send("今天就给您退", reply_to=asked)
-            await wang.sees(lambda chat: "Operator A 已回答：今天就给您退" in asked.words)
-        assert len(wang.chat.saying("怎么退货")) == 1
+            await operator.send("今天就给您退", reply_to=asked)
+            await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in asked.words)
+        assert len(operator.chat.saying("怎么退货")) == 1
 
-    async def test_asked_while_we_were_away(self, house: House, wang: FakeUser) -> None:
+    async def test_a_reply_to_a_card_that_was_not_remembered(self, house: House, operator: FakeUser) -> None:
+        """Killed between sending a question and storing where it stands."""
         async with house.adapter():
-            run_id, _ = await self.start(house, wang)
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await until(lambda: question_id in house.desk.question_refs)
+            del house.desk.question_refs[question_id]
+            await operator.send("今天就给您退", reply_to=asked)
+            await until(lambda: not house.desk.questions[question_id].open)
+        assert house.desk.questions[question_id].answer == "今天就给您退"
+
+    async def test_asked_while_we_were_away(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
         house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
         async with house.adapter():
-            await wang.sees(lambda chat: chat.saying("怎么退货"))
+            await operator.sees(lambda chat: chat.saying("怎么退货"))
 
-    async def test_answered_elsewhere_first(self, house: House, wang: FakeUser) -> None:
+    async def test_answered_elsewhere_first(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, _ = await self.start(house, wang)
+            run_id, _ = await self.start(house, operator)
             question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
-            asked = await wang.sees(lambda chat: card_of(chat, "怎么退货"))
-            stale, answered = wang.tapped(asked, "退货")
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            stale, answered = operator.tapped(asked, "退货")
             await house.desk.answer(Actor("w", "web", "w", "Operator B", "en", Role.OWNER), question_id, choice="skip")
-            await wang.sees(lambda chat: "Operator B 已回答：跳过" in asked.words)
+            await operator.sees(lambda chat: "Operator B 已回答：跳过" in asked.words)
             house.tg.world.push("callback_query", stale)
             toast = await asyncio.wait_for(answered, 10)
             assert (toast["text"], toast["alert"]) == ("Operator B 已经先回答了：跳过", True)
 
 
 class TestTrouble(WithARun):
-    async def test_too_many_requests_hold_up_one_chat_alone(self, house: House, wang: FakeUser) -> None:
-        li = house.tg.user(12, "Operator B", "en")
+    async def test_too_many_requests_hold_up_one_chat_alone(self, house: House, operator: FakeUser) -> None:
+        other = house.tg.user(12, "Operator B", "en")
         house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "en", Role.OPERATOR)
         async with house.adapter():
-            await wang.send("/whoami")
-            await wang.sees(lambda chat: chat.saying("管理员"))
-            house.tg.world.limit_next(wang.chat, 1, retry_after=1)
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+            house.tg.world.limit_next(operator.chat, 1, retry_after=1)
             began = asyncio.get_running_loop().time()
-            await wang.send("/help")
-            await wang.send("/whoami")
+            await operator.send("/help")
+            await operator.send("/whoami")
             await until(lambda: [call for call in house.tg.world.calls if call.code == 429])
-            await li.send("/whoami")
-            await li.sees(lambda chat: chat.saying("operator"))
+            await other.send("/whoami")
+            await other.sees(lambda chat: chat.saying("operator"))
             assert asyncio.get_running_loop().time() - began < 1
-            await wang.sees(lambda chat: len(chat.saying("管理员")) == 2)
+            await operator.sees(lambda chat: len(chat.saying("管理员")) == 2)
             assert asyncio.get_running_loop().time() - began >= 1
-            assert "使用说明" in wang.chat.from_bot[1].text  # the order is kept
+            assert "使用说明" in operator.chat.from_bot[1].text  # the order is kept
 
-    async def test_a_limited_card_shows_its_newest_state(self, house: House, wang: FakeUser) -> None:
+    async def test_a_limited_card_shows_its_newest_state(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, card = await self.start(house, wang)
-            await wang.sees(lambda chat: "执行中" in card.words)
-            house.tg.world.limit_next(wang.chat, 1, retry_after=1)
+            run_id, card = await self.start(house, operator)
+            await operator.sees(lambda chat: "执行中" in card.words)
+            house.tg.world.limit_next(operator.chat, 1, retry_after=1)
             for number in range(1, 5):
                 house.desk.happen(run_id, "step", **self.step(number))
-            await wang.sees(lambda chat: "第 4 步" in card.words)
+            await operator.sees(lambda chat: "第 4 步" in card.words)
         assert "第 1 步" not in "".join(edit.content.text for edit in card.edits)
 
     @pytest.mark.parametrize("how", ["before", "502"])
-    async def test_the_network_comes_back(self, house: House, wang: FakeUser, how: Any) -> None:
+    async def test_the_network_comes_back(self, house: House, operator: FakeUser, how: Any) -> None:
         house.tg.world.break_next("getMe", 2, how)
         async with house.adapter():
             house.tg.world.break_next("getUpdates", 2, how)
             house.tg.world.break_next("sendMessage", 2, how)
-            await wang.send("/help")
-            await wang.send("/whoami")
-            await wang.sees(lambda chat: len(chat.from_bot) == 2)
-            assert ["使用说明" in message.text for message in wang.chat.from_bot] == [True, False]
+            await operator.send("/help")
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: len(chat.from_bot) == 2)
+            assert ["使用说明" in message.text for message in operator.chat.from_bot] == [True, False]
 
-    async def test_a_blocked_chat_holds_nobody_up(self, house: House, wang: FakeUser) -> None:
+    async def test_a_blocked_chat_holds_nobody_up(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
-            run_id, _ = await self.start(house, wang)
-            wang.chat.blocked = True
+            run_id, _ = await self.start(house, operator)
+            operator.chat.blocked = True
             house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
             await until(lambda: [call for call in house.tg.world.calls if call.code == 403])
-            await wang.send("/help")
-            await wang.sees(lambda chat: chat.saying("使用说明"))
+            await operator.send("/help")
+            await operator.sees(lambda chat: chat.saying("使用说明"))
 
-    async def test_a_group_that_became_a_supergroup(self, house: House, wang: FakeUser) -> None:
+    async def test_a_group_that_became_a_supergroup(self, house: House, operator: FakeUser) -> None:
         group = house.tg.group(-5, "old", "group")
         new = house.tg.group(-1005, "old")
         async with house.adapter():
             group.migrated_to = new.id
-            await wang.send("/help@desk_bot", chat=group)
-            await wang.sees(lambda chat: chat.saying("使用说明"), chat=new)
+            await operator.send("/help@desk_bot", chat=group)
+            await operator.sees(lambda chat: chat.saying("使用说明"), chat=new)
 
     async def test_a_wrong_token_ends_the_channel_and_is_not_logged(
         self, house: House, caplog: pytest.LogCaptureFixture
@@ -463,44 +475,44 @@ class TestTrouble(WithARun):
         assert "secret-token" not in json.dumps(logs, default=str) + caplog.text + repr(options)
         assert logs[-1]["event"] == "telegram_token_refused"
 
-    async def test_a_handler_that_fails_is_tried_again_and_then_said(self, house: House, wang: FakeUser) -> None:
+    async def test_a_handler_that_fails_is_tried_again_and_then_said(self, house: House, operator: FakeUser) -> None:
         house.desk.broken = RuntimeError("bug")
         with structlog.testing.capture_logs() as logs:
             async with house.adapter():
-                await wang.send("/status")
-                await wang.sees(lambda chat: chat.saying("没能处理完"))
+                await operator.send("/status")
+                await operator.sees(lambda chat: chat.saying("没能处理完"))
                 house.desk.broken = None
-                await wang.send("/status")
-                await wang.sees(lambda chat: chat.saying("现状"))
+                await operator.send("/status")
+                await operator.sees(lambda chat: chat.saying("现状"))
         failures = [entry for entry in logs if entry["event"] == "telegram_update_failed"]
         assert [entry["tries"] for entry in failures] == [1, 2, 3]
 
 
 class TestOnce:
-    async def test_garbage_and_duplicates(self, house: House, wang: FakeUser) -> None:
+    async def test_garbage_and_duplicates(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             house.tg.world.push_raw({"update_id": 1, "message": {"message_id": "?", "chat": 5}})
             house.tg.world.push_raw({"update_id": 2, "message": {"text": "no chat"}})
             house.tg.world.push_raw({"update_id": 3})
             house.tg.world.push_raw({"update_id": 4, "new_kind_of_update": {"x": 1}})
-            message = await wang.send("/run one")
+            message = await operator.send("/run one")
             house.tg.world.push("message", message.json(), update_id=house.tg.world.updates[-1]["update_id"])
-            await wang.sees(lambda chat: chat.saying("one"))
-            await wang.send("/whoami")
-            await wang.sees(lambda chat: chat.saying("管理员"))
+            await operator.sees(lambda chat: chat.saying("one"))
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
         assert [run.task for run in house.desk.runs.values()] == ["one"]
 
-    async def test_killed_between_storing_and_handling(self, house: House, wang: FakeUser) -> None:
+    async def test_killed_between_storing_and_handling(self, house: House, operator: FakeUser) -> None:
         """What is stored is handled by the next process; what it had begun takes effect once."""
-        await wang.send("/run one")
+        await operator.send("/run one")
         (update,) = house.tg.world.updates
         await Inbox(house.db).store(update["update_id"], json.dumps(update))
         async with house.adapter():  # Telegram, not having heard, sends it again
-            await wang.sees(lambda chat: chat.saying("one"))
+            await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
         assert len(house.desk.runs) == 1
 
-    async def test_killed_in_the_middle_of_handling(self, house: House, wang: FakeUser) -> None:
+    async def test_killed_in_the_middle_of_handling(self, house: House, operator: FakeUser) -> None:
         started = asyncio.Event()
         original = house.desk.start_run
 
@@ -518,40 +530,40 @@ class TestOnce:
             TelegramOptions(house.tg.token, base_url=house.tg.url, **FAST),
         )
         await adapter.start()
-        await wang.send("/run one")
+        await operator.send("/run one")
         await asyncio.wait_for(started.wait(), 10)
         assert adapter._task is not None
         adapter._task.cancel()
         await adapter._inbox.finish(0.01)
         await adapter.stop()
         house.desk.start_run = original  # type: ignore[method-assign]  # the next process
-        assert wang.chat.from_bot == []
+        assert operator.chat.from_bot == []
         async with house.adapter():
-            await wang.sees(lambda chat: chat.saying("one"))
+            await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
         assert [run.task for run in house.desk.runs.values()] == ["one"]
-        assert len(wang.chat.from_bot) == 1
+        assert len(operator.chat.from_bot) == 1
 
 
 class TestWebhook:
-    async def test_updates_come_by_webhook(self, house: House, wang: FakeUser) -> None:
+    async def test_updates_come_by_webhook(self, house: House, operator: FakeUser) -> None:
         async with house.webhook():
             assert house.tg.world.webhook.secret == "s-e-c"
             assert house.tg.world.allowed_updates == ["message", "callback_query"]
-            await wang.send("/run one")
-            card = await wang.sees(lambda chat: card_of(chat, "one"))
-            assert (await wang.tap(card, "停止")).text == "正在停止。"
+            await operator.send("/run one")
+            card = await operator.sees(lambda chat: card_of(chat, "one"))
+            assert (await operator.tap(card, "停止")).text == "正在停止。"
             assert not [call for call in house.tg.world.calls if call.method == "getUpdates"]
 
-    async def test_what_came_while_we_were_away_is_sent_again(self, house: House, wang: FakeUser) -> None:
+    async def test_what_came_while_we_were_away_is_sent_again(self, house: House, operator: FakeUser) -> None:
         async with house.webhook():
             pass
-        await wang.send("/run one")
+        await operator.send("/run one")
         async with house.webhook():
-            await wang.sees(lambda chat: chat.saying("one"))
+            await operator.sees(lambda chat: chat.saying("one"))
         async with house.adapter():  # and from webhook to polling
-            await wang.send("/whoami")
-            await wang.sees(lambda chat: chat.saying("管理员"))
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
         assert len(house.desk.runs) == 1
 
     @pytest.mark.parametrize(
@@ -589,14 +601,14 @@ class TestWebhook:
             writer.close()
             await writer.wait_closed()
 
-    async def test_the_same_update_twice(self, house: House, wang: FakeUser) -> None:
+    async def test_the_same_update_twice(self, house: House, operator: FakeUser) -> None:
         async with house.webhook() as (_, url), aiohttp.ClientSession() as session:
-            wang.chat.started = True
-            message = house.tg.world.post(wang.chat, wang.member, Content("/run one"))
+            operator.chat.started = True
+            message = house.tg.world.post(operator.chat, operator.member, Content("/run one"))
             update = {"update_id": 9, "message": message.json()}
             for _ in range(2):
                 async with session.post(url, json=update, headers={SECRET_HEADER: "s-e-c"}) as response:
                     assert response.status == 200
-            await wang.sees(lambda chat: chat.saying("one"))
+            await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
         assert len(house.desk.runs) == 1
