@@ -102,8 +102,7 @@ class Actor:
         if pair is not None and self._session.gate.enabled and not await self._is_fresh(pair, seen.frame):
             return ActResult(say(self._session.lang, "gate.screen_moved"), ok=False)
         await self._do(action, seen.size)
-        if action == self._session.approved:
-            self._session.approved = None
+        self._session.approved = None  # allowed was the next act, not one that looks like it later
         return ActResult(say(self._session.lang, "run.done", action=action.kind))
 
     async def _do(self, action: Action, size: tuple[int, int]) -> None:

@@ -58,18 +58,25 @@ async def run_here(
                 except asyncio.CancelledError:
                     if lease.stop.reason is not Reason.STOP:
                         raise
-                    await agent.end_stopped()
+                    if session.status not in FINAL:
+                        await agent.end_stopped()
+            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            await _close(runs, session)
     except BaseException as error:
-        session.status = Status.FAILED
-        session.message = str(error) or type(error).__name__
+        session.end(Status.FAILED, str(error) or type(error).__name__)
+        await _close(runs, session)
         raise
     finally:
-        if session.status in FINAL:
-            await runs.end_leg(run_id, 1, status=session.status.value, message=session.message)
-        else:
-            await runs.wait_leg(run_id, 1, message=session.message)
         await device.close()
     return session
+
+
+async def _close(runs: Runs, session: Session) -> None:
+    """Store how the leg ended."""
+    if session.status in FINAL:
+        await runs.end_leg(session.run_id, 1, status=session.status.value, message=session.message)
+    else:
+        await runs.wait_leg(session.run_id, 1, message=session.message)
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from datetime import timedelta
 import structlog
 
 from agent_core.errors import LeaseLost, PhonedeskError
-from agent_core.session import Session, Status
+from agent_core.session import FINAL, Session, Status
 from agent_core.settings import new_session
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
@@ -67,8 +67,9 @@ class Legs:
             raise  # the leg is put back: the run is not over
         except PhonedeskError as error:
             # Before the agent had the phone; what happens later is the outcome that it tells itself.
-            told = {"status": "failed", "message": str(error), "error_kind": error.kind}
-            await self._events.append(run_id, "outcome", told)
+            if lease.stop.reason is None:  # else the leg is put back, or stopped
+                told = {"status": "failed", "message": str(error), "error_kind": error.kind}
+                await self._events.append(run_id, "outcome", told)
             raise
 
     async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
@@ -85,9 +86,12 @@ class Legs:
             try:
                 await agent.go_on(session)
             except asyncio.CancelledError:
-                if lease.stop.reason is Reason.STOP:
+                if lease.stop.reason is not Reason.STOP:
+                    raise
+                if session.status in FINAL:
+                    await agent.go_on(session)  # it was over in this very moment: only told how
+                else:
                     await agent.end_stopped()
-                raise
         finally:
             await device.close()
         return _outcome(session)

@@ -1,6 +1,5 @@
-"""What is answered: the knowledge providers, the embedded store, and choosing among records."""
+"""What is answered: the knowledge providers and the embedded store."""
 
-from knowledge.choose import choose
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge, Entry, read_entries, sample_entries
 from knowledge.factory import KnowledgeConfig, build
@@ -11,7 +10,6 @@ __all__ = [
     "Entry",
     "KnowledgeConfig",
     "build",
-    "choose",
     "read_entries",
     "sample_entries",
 ]

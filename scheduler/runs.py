@@ -73,13 +73,6 @@ class RunService:
             self._worker.stop_now(run_id)
         return status
 
-    async def stop_all(self, *, serial: str = "") -> list[str]:
-        """Stop every run that is not over (on one phone): their ids."""
-        going = await self._runs.find(statuses=ACTIVE, serial=serial, limit=1000)
-        for run in going:
-            await self.request_stop(run.id)
-        return [run.id for run in going]
-
     async def hold(self, run_id: str) -> bool:
         """Park a run: it gives its phone back where it waits, or after its step."""
         return await self._runs.request_hold(run_id)
@@ -96,10 +89,6 @@ class RunService:
 
     async def active(self, *, serial: str = "") -> list[RunRow]:
         return await self._runs.find(statuses=ACTIVE, serial=serial, limit=1000)
-
-    async def history(self, *, before: str = "", limit: int = 20) -> list[RunRow]:
-        """The newest first; ``before``: the id that the next page begins under."""
-        return await self._runs.find(before=before, limit=limit)
 
 
 @dataclass(slots=True)
@@ -143,10 +132,6 @@ class Reconciler:
         self._lost_leg = timedelta(seconds=lost_leg_seconds)
         self._started: dict[str, _Started] = {}
         self._task: asyncio.Task[None] | None = None
-
-    def poke(self) -> None:
-        """Look at once. Changes through the repositories of this process do so by themselves."""
-        self._db.signal("runs").notify()
 
     async def start(self) -> None:
         """Keep at it until ``stop``."""

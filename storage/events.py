@@ -92,12 +92,6 @@ class Events:
         await signal.wait(timeout)
         return await self.after(position, run_id=run_id, limit=limit)
 
-    async def last_id(self) -> int:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(sa.func.max(events.c.id)))
-            last: int | None = found.scalar_one()
-        return last or 0
-
     async def picture(self, picture_id: int) -> bytes | None:
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(pictures.c.jpeg).where(pictures.c.id == picture_id))

@@ -155,9 +155,6 @@ class Ledger:
             .limit(limit)
         )
 
-    async def of_run(self, run_id: str) -> list[LedgerRow]:
-        return await self._all(sa.select(replies).where(replies.c.run_id == run_id).order_by(replies.c.id))
-
     async def _update(self, row_id: int, expected: Sequence[str], **values: str | float | None) -> LedgerRow:
         statement = (
             sa.update(replies)

@@ -196,17 +196,6 @@ class Schedules:
         self._db.signal("events").notify()
         return first
 
-    async def run_now(self, schedule_id: int) -> str | None:
-        """Start a run of the schedule outside of its times; None for an unknown schedule."""
-        schedule = await self.get(schedule_id)
-        if schedule is None:
-            return None
-        async with self._db.write(durable=True) as connection:
-            run_id = await insert_run(connection, self._db, _run_of(schedule, None))
-        self._db.signal("runs").notify()
-        self._db.signal("events").notify()
-        return run_id
-
     async def _tell_missed(self, connection: AsyncConnection, schedule_id: int, up_to: datetime, count: int) -> None:
         told = {"schedule_id": schedule_id, "what": "missed", "count": count, "planned_at": up_to.isoformat()}
         await append_event(connection, self._db, "", "schedule", told)
@@ -218,7 +207,7 @@ class Schedules:
         return done.rowcount == 1
 
 
-def _run_of(schedule: ScheduleRow, planned_at: datetime | None) -> NewRun:
+def _run_of(schedule: ScheduleRow, planned_at: datetime) -> NewRun:
     return NewRun(
         task=schedule.task,
         serial=schedule.serial,

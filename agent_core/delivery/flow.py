@@ -273,9 +273,10 @@ class ReplyFlow:
 
     def _take_right_chat(self, question: Question, answer: Answer) -> ActResult:
         session, gate = self._session, self._session.gate
-        if answer.choice != "yes":
+        title = str(question.data["title"])
+        if answer.choice != "yes" or not title:  # a yes to a title that nobody could read says nothing
             return fail(session, "run.person_no_chat", contact=gate.contact)
-        gate.chat_confirmed = str(question.data["title"])
+        gate.chat_confirmed = title
         gate.contact = gate.contact or gate.chat_confirmed
         return ActResult("")
 

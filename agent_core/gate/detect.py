@@ -11,6 +11,8 @@ _SERVICE = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\b
 _QUOTED = re.compile(r"(?:联系人|contact)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
 _PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[:：]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
 
+_MORE = re.compile(r"然后|并(?=[说回发把且告])|再(?=[说回发把告])")  # what is to be done besides is no part of a name
+
 
 @dataclass(frozen=True, slots=True)
 class ReplyTask:
@@ -21,7 +23,7 @@ class ReplyTask:
 def contact_of(task: str) -> str:
     """The contact that the text names: ``联系人11``, ``联系人 11``, ``联系人“某某的店”``; "" for none."""
     found = _QUOTED.search(task) or _PLAIN.search(task)
-    return found.group(1).strip() if found else ""
+    return _MORE.split(found.group(1))[0].strip() if found else ""
 
 
 def reply_task(task: str) -> ReplyTask | None:

@@ -142,17 +142,6 @@ def observation_of(step: StepRecord) -> str:
     return " ".join(part for part in (step.result, *verdicts) if part)
 
 
-def message_tokens(messages: Sequence[Message]) -> int:
-    """What ``messages`` cost at most, pictures included."""
-    total = 0
-    for message in messages:
-        content = message["content"]
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        total += MESSAGE_TOKENS
-        total += sum(text_tokens(part["text"]) if part["type"] == "text" else PICTURE_TOKENS for part in parts)
-    return total
-
-
 def _reserve(picture: Picture | None, elements: Sequence[Reading] | None) -> int:
     # Fixed amounts: what is condensed must depend on the past alone, or it would change back and forth.
     pictures = max(PICTURE_TOKENS, picture_tokens(picture.image.size)) if picture is not None else PICTURE_TOKENS

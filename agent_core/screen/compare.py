@@ -140,11 +140,3 @@ def same_name(seen: str, wanted: str, *, group: bool = False) -> bool:
     if group:
         candidates |= {_GROUP_COUNTER.sub("", candidate) for candidate in candidates}
     return target in candidates
-
-
-def close_name(seen: str, wanted: str, *, group: bool = False) -> bool:
-    """Whether a title may be the contact if a recogniser erred: a reason to ask a person, never to go on."""
-    a, b = without_status(seen), name(wanted)
-    if group:
-        a = _GROUP_COUNTER.sub("", a)
-    return compare(a, b, confidence=0.8) is not Match.DIFFERENT

@@ -1,4 +1,4 @@
-"""Rows of a list of chats or of search results: name, unread count, where to tap. For finding a name exactly."""
+"""Rows of a list of chats or of search results: name, unread count, where to tap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from statistics import median
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.screen import picture
-from agent_core.screen.compare import same_name
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Reading
 
@@ -75,11 +74,6 @@ async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | N
             count = max(1, int(match[1])) if match else 1
         counted.append(replace(row, unread=count))
     return counted
-
-
-def find_rows(rows: Sequence[ChatRow], contact: str, *, group: bool = False) -> list[ChatRow]:
-    """The rows whose name is exactly ``contact``; more than one is the caller's doubt."""
-    return [row for row in rows if same_name(row.name, contact, group=group)]
 
 
 def _column(names: Sequence[Reading], width: int) -> int:

@@ -55,10 +55,6 @@ class OcrEngine:
         """Whether the extra ``[ocr]`` is installed; nothing is loaded."""
         return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
 
-    async def warm_up(self) -> None:
-        """Load the models now (about 1 s) and not with the first picture."""
-        await self.recognise(Image.new("RGB", (96, 48), "white"))
-
     async def read(self, image: Image.Image, region: Box | None = None, *, digest: str = "") -> list[Reading]:
         """The lines of text in ``image`` (RGB) or in ``region`` of it, from the top; boxes in pixels of the image.
 

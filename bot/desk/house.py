@@ -11,7 +11,9 @@ from agent_core.devices.adb.server import DeviceEntry
 from bot.desk.port import AccessDenied, Actor, ChatRef, Role
 from scheduler.runs import RunService
 from storage.engine import Database
-from storage.people import Audit
+from storage.people import Audit, People
+from storage.questions import Questions
+from storage.runs import RunRow
 
 RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
@@ -42,6 +44,18 @@ class DeskPart:
         await self._audit.write(actor.id, actor.channel, command, detail, allowed=allowed)
         if not allowed:
             raise AccessDenied(f"A {actor.role} may not do this.", advice=f"Ask an owner for the role {least}.")
+
+    async def chat_of(self, run: RunRow) -> ChatRef | None:
+        """Where a run is shown: where it was asked for, or the owner's chat once it has asked something itself."""
+        if run.chat:
+            return chat_ref(run.chat)
+        asked = await Questions(self._db).find(run_id=run.id, limit=1)
+        return chat_ref(await self._owners_chat()) if asked else None
+
+    async def _owners_chat(self) -> dict[str, str] | None:
+        """Where is shown what was asked for outside any chat, or None with nobody paired: the first owner's own."""
+        owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
+        return chat_data(ChatRef("telegram", str(owners[0].telegram_id))) if owners else None
 
 
 def chat_data(chat: ChatRef) -> dict[str, str]:

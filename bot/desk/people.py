@@ -47,7 +47,8 @@ class PeopleDesk(DeskPart):
         if row is None:
             raise AccessDenied("This pairing code is wrong or was used.", advice="Ask an owner for a new one.")
         # Each start without an owner has printed a code: with the owner there, the others open nothing any more.
-        await People(self._db).drop_codes(FIRST)
+        if row.role == Role.OWNER.value:
+            await People(self._db).drop_codes(FIRST)
         return _actor(row)
 
     async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
@@ -64,8 +65,8 @@ class PeopleDesk(DeskPart):
         return _actor(row) if row else None
 
     async def first_code(self) -> str | None:
-        """A new code for the first person, the owner; None where somebody is paired already."""
-        if await People(self._db).count():
+        """A new code for the first owner; None where there is one already."""
+        if any(person.role == Role.OWNER.value for person in await People(self._db).all()):
             return None
         await People(self._db).drop_codes(FIRST)
         return await new_code(self._db, Role.OWNER, created_by=FIRST)

@@ -68,7 +68,7 @@ class QuestionsDesk(DeskPart):
             id=row.id,
             run_id=row.run_id,
             question=Question.model_validate(dict(row.payload)),
-            chat=chat_ref(run.chat) if run else None,
+            chat=await self.chat_of(run) if run else None,
             lang="en" if run and run.options.get("lang") == "en" else "zh",
             deadline=row.deadline,
             then="skip" if row.deadline else "wait",

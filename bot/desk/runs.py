@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
-from bot.desk.house import DeskPart, chat_data, chat_ref
+from bot.desk.house import DeskPart, chat_data
 from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
 from storage.people import People
 from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs
@@ -62,7 +62,7 @@ class RunsDesk(DeskPart):
             lang="en" if row.options.get("lang") == "en" else "zh",
             serial=row.serial,
             phone=row.serial,
-            chat=chat_ref(row.chat),
+            chat=await self.chat_of(row),
             by=person.name if person else row.requested_by,
             steps=len(session.steps) if session else 0,
             max_steps=session.max_steps if session else int(row.options.get("max_steps") or 100),

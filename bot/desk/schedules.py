@@ -9,7 +9,6 @@ from agent_core.tasks import check_task
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.port import Actor, BadRequest, ChatRef, NotFound, Role, ScheduleView
 from scheduler.times import parse_schedule, parse_zone
-from storage.people import People
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
 
 SHOWN_TIMES = 3
@@ -41,11 +40,6 @@ class SchedulesDesk(DeskPart):
             key=key,
         )
         return self._schedule_view(row)
-
-    async def _owners_chat(self) -> dict[str, str] | None:
-        """Where questions and outcomes are shown of what was asked for outside any chat: the first owner's own."""
-        owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
-        return chat_data(ChatRef("telegram", str(owners[0].telegram_id))) if owners else None
 
     async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]:
         await self._allow(actor, Role.VIEWER, "schedule list")

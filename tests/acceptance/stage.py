@@ -19,6 +19,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
+
 from agent_core.devices.virtual.report import Report
 from agent_core.devices.virtual.scenario import Scenario, default_scenario
 from agent_core.devices.virtual.server import RunningPhone, serve
@@ -27,8 +29,8 @@ from agent_core.model.demo.reading import ChatRequest, read_request
 from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
 from storage.answers import AnswerRow, Answers
 from storage.engine import Database
-from storage.ledger import Ledger, LedgerRow
 from storage.runs import RunRow, Runs
+from storage.tables import replies
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.model_server import Reply, ScriptedModel, Text
 
@@ -295,9 +297,11 @@ class Stage:
         async with self.database() as db:
             return await Answers(db).find()
 
-    async def ledger(self, run_id: str) -> list[LedgerRow]:
-        async with self.database() as db:
-            return await Ledger(db).of_run(run_id)
+    async def ledger(self, run_id: str) -> Sequence[sa.Row[Any, Any]]:
+        """``state`` and ``text`` of each reply of the run, as they are stored."""
+        statement = sa.select(replies.c.state, replies.c.text).where(replies.c.run_id == run_id)
+        async with self.database() as db, db.read() as connection:
+            return (await connection.execute(statement)).all()
 
 
 def environment(folder: Path, adb: AdbServerProcess, settings: Mapping[str, str]) -> dict[str, str]:

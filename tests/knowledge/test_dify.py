@@ -21,7 +21,7 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
-from knowledge import DifyKnowledge, choose
+from knowledge import DifyKnowledge
 from knowledge.dify import cut_query
 
 TOKEN = "dataset-geheim42"
@@ -117,9 +117,7 @@ async def test_the_answer_else_the_content(dify: Dify, session: aiohttp.ClientSe
 async def test_without_a_score_it_is_sure_only_at_zero(dify: Dify, session: aiohttp.ClientSession) -> None:
     dify.replies = [{"records": [record("a", score=None)]}]
     zero = DifyKnowledge(dify.base_url, "d 1", TOKEN, min_score=0, session=session)
-    found = choose(await zero.retrieve("q"), 0)
-    assert found is not None
-    assert found.text == "a"
+    assert [(found.text, found.sure) for found in await zero.retrieve("q")] == [("a", True)]
 
 
 @pytest.mark.parametrize("tail", ["", "/", "/v1", "/v1/"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
-from knowledge import EmbeddedKnowledge, Entry, choose, read_entries, sample_entries
+from agent_core.ports import Record
+from knowledge import EmbeddedKnowledge, Entry, read_entries, sample_entries
 from knowledge.tokens import stripped, tokens
 from tests.knowledge.queries import QUERIES
 
@@ -22,6 +23,12 @@ async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
     await base.seed_sample_if_empty()
     yield base
     await base.close()
+
+
+def sure_of(records: Sequence[Record]) -> Record | None:
+    """The record that answers by itself: the first, and never one further down."""
+    assert not any(record.sure for record in records[1:])
+    return next((record for record in records[:1] if record.sure), None)
 
 
 async def test_colloquial_queries_find_their_entry(base: EmbeddedKnowledge) -> None:
@@ -40,7 +47,7 @@ async def test_colloquial_queries_find_their_entry(base: EmbeddedKnowledge) -> N
 async def test_no_lexical_score_makes_a_record_sure(base: EmbeddedKnowledge) -> None:
     for query, _ in QUERIES:
         records = await base.retrieve(query)
-        assert choose(records) is None, query
+        assert sure_of(records) is None, query
         assert all(record.score is not None and 0 <= record.score < 1 for record in records)
 
 
@@ -56,7 +63,7 @@ async def test_no_lexical_score_makes_a_record_sure(base: EmbeddedKnowledge) -> 
     ],
 )
 async def test_the_very_words_are_sure_whatever_the_politeness(base: EmbeddedKnowledge, query: str) -> None:
-    record = choose(await base.retrieve(query), 0.6)
+    record = sure_of(await base.retrieve(query))
     assert record is not None
     assert (record.id, record.score, record.source) == ("delivery-time", 1.0, "embedded:delivery-time")
     assert "48小时" in record.text
@@ -66,7 +73,7 @@ async def test_the_very_words_are_sure_whatever_the_politeness(base: EmbeddedKno
     "query", ["几天能发货到火星", "不能退货吗我要投诉你们", "在吗", "你好呀", "?", "", "   ", "今天天气怎么样"]
 )
 async def test_anything_else_is_not(base: EmbeddedKnowledge, query: str) -> None:
-    assert choose(await base.retrieve(query)) is None
+    assert sure_of(await base.retrieve(query)) is None
 
 
 async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(base: EmbeddedKnowledge) -> None:
@@ -74,7 +81,7 @@ async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(b
     assert len(entries) == 40
     for entry in entries:
         for text in (entry.question, *entry.aliases):
-            record = choose(await base.retrieve(text))
+            record = sure_of(await base.retrieve(text))
             assert record is not None, text
             assert record.id == entry.id, text
 
@@ -83,7 +90,7 @@ async def test_a_form_that_two_entries_share_is_not_sure(base: EmbeddedKnowledge
     await base.add(Entry(id="other", question="几天能发货呢", answer="看情况"))
     records = await base.retrieve("几天能发货")
     assert {record.id for record in records[:2]} == {"other", "delivery-time"}
-    assert choose(records) is None
+    assert sure_of(records) is None
 
 
 SIGNS = ['"', '发货"', "*", "发货*", "NEAR(发货, 2)", "-发货", "question:发货", "发货 AND", "^发货", "\x00", "(" * 600]
@@ -97,20 +104,20 @@ async def test_signs_in_a_query_are_data(base: EmbeddedKnowledge, query: str) ->
 
 async def test_entries_are_added_replaced_approved_and_deleted(base: EmbeddedKnowledge) -> None:
     waiting = await base.add(Entry(question="有彩虹色的绳子吗", answer="有", live=False))
-    assert choose(await base.retrieve("有彩虹色的绳子吗")) is None
+    assert sure_of(await base.retrieve("有彩虹色的绳子吗")) is None
     assert [entry.id for entry in await base.list(live=False)] == [waiting.id]
     assert (await base.approve(waiting.id)) == waiting.model_copy(update={"live": True})
-    assert choose(await base.retrieve("有彩虹色的绳子吗？")) is not None
+    assert sure_of(await base.retrieve("有彩虹色的绳子吗？")) is not None
     await base.add(Entry(id=waiting.id, question="有紫色的绳子吗", answer="没有"))
-    assert choose(await base.retrieve("有彩虹色的绳子吗")) is None
-    found = choose(await base.retrieve("有紫色的绳子吗"))
+    assert sure_of(await base.retrieve("有彩虹色的绳子吗")) is None
+    found = sure_of(await base.retrieve("有紫色的绳子吗"))
     assert found is not None
     assert found.text == "没有"
     assert await base.delete(waiting.id)
     assert not await base.delete(waiting.id)
     assert await base.get(waiting.id) is None
     assert await base.approve(waiting.id) is None
-    assert choose(await base.retrieve("有紫色的绳子吗")) is None
+    assert sure_of(await base.retrieve("有紫色的绳子吗")) is None
 
 
 async def test_it_is_seeded_once_and_kept_in_its_file(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ async def test_the_way_of_a_reply(db: Database) -> None:
     with pytest.raises(LedgerConflict):
         await ledger.advance(row.id, "sending", expected=["typing", "planned"])
     assert await ledger.unfinished("phone") == []
-    assert [one.state for one in await ledger.of_run("r2")] == ["sent"]
+    found = await ledger.find(*KEY)
+    assert found is not None
+    assert (found.state, found.run_id) == ("sent", "r2")
     with pytest.raises(LedgerConflict):
         await ledger.advance(999, "sent", expected=["sending"])
     with pytest.raises(ValueError, match="state"):

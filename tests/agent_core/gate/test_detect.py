@@ -22,6 +22,8 @@ from agent_core.gate.detect import contact_of, reply_task
         ("answer the newest question in qq", ""),
         ("QQ回复联系人“某某的店”", "某某的店"),
         ("手机QQ回复联系人11", "11"),
+        ("QQ回复联系人11并说谢谢", "11"),
+        ("QQ回复联系人11然后结束", "11"),
     ],
 )
 def test_the_gate_is_on(task: str, contact: str) -> None:

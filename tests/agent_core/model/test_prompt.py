@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from PIL import Image
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.model.prompt import CONTEXT_TOKENS, REPLY_TOKENS, build_messages, message_tokens, system_prompt
-from agent_core.model.tokens import text_tokens
+from agent_core.model.prompt import CONTEXT_TOKENS, PICTURE_TOKENS, REPLY_TOKENS, build_messages, system_prompt
+from agent_core.model.tokens import MESSAGE_TOKENS, text_tokens
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
 
@@ -149,6 +150,17 @@ def test_what_the_system_prompt_says(lang: str) -> None:
     assert reply.startswith(plain)
     assert "elements" in system_prompt(session(lang=lang), elements=True)
     assert text_tokens(reply) < 3500
+
+
+def message_tokens(messages: Sequence[Message]) -> int:
+    """What ``messages`` cost at most, pictures included."""
+    total = 0
+    for message in messages:
+        content = message["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        total += MESSAGE_TOKENS
+        total += sum(text_tokens(part["text"]) if part["type"] == "text" else PICTURE_TOKENS for part in parts)
+    return total
 
 
 @pytest.mark.parametrize("words", [1, 12, 80])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.screen.compare import Match, close_name, compare, contains, ends_with, normalise, same_name
+from agent_core.screen.compare import Match, compare, contains, ends_with, normalise, same_name
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,6 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
 )
 def test_names_are_compared_whole(seen: str, wanted: str, group: bool, same: bool) -> None:
     assert same_name(seen, wanted, group=group) is same
-
-
-def test_a_name_that_a_recogniser_may_have_got_wrong_is_close_and_not_the_same() -> None:
-    assert close_name("l1", "11")
-    assert not same_name("l1", "11")
-    assert not close_name("110", "11")
 
 
 @given(st.text(max_size=40))

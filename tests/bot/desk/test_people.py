@@ -196,3 +196,11 @@ async def test_what_is_no_task_is_refused(shop: Shop) -> None:
         await shop.desk.start_run(owner, " ", chat=CHAT)
     with pytest.raises(InputRejected):
         await shop.desk.add_schedule(owner, "* * * * *", "a\x07b", chat=CHAT)
+
+
+async def test_an_operator_who_pairs_first_does_not_void_the_owners_code(shop: Shop) -> None:
+    code = await shop.desk.first_code()
+    assert code is not None
+    await guess(shop, "50", await new_code(shop.db, Role.OPERATOR, created_by="terminal"))
+    assert (await guess(shop, "51", code)).role is Role.OWNER
+    assert await shop.desk.first_code() is None

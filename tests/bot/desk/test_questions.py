@@ -5,7 +5,7 @@ import pytest
 from agent_core.session import Choice, Question, QuestionKind, Session
 from bot.desk.port import BadRequest, ChatRef, MessageRef, Role
 from scheduler.ports import StoredHuman
-from storage.runs import Runs
+from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
 QUESTION = Question(
@@ -100,3 +100,19 @@ async def test_messages_that_show_runs_and_questions_are_remembered(shop: Shop) 
     assert await desk.question_at(card) is None  # a card, but no question's
     assert await desk.question_at(MessageRef(ChatRef("web", "77"), "11")) is None
     assert await desk.question_at(MessageRef(ChatRef("telegram", "78"), "11")) is None
+
+
+async def test_what_was_asked_for_outside_any_chat_asks_the_owner(shop: Shop) -> None:
+    run_id = await Runs(shop.db).create(NewRun("QQ回复联系人11", PHONE, begun=True))
+    assert run_id is not None
+    quiet = await shop.desk.run(run_id)
+    assert quiet is not None
+    assert quiet.chat is None
+    assert await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), QUESTION) is None
+    nobody = await shop.desk.question("q1")
+    assert nobody is not None
+    assert nobody.chat is None
+    owner = await shop.person(Role.OWNER)
+    for view in (await shop.desk.run(run_id), await shop.desk.question("q1")):
+        assert view is not None
+        assert view.chat == ChatRef("telegram", owner.user_id)
