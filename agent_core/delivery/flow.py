@@ -6,6 +6,8 @@ knowledge base that keeps failing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
 from agent_core import questions
@@ -183,7 +185,7 @@ class ReplyFlow:
         except KnowledgeError as error:
             return self._knowledge_failed(error)
         session.knowledge_failures = 0
-        sure = next((r for r in records[:1] if r.sure and r.text.strip()), None)
+        sure = sure_record(records)
         session.planned = self._choose(planned, sure, Provenance.KNOWLEDGE) if sure else planned
         if sure is None:
             return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
@@ -297,3 +299,15 @@ class ReplyFlow:
         if session.answer_again and same_message(session.answer_again, mark) is not Match.DIFFERENT:
             mark = f"{mark}-again-{session.run_id}"
         return MessageKey(session.serial, self._profile.key, session.gate.contact, mark)
+
+
+def sure_record(records: Sequence[Record]) -> Record | None:
+    """The best record where the provider is sure of it; None where others without a score say something else.
+
+    Without scores the order is all there is, and of several texts that are all called sure none is.
+    """
+    best = next((record for record in records[:1] if record.sure and record.text.strip()), None)
+    if best is None or best.score is not None:
+        return best
+    rivals = {record.text.strip() for record in records if record.sure and record.score is None}
+    return best if rivals == {best.text.strip()} else None
