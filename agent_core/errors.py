@@ -155,7 +155,9 @@ class ModelFormat(ModelError):
     """The endpoint did not answer in the chat completions form, or with nothing at all."""
 
     kind = "model.format"
-    default_advice = "Check that PHONEDESK_MODEL__BASE_URL is an OpenAI-compatible endpoint and …__NAME is right."
+    default_advice = (
+        "Check that PHONEDESK_MODEL__BASE_URL is an OpenAI-compatible endpoint and PHONEDESK_MODEL__NAME is right."
+    )
 
 
 class ActionError(PhonedeskError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from agent_core import questions
-from agent_core.actions.types import Action
+from agent_core.actions.types import Action, Finish, Wait
 from agent_core.observer import Observation
 from agent_core.result import ActResult
 from agent_core.session import Session
@@ -40,6 +40,9 @@ class RepeatWatch:
         session = self._session
         if action is None:
             return None
+        given_up = self._given_up(action)
+        if given_up is not None:
+            return given_up
         signature = f"{seen.frame.digest}:{action.model_dump_json()}"
         trail = [*session.trail, sha256(signature.encode()).hexdigest()[:12]][-LONGEST_CYCLE * ASKED_AT :]
         session.trail = trail
@@ -48,6 +51,18 @@ class RepeatWatch:
             return None
         text = say(session.lang, "run.stuck", count=session.repeats)
         session.trail, session.repeats = [], 0
+        return ActResult(text, ok=False, question=questions.stuck(session, text))
+
+    def _given_up(self, action: Action) -> ActResult | None:
+        """A model that keeps wanting to end before the knowledge base was asked has a reason: a person decides."""
+        session = self._session
+        refused = isinstance(action, Finish) and session.gate.enabled and not session.gate.knowledge_done
+        if not isinstance(action, Wait):  # to wait between is no other idea
+            session.refused_finishes = session.refused_finishes + 1 if refused else 0
+        if session.refused_finishes < TOLD_AT or not isinstance(action, Finish):
+            return None
+        session.refused_finishes, session.trail, session.repeats = 0, [], 0
+        text = say(session.lang, "run.wants_to_end", message=action.message)
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
 

@@ -163,6 +163,7 @@ class Session(BaseModel):
     changed_chats: int = 0  # how often the chat changed under a reply
     refusals: int = 0  # how often in a row a chosen reply could not be delivered into the chat in front
     trail: list[str] = Field(default_factory=list)  # the newest pairs of screen and proposal, as short digests
+    refused_finishes: int = 0  # in a row, before the knowledge base was asked
     repeats: int = 0  # how often the end of the trail stands there in a row
 
     def end(self, status: Status, message: str) -> None:

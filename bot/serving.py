@@ -94,6 +94,7 @@ class Legs:
                     await agent.end_stopped()
         finally:
             await device.close()
+        log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
         return _outcome(session)
 
     async def _taken_up(self, saved: str) -> Session:

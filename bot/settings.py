@@ -7,10 +7,12 @@ Environment names are ``PHONEDESK_`` and the path with ``__`` between levels: ``
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -46,7 +48,9 @@ from storage.engine import database_url
 log = structlog.get_logger(__name__)
 
 CONFIG_FILE = "phonedesk.toml"
-CONFIG_NAME = "PHONEDESK_CONFIG"
+PREFIX = "PHONEDESK_"
+CONFIG_NAME = f"{PREFIX}CONFIG"
+ENV_FILE = ".env"
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
 
 
@@ -151,9 +155,9 @@ class QueueSettings(_Section):
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="PHONEDESK_",
+        env_prefix=PREFIX,
         env_nested_delimiter="__",
-        env_file=".env",
+        env_file=ENV_FILE,
         env_ignore_empty=True,
         extra="ignore",  # .env holds names of other programs too
         frozen=True,
@@ -224,13 +228,22 @@ def _secrets(section: BaseModel) -> Iterator[str]:
             yield from _secrets(value)
 
 
+def config_file() -> Path:
+    """The TOML file that is read where it is there."""
+    return Path(os.environ.get(CONFIG_NAME) or CONFIG_FILE).expanduser()
+
+
+def _written() -> dict[str, str]:
+    """The values of ``.env`` in the folder that we were started from; empty ones count for nothing."""
+    return {name: value for name, value in dotenv_values(ENV_FILE).items() if value}
+
+
 class ConfigFile(TomlConfigSettingsSource):
     """The TOML file. ConfigInvalid where it cannot be read, names what is no setting, or was named and is not there."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
-        named = os.environ.get(CONFIG_NAME, "")
-        file = Path(named or CONFIG_FILE).expanduser()
-        if named and not file.is_file():
+        file = config_file()
+        if os.environ.get(CONFIG_NAME) and not file.is_file():
             raise ConfigInvalid(
                 f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
             )
@@ -253,8 +266,7 @@ class KnowledgeAliases(PydanticBaseSettingsSource):
         return None, field_name, False  # the values come all at once, from __call__
 
     def __call__(self) -> dict[str, Any]:
-        written = {name: value for name, value in dotenv_values(".env").items() if value}
-        found = aliases({**written, **os.environ})
+        found = aliases({**_written(), **os.environ})
         return {"knowledge": found} if found else {}
 
 
@@ -285,6 +297,32 @@ def _seconds(text: str) -> float | None:
     return number if math.isfinite(number) and number > 0 else None
 
 
+def unknown_names() -> dict[str, str]:
+    """Names of the environment and of ``.env`` that are meant for us and set nothing: each with the setting that may be
+    meant, "" where none is near. A wrong name inside a section is not among them, ``load`` refuses it.
+    """
+    names = tuple(_names(Settings, PREFIX))
+    known = {*names, CONFIG_NAME}
+    sections = {name.split("__")[0] for name in names if "__" in name}
+    given = {name.upper() for name in (*os.environ, *dotenv_values(ENV_FILE)) if name.upper().startswith(PREFIX)}
+    return {name: _nearest(name, names) for name in sorted(given - known) if name.split("__")[0] not in sections}
+
+
+def _names(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield from _names(info.annotation, f"{prefix}{name.upper()}__")
+        else:
+            yield f"{prefix}{name.upper()}"
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    """By the letters behind the prefix: what is most often wrong is the number of underscores."""
+    by_letters = {known.removeprefix(PREFIX).replace("_", ""): known for known in names}
+    near = difflib.get_close_matches(name.removeprefix(PREFIX).replace("_", ""), by_letters, n=1, cutoff=0.5)
+    return by_letters[near[0]] if near else ""
+
+
 def load(**overrides: Any) -> Settings:
     """The settings; ``overrides`` come from the command line. ConfigInvalid names each wrong one and why."""
     try:
@@ -293,7 +331,7 @@ def load(**overrides: Any) -> Settings:
         lines = [_line(wrong["loc"], wrong["type"], wrong["msg"]) for wrong in error.errors(include_input=False)]
         raise ConfigInvalid(
             "Settings are not usable. " + "; ".join(lines) + ".",
-            advice=f"Change them in the environment or in {CONFIG_FILE}.",
+            advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
         ) from None
     except SettingsError as error:  # a value of the environment that is to be JSON; its message holds no value
         raise ConfigInvalid(
@@ -303,8 +341,23 @@ def load(**overrides: Any) -> Settings:
 
 
 def _line(location: tuple[int | str, ...], kind: str, message: str) -> str:
-    """What is wrong with one setting, under its name in the environment and in the file."""
+    """What is wrong with one setting. A name that does not exist is given as it was written, where it was written; one
+    that does, under its name in the environment and in the file.
+    """
     parts = [str(part) for part in location]
-    name = "PHONEDESK_" + "__".join(part.upper() for part in parts)
-    said = "there is no such setting" if kind == "extra_forbidden" else message
-    return f"{name} (in the file {'.'.join(parts)}): {said}"
+    name, key = PREFIX + "__".join(part.upper() for part in parts), ".".join(parts)
+    if kind != "extra_forbidden":
+        return f"{name} ({key} in {config_file()}): {message}"
+    in_environment = name in {given.upper() for given in (*os.environ, *_written())}
+    where = f"{key} (in {config_file()})" if _in_file(parts) and not in_environment else name
+    return f"{where}: there is no such setting"
+
+
+def _in_file(parts: list[str]) -> bool:
+    file = config_file()
+    found: object = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    for part in parts:
+        if not isinstance(found, dict) or part not in found:
+            return False
+        found = found[part]
+    return True

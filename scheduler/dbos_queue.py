@@ -69,7 +69,7 @@ class ProcessLock:
             file.close()
             raise ConfigInvalid(
                 f"Another process ({holder}) works with this executor id.",
-                advice="Stop it, or give this one its own executor id.",
+                advice="Stop it, or give this one its own executor id (PHONEDESK_QUEUE__EXECUTOR_ID).",
             ) from error
         file.truncate(0)
         file.write(str(os.getpid()))

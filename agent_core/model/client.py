@@ -88,7 +88,7 @@ class ChatModel:
         if not name.strip():
             raise errors.ConfigMissing("The model setting name is empty.")
         if not base_url.startswith(("http://", "https://")):
-            raise errors.ConfigInvalid("The model setting base_url must begin with http:// or https://.")
+            raise errors.ConfigInvalid("PHONEDESK_MODEL__BASE_URL must begin with http:// or https://.")
         self._name = name
         self._dialect = dialect
         self._vision = vision

@@ -167,9 +167,9 @@ _CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE}
 
 
 def question_card(
-    view: QuestionView, texts: Texts, *, run: RunView | None = None, picture: bytes | None = None
+    view: QuestionView, texts: Texts, *, run: RunView | None = None, picture: bytes | None = None, hint: str = ""
 ) -> Card:
-    """A question with its choices; once it is answered, by whom."""
+    """A question with its choices; once it is answered, by whom. ``hint``: how to answer where there are no buttons."""
     question = view.question
     lines = []
     if run is not None:
@@ -183,7 +183,7 @@ def question_card(
     if not view.open:
         lines.append(Line(_outcome(view, texts)))
         return Card(texts.get(f"question.{question.kind.value}"), tuple(lines), picture)
-    lines.append(Line(_hint(view, texts)))
+    lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
         until = texts.get("question.deadline", time=view.deadline.strftime("%m-%d %H:%M"))
         lines.append(Line(until + (f" · {texts.get(f'then.{view.then}')}" if view.then else "")))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from agent_core.errors import PhonedeskError
 from bot.chat import cards, commands
+from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.texts import Texts, language_of, texts
@@ -299,15 +300,12 @@ class Conversation:
         view = await self.desk.question(question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
-        text = turn.incoming.text.strip()
-        choice = _chosen(view, text)
-        if choice is None and not view.question.free_text:
+        given = read_answer(view.question, turn.incoming.text)
+        if given is None:
             labels = " / ".join(cards.choice_label(view, n) for n in range(len(view.question.choices)))
-            return turn.tell(turn.texts.get("question.not_a_choice", choices=labels))
-        if choice is not None:
-            result = await self.desk.answer(turn.actor, question_id, choice=choice)
-        else:
-            result = await self.desk.answer(turn.actor, question_id, text=text)
+            key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
+            return turn.tell(turn.texts.get(key, choices=labels))
+        result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
         return turn.tell(self._verdict(turn.texts, view, result))
 
     @staticmethod
@@ -366,12 +364,3 @@ class Conversation:
 
 def _slashed(incoming: Incoming) -> bool:
     return incoming.text.lstrip().startswith(("/", "／"))
-
-
-def _chosen(view: QuestionView, text: str) -> str | None:
-    """The value of the choice whose number, words or value somebody wrote."""
-    wanted = text.strip().rstrip(".。").casefold()
-    for number, choice in enumerate(view.question.choices):
-        if wanted in {str(number + 1), choice.label.casefold(), choice.value.casefold()}:
-            return choice.value
-    return None

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
+import structlog
 import typer
+from dotenv import dotenv_values
 from rich.console import Console
 
 from agent_core.errors import ConfigError, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
+from bot.chat.cards import error_lines
+from bot.chat.texts import Lang, language_of, texts
 from bot.desk.port import BadRequest, NotFound
-from bot.settings import Settings, load
+from bot.settings import ENV_FILE, Settings, load, unknown_names
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -42,21 +50,45 @@ BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
 err = Console(stderr=True)
 
 
+@dataclass
+class _Spoken:
+    """The language of this process's settings; None before they are read."""
+
+    lang: Lang | None = None
+
+
+_spoken = _Spoken()
+
+
+def _language() -> Lang:
+    """Also where the settings cannot be used."""
+    written = os.environ.get("PHONEDESK_LANG") or dotenv_values(ENV_FILE).get("PHONEDESK_LANG")
+    return _spoken.lang or language_of(written or "zh")
+
+
 def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     """The settings with the command line's values on top; logging is set up by them (``quiet``: warnings only)."""
     logs.configure("warning")  # what is said while they are read goes to standard error too
+    _spoken.lang = overrides.get("lang")
+    for name, meant in unknown_names().items():
+        log.warning("setting_unknown", name=name, **({"did_you_mean": meant} if meant else {}))
     try:
         settings = load(**overrides)
     except PhonedeskError as error:
         fail(error)
+    _spoken.lang = settings.lang
     level = settings.log_level
     logs.configure("warning" if quiet and level == "info" else level, secrets=settings.secrets())
     return settings
 
 
 def fail(error: PhonedeskError) -> NoReturn:
-    """Say what is wrong and leave with the fitting code."""
-    err.print(logs.mask(str(error)), style="red", markup=False, highlight=False)
+    """Say in the user's language what is wrong and what to do, with the error's own words between, and leave."""
+    said, *advice = error_lines(error.kind, texts(_language()))
+    # An advice that was given for this very case tells more than the general one for its kind: it stays.
+    detail = error.message if advice and error.advice == error.default_advice else str(error)
+    shown = "\n".join((said, detail, *advice))
+    err.print(logs.mask(shown), style="red", markup=False, highlight=False)
     raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
 
 

@@ -34,8 +34,15 @@ async def _serve(settings: Settings) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
+        loop.add_signal_handler(number, _end, ended, settings)
     await serve_until(settings, ended, lambda running: say_up(running, Console()))
+
+
+def _end(ended: asyncio.Event, settings: Settings) -> None:
+    """Say that it ends: a run at work may need some seconds for it."""
+    if not ended.is_set():
+        Console().print(Text(texts(settings.lang).get("serve.ending")))
+    ended.set()
 
 
 def say_up(running: Server, console: Console) -> None:

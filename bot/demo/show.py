@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from rich.console import Console
 from rich.panel import Panel
@@ -24,6 +26,7 @@ from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.fake.world import Button, Message
 from bot.terminal.lines import read_line
 from bot.terminal.render import harmless
+from scheduler.times import parse_schedule
 
 OPERATOR = 10001
 CONTACT = "11"
@@ -179,7 +182,7 @@ async def _second(on: Stage) -> None:
     if card is None:
         raise NotShown("question")
     for number, button in enumerate(_choices(card), start=1):
-        on.say(f"  [{number}] {button.text}", "yellow")
+        on.say(f"  [{number}] {button.text.removeprefix(f'{number}. ')}", "yellow")
     on.say(on.words.get("demo.ask"), "yellow")
     await _answer(on, card, await on.read())
 
@@ -190,7 +193,10 @@ async def _answer(on: Stage, card: Message, line: str | None) -> None:
     sent = len(on.sent())
     skip_label = say(on.world.settings.lang, "card.skip")
     skip = next((button for button in buttons if button.text == skip_label), buttons[-1])
-    if said.isdecimal() and 1 <= int(said) <= len(buttons):
+    while said.isdecimal() and not 1 <= int(said) <= len(buttons):  # a number that no button has is never sent
+        on.say(on.words.get("demo.ask"), "yellow")
+        said = (await on.read() or "").strip()
+    if said.isdecimal():
         skip, said = buttons[int(said) - 1], ""
     elif not said:
         on.say(on.words.get("demo.skipped"), "dim")
@@ -214,6 +220,11 @@ async def third_act(on: Stage, tick: str = TICK) -> None:
     sent, messages = len(on.sent(OTHER)), len(on.user.chat.from_bot)
     await on.operator(f'/schedule add "{tick}" QQ回复联系人{OTHER}')
     await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule")
+    settings = on.world.settings
+    coming = parse_schedule(tick, settings.timezone).next(datetime.now(UTC))
+    if coming:
+        time = coming[0].astimezone(ZoneInfo(settings.timezone)).strftime("%H:%M:%S")
+        on.say(on.words.get("demo.next", time=time), "dim")
     await on.until(lambda: len(on.sent(OTHER)) > sent, "tick")
     await _answer_is_seen(on, sent + 1, OTHER)
     for command in ("/schedule list", "/schedule remove 1"):

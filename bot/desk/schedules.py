@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import check_task
@@ -58,7 +59,7 @@ class SchedulesDesk(DeskPart):
     async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
         row = await self._known(actor, schedule_id, "remove")
         await Schedules(self._db).remove(row.id)
-        return self._schedule_view(row)
+        return replace(self._schedule_view(row), next_times=())
 
     async def _known(self, actor: Actor, schedule_id: str, what: str) -> ScheduleRow:
         await self._allow(actor, Role.OWNER, f"schedule {what}", schedule=schedule_id)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import importlib
 import os
 import tempfile
-import tomllib
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from dotenv import dotenv_values
-from pydantic import BaseModel
 from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -24,12 +19,10 @@ import storage
 from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
-from bot.settings import CONFIG_FILE, Settings
+from bot.settings import ENV_FILE, config_file, unknown_names
 from storage.engine import Database
 from storage.leases import Leases
 
-PREFIX = "PHONEDESK_"
-CONFIG_NAME = f"{PREFIX}CONFIG"
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})
 
 
@@ -42,39 +35,15 @@ async def settings(exam: Exam) -> Verdict:
 
 
 def _settings() -> Verdict:
-    file = Path(os.environ.get(CONFIG_NAME, CONFIG_FILE))
-    if CONFIG_NAME in os.environ and not file.is_file():
-        return warning("no_file", file=file)
-    unknown = sorted(_unknown_names(file))
+    unknown = unknown_names()
     if unknown:
-        name = unknown[0]
-        near = difflib.get_close_matches(name.replace("_", ""), by_letters := _by_letters(), n=1, cutoff=0.5)
-        meant = by_letters[near[0]] if near else f"{PREFIX}MODEL__BASE_URL"
-        return warning("unknown", names=", ".join(unknown), name=name, meant=meant)
-    return ok("file", file=file) if file.is_file() else ok("no_file_needed", file=file)
-
-
-def _unknown_names(file: Path) -> set[str]:
-    """Names that are meant for us and set nothing; inside a section the settings refuse them themselves."""
-    given = {name.upper() for name in (*os.environ, *dotenv_values(".env")) if name.upper().startswith(PREFIX)}
-    known = {name.upper() for name in Settings.model_fields}
-    unknown = {name for name in given - {CONFIG_NAME} if name.removeprefix(PREFIX).split("__")[0] not in known}
+        name, meant = next(iter(unknown.items()))
+        names = ", ".join(unknown)
+        return warning("unknown", names=names, name=name, meant=meant) if meant else warning("unlike", names=names)
+    file = config_file()
     if file.is_file():
-        top = tomllib.loads(file.read_text(encoding="utf-8"))
-        unknown |= {f"{PREFIX}{key.upper()}" for key in top if key.upper() not in known}
-    return unknown
-
-
-def _by_letters() -> dict[str, str]:
-    return {name.replace("_", ""): name for name in _names(Settings, PREFIX)}
-
-
-def _names(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    for name, info in model.model_fields.items():
-        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
-            yield from _names(info.annotation, f"{prefix}{name.upper()}__")
-        else:
-            yield f"{prefix}{name.upper()}"
+        return ok("file", file=file)
+    return ok("only_env", file=file, env=ENV_FILE) if Path(ENV_FILE).is_file() else ok("no_file_needed", file=file)
 
 
 # -- database

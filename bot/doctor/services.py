@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from agent_core.errors import ModelAuth, ModelError, ModelFormat, ModelQuota, ModelTimeout, ModelUnreachable
 from agent_core.model.client import ModelCheck
@@ -32,8 +33,14 @@ async def model(exam: Exam) -> Verdict:
     started = time.monotonic()
     exam.model_check = await exam.model.check()
     if not exam.model_check.reachable:
-        return failed("not_reached", message=_words(exam.model_check))
-    return ok("reached", url=settings.base_url, seconds=f"{time.monotonic() - started:.1f}")
+        return failed("not_reached", url=_address(settings.base_url), message=_words(exam.model_check))
+    return ok("reached", url=_address(settings.base_url), seconds=f"{time.monotonic() - started:.1f}")
+
+
+def _address(url: str) -> str:
+    """``url`` without what may be secret in it: user, password, query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 async def model_name(exam: Exam) -> Verdict:
@@ -105,13 +112,19 @@ async def knowledge(exam: Exam) -> Verdict:
 async def _embedded(file: Path, settings: KnowledgeSettings) -> Verdict:
     """The file is not made where it is missing: the first start does that."""
     if not await asyncio.to_thread(file.is_file):
-        return ok("sample", count=len(sample_entries())) if settings.sample else warning("empty")
+        return _nothing_yet(settings)
     base = EmbeddedKnowledge(file)
     try:
         await base.retrieve(QUERY)
-        count = await base.count()
+        count, live = await base.count(), await base.list(live=True)
     finally:
         await base.close()
-    if count:
-        return ok("entries", count=count)
-    return ok("sample", count=len(sample_entries())) if settings.sample else warning("empty")
+    if not count:
+        return _nothing_yet(settings)
+    if live and set(live) <= set(sample_entries()):
+        return warning("sample_only", count=len(live), file=file)
+    return ok("entries", count=count)
+
+
+def _nothing_yet(settings: KnowledgeSettings) -> Verdict:
+    return warning("sample", count=len(sample_entries())) if settings.sample else warning("empty")

@@ -7,6 +7,7 @@ from typing import TextIO
 from rich.console import Console
 
 from agent_core.session import Answer, Question, Session
+from bot.chat.answering import read_answer
 from bot.chat.cards import question_card
 from bot.chat.texts import Texts
 from bot.desk.port import QuestionView
@@ -33,26 +34,16 @@ class TerminalHuman:
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         await store_question(self._questions, self._events, session, question, picture)
         view = QuestionView(id=question.id, run_id=session.run_id, question=question, lang=self._texts.lang)
-        self._console.print(panel(question_card(view, self._texts), style="yellow"))
+        hint = self._texts.get("question.hint_type" if question.free_text else "question.hint_number")
+        self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))
         while True:
             line = await read_line(self._console, self._stdin)
             if line is None:
                 return None
-            answer = read_answer(question, line)
+            answer = read_answer(question, line, by=PERSON)
             if answer is not None:
                 await self._questions.answer(question.id, answer.model_dump(include={"choice", "text"}), by=PERSON)
                 return given_answer(await self._questions.get(question.id))
             choices = " / ".join(choice.label for choice in question.choices)
-            self._console.print(self._texts.get("question.not_a_choice", choices=choices), markup=False)
-
-
-def read_answer(question: Question, line: str) -> Answer | None:
-    """A number is a choice, so is its label or value; anything else is one's own words where they are allowed."""
-    said = line.strip()
-    if said.isdecimal() and 1 <= int(said) <= len(question.choices):
-        return Answer(choice=question.choices[int(said) - 1].value, by=PERSON)
-    for choice in question.choices:
-        if said and said.casefold() in {choice.value.casefold(), choice.label.casefold()}:
-            return Answer(choice=choice.value, by=PERSON)
-    answer = Answer(text=said, by=PERSON)
-    return answer if question.accepts(answer) else None
+            key = "question.own_or_choice" if question.free_text else "question.not_a_choice"
+            self._console.print(self._texts.get(key, choices=choices), markup=False)

@@ -19,6 +19,7 @@ class LiveRuns:
         self._store = store
         self._console = console
         self._texts = texts
+        self._replies: list[ReplyRecord] = []
 
     async def save(self, session: Session) -> None:
         await self._store.save(session)
@@ -31,9 +32,12 @@ class LiveRuns:
                 self._line(f"  {self._texts.get('card.phone')}: {event.data['serial']} · {run_id}", "dim")
             case "step":
                 self._step(StepRecord.model_validate(dict(event.data)))
+                self._tell_replies()
             case "reply":
-                for line in reply_lines(ReplyRecord.model_validate(dict(event.data)), self._texts):
-                    self._line(f"    {line.label}: {line.text}", "green")
+                # Told below the step that sent it, which is told when it is over.
+                self._replies.append(ReplyRecord.model_validate(dict(event.data)))
+            case "outcome":
+                self._tell_replies()
             case "answered":
                 self._line(f"    {event.data['by']}: {event.data['text']}", "yellow")
 
@@ -45,6 +49,12 @@ class LiveRuns:
             self._line(f"     {step.thinking}", "dim")
         if step.verdicts or not step.ok:
             self._line(f"     {step.result}", "yellow")
+
+    def _tell_replies(self) -> None:
+        for reply in self._replies:
+            for line in reply_lines(reply, self._texts):
+                self._line(f"    {line.label}: {line.text}", "green")
+        self._replies.clear()
 
     def _line(self, text: str, style: str) -> None:
         self._console.print(Text(harmless(text), style=style), highlight=False)

@@ -19,7 +19,10 @@ def harmless(text: str) -> str:
 
 
 def panel(card: Card, *, style: str = "cyan") -> Panel:
-    """The card as a box; what it holds is text, never markup. Buttons are numbered, to be answered by their number."""
+    """The card as a box; what it holds is text, never markup.
+
+    Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button.
+    """
     lines = []
     for line in card.lines:
         text = Text()
@@ -27,7 +30,8 @@ def panel(card: Card, *, style: str = "cyan") -> Panel:
             text.append(f"{harmless(line.label)}: ", style="dim")
         text.append(harmless(line.text), style=STYLES[line.kind])
         lines.append(text)
-    buttons = [button for row in card.buttons for button in row]
+    buttons = [button for row in card.buttons for button in row if not button.action.startswith("own:")]
     for number, button in enumerate(buttons, start=1):
-        lines.append(Text(f"  [{number}] {harmless(button.label)}", style="yellow"))
+        label = harmless(button.label).removeprefix(f"{number}. ")
+        lines.append(Text(f"  [{number}] {label}", style="yellow"))
     return Panel(Group(*lines), title=Text(harmless(card.title), style="bold"), border_style=style, title_align="left")

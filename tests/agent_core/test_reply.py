@@ -255,3 +255,15 @@ async def test_ledger_knows_how_it_ended(bench_lab: Lab) -> None:
     row = await bench_lab.ledger.advance(1, ReplyState.SENT, expected=[ReplyState.SENT])
     assert row.text == ANSWER
     assert row.key.contact == "11"
+
+
+async def test_a_model_that_keeps_wanting_to_end_is_heard_by_a_person(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    gone, wait = do('finish(message="没有找到联系人")'), do('do(action="Wait", duration="1 seconds")')
+    async with ScriptedModel([gone, wait, gone, gone]) as model:
+        session = await bench_lab.run(model)
+    assert session.status is Status.WAITING
+    assert session.question is not None
+    assert session.question.kind is QuestionKind.STUCK
+    assert "没有找到联系人" in session.question.text
+    assert len(session.steps) == 4

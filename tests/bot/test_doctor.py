@@ -277,6 +277,15 @@ async def test_a_model_that_is_down() -> None:
     assert "PHONEDESK_" not in results["model"].seen
 
 
+async def test_the_address_of_a_model_that_is_down_is_told_without_what_is_secret_in_it() -> None:
+    port = free_port()
+    for login in ("someone:pw1", "tok"):  # too short, or in the wrong place, for the masking that comes after
+        results = await look(asking(f"http://{login}@127.0.0.1:{port}/v1?k=tok"), *MODEL)
+        assert f"http://127.0.0.1:{port}/v1 " in results["model"].seen
+        assert "pw1" not in results["model"].seen
+        assert "tok" not in results["model"].seen
+
+
 async def test_a_wrong_key_is_not_told() -> None:
     async with ScriptedModel([], api_key="another") as model:
         results = await look(asking(model.url), *MODEL)
@@ -350,15 +359,27 @@ async def test_the_embedded_store(tmp_path: Path) -> None:
         settings = load(data_dir=tmp_path / "d", knowledge=more)
         return (await look(settings, "settings", "knowledge"))["knowledge"]
 
-    assert (await seen()).status is Status.OK
-    assert (await seen(sample=False)).status is Status.WARNING
+    before = await seen()
+    assert before.status is Status.WARNING
+    assert "made-up shop" in before.seen
+    assert "every question goes to a person" in (await seen(sample=False)).seen
     assert not (tmp_path / "d").exists()
     (tmp_path / "d").mkdir()
     file = tmp_path / "d" / "knowledge.sqlite3"
     base = EmbeddedKnowledge(file)
+    await base.seed_sample_if_empty()
+    for sample in (True, False):  # what is in it already stays
+        filled = await seen(sample=sample)
+        assert filled.status is Status.WARNING
+        assert "made-up shop" in filled.seen
+        assert "PHONEDESK_KNOWLEDGE__PROVIDER=dify" in filled.advice
+        assert "PHONEDESK_KNOWLEDGE__SAMPLE=false" in filled.advice
+        assert str(file) in filled.advice
+    await base.add(Entry(question="几天能发货", answer="两天", live=False))
+    assert (await seen()).status is Status.WARNING  # it is not sent yet
     await base.add(Entry(question="几天能发货", answer="两天"))
     await base.close()
-    assert "1 entries" in (await seen()).seen
+    assert (await seen()).status is Status.OK
     file.write_bytes(b"this is no database" * 100)
     broken = await seen()
     assert broken.status is Status.FAILED
@@ -459,12 +480,29 @@ async def test_names_that_set_nothing_are_found(tmp_path: Path, monkeypatch: pyt
     result = (await look(load(), "settings"))["settings"]
     assert result.status is Status.WARNING
     assert "PHONEDESK_MODEL__BASE_URL" in result.advice
+    monkeypatch.delenv("PHONEDESK_MODEL_BASE_URL")
+    monkeypatch.setenv("PHONEDESK_QQQQ", "1")
+    result = (await look(load(), "settings"))["settings"]
+    assert result.status is Status.WARNING
+    assert "PHONEDESK_QQQQ" in result.seen
+    assert "meant" not in result.advice
     monkeypatch.setenv("PHONEDESK_CONFIG", str(tmp_path / "nowhere.toml"))
     with pytest.raises(ConfigError) as refused:
         load()
     result = (await look(refused.value, "settings"))["settings"]
     assert result.status is Status.FAILED
     assert "nowhere.toml" in result.seen
+
+
+async def test_which_files_were_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_CONFIG", "")  # as if it were not there
+    neither = (await look(load(), "settings"))["settings"]
+    assert neither.status is Status.OK
+    assert "neither .env nor phonedesk.toml" in neither.seen
+    (tmp_path / ".env").write_text("PHONEDESK_LANG=en\n")
+    assert ".env in this folder was read" in (await look(load(), "settings"))["settings"].seen
+    (tmp_path / "phonedesk.toml").write_text('lang = "en"\n')
+    assert "file phonedesk.toml" in (await look(load(), "settings"))["settings"].seen
 
 
 async def test_ocr_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -578,7 +616,10 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
         assert (code, err) == (0, "")
         rows = json.loads(out)
         assert [row["check"] for row in rows] == [check.key for check in CHECKS]
-        assert {row["status"] for row in rows if row["check"] != "ocr"} == {"ok"}
+        assert {row["check"]: row["status"] for row in rows if row["status"] != "ok"} == {
+            "ocr": "skipped",
+            "knowledge": "warning",  # nothing but the sample
+        }
         assert all(set(row) == {"check", "status", "seen", "advice"} for row in rows)
         code, out, err = await command("--device", running.address, **environment)
         assert code == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
-from bot.settings import CONFIG_FILE, Settings, aliases, load
+from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
 
 TOKEN = "123456789:" + "A" * 35
 
@@ -86,6 +86,37 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -
     said = refused(lang="fr")
     for name in ("PHONEDESK_WEB__PORT", "PHONEDESK_MODEL__NAM", "PHONEDESK_LANG"):
         assert name in said
+
+
+def test_a_wrong_name_is_given_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / CONFIG_FILE).write_text('[model]\nnaem = "x"\n')
+    said = refused()
+    assert "model.naem (in phonedesk.toml): there is no such setting" in said
+    assert "PHONEDESK_MODEL__NAEM" not in said
+    assert "in the environment, in .env or in phonedesk.toml" in said
+    (tmp_path / CONFIG_FILE).unlink()
+    (tmp_path / ".env").write_text("PHONEDESK_MODEL__NAEM=x\n")
+    said = refused()
+    assert "PHONEDESK_MODEL__NAEM: there is no such setting" in said
+    assert "model.naem" not in said
+
+
+def test_names_that_set_nothing_are_found_with_what_may_be_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert unknown_names() == {}
+    for name in ("PHONEDESK_MODL__NAME", "PHONEDESK_MODEL_BASE_URL", "phonedesk_lang", "PHONEDESK_CONFIG", "PHONEDES"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("PHONEDESK_LANG__X", "")
+    monkeypatch.setenv("PHONEDESK_QQQQ", "")
+    (tmp_path / ".env").write_text("PHONEDESK_TIMEZON=Asia/Shanghai\nPHONEDESK_WEB__PORT=1\nPHONEDESK_MODEL='{}'\n")
+    assert unknown_names() == {
+        "PHONEDESK_LANG__X": "PHONEDESK_LANG",
+        "PHONEDESK_MODEL_BASE_URL": "PHONEDESK_MODEL__BASE_URL",
+        "PHONEDESK_MODL__NAME": "PHONEDESK_MODEL__NAME",
+        "PHONEDESK_QQQQ": "",
+        "PHONEDESK_TIMEZON": "PHONEDESK_TIMEZONE",
+    }
 
 
 def test_a_file_that_is_not_utf8_or_may_not_be_read(tmp_path: Path) -> None:

@@ -323,7 +323,10 @@ class _Reply:
 
 
 def _newest_question(messages: Sequence[SeenBubble]) -> str:
-    """The query for the other side's messages since our last bubble: the first of them that asks."""
+    """The query for the other side's messages since our last bubble: the first of them that asks.
+
+    Where none asks anything, the newest words as they are: what to do with them is for the knowledge base, or a person.
+    """
     cluster: list[str] = []
     for message in reversed(messages):
         if message.mine:
@@ -333,7 +336,7 @@ def _newest_question(messages: Sequence[SeenBubble]) -> str:
     for text in [*asking, *cluster]:
         if query := query_of(text):
             return query
-    return ""
+    return next((text.strip() for text in reversed(cluster) if text.strip()), "")
 
 
 def _tap(item: Seen) -> str:

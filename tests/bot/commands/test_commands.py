@@ -23,8 +23,9 @@ from agent_core.errors import (
     RateLimited,
 )
 from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status
+from bot.chat.texts import Lang, catalogue
 from bot.cli import app
-from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async
+from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.port import AccessDenied, BadRequest, NotFound
 
 TASK = "QQ回复联系人11"
@@ -176,6 +177,52 @@ def test_an_error_never_shows_a_token(capfd: pytest.CaptureFixture[str]) -> None
     err = capfd.readouterr().err.replace("\n", "")
     assert SECRET not in err
     assert "[red]failed[/red]" in err
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_an_error_is_told_in_the_language_of_the_settings(lang: Lang, capfd: pytest.CaptureFixture[str]) -> None:
+    settings_from(lang=lang)
+    told = catalogue(lang)
+    with pytest.raises(typer.Exit):
+        fail(ModelAuth("HTTP 401."))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines() == [told["error.model.auth"], "HTTP 401.", told["advice.model.auth"]]
+    with pytest.raises(typer.Exit):
+        fail(ConfigMissing("No token.", advice="Set THIS."))  # more exact than what is said of the kind
+    said, own, advice = capfd.readouterr().err.splitlines()
+    assert (said, own, advice) == (told["error.config.missing"], "No token. Set THIS.", told["advice.config.missing"])
+
+
+@pytest.mark.parametrize(("lang", "spoken"), [("zh", "zh"), ("en", "en"), (None, "zh"), ("", "zh")])
+@pytest.mark.parametrize("dotenv", [False, True])
+def test_an_error_of_the_settings_is_told_in_the_language_that_is_asked_for(
+    lang: str | None, spoken: Lang, dotenv: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_from(lang="zh" if spoken == "en" else "en")  # of before
+    monkeypatch.delenv("PHONEDESK_LANG")
+    if lang is not None and dotenv:
+        (tmp_path / ".env").write_text(f"PHONEDESK_LANG={lang}\n")
+    elif lang is not None:
+        monkeypatch.setenv("PHONEDESK_LANG", lang)
+    monkeypatch.setenv("PHONEDESK_WEB__PORT", "many")
+    code, _, err = call("schedule", "list")
+    assert code == Exit.USAGE
+    assert catalogue(spoken)["error.config.invalid"] in err
+    assert "PHONEDESK_WEB__PORT" in err
+
+
+def test_a_name_that_sets_nothing_is_told_with_the_right_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("schedule", "list")[2] == ""
+    (tmp_path / ".env").write_text("PHONEDESK_TIMEZON=Asia/Tokyo\n")
+    monkeypatch.setenv("PHONEDESK_MODL__NAME", "x")
+    code, out, err = call("schedule", "list", "--json")
+    assert (code, json.loads(out)) == (Exit.OK, [])
+    model, zone = err.splitlines()
+    assert "PHONEDESK_MODL__NAME" in model
+    assert "PHONEDESK_MODEL__NAME" in model
+    assert "PHONEDESK_TIMEZON" in zone
+    assert "PHONEDESK_TIMEZONE" in zone
 
 
 def test_ctrl_c_is_130() -> None:

@@ -16,9 +16,10 @@ from rich.console import Console
 
 from agent_core.ports import Event, RunStore
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
+from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import texts
-from bot.terminal.ask import PERSON, TerminalHuman, read_answer
+from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.lines import read_line
 from bot.terminal.live import LiveRuns, outcome_line
 from bot.terminal.render import panel
@@ -129,12 +130,12 @@ async def test_a_plain_file_and_no_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_is_a_choice_or_ones_own_words(line: str, answer: Answer | None) -> None:
-    assert read_answer(QUESTION, line) == answer
+    assert read_answer(QUESTION, line, by=PERSON) == answer
 
 
 @pytest.mark.parametrize("line", ["3", "0", "words", "", "²"])
 def test_no_own_words_where_there_are_only_choices(line: str) -> None:
-    assert read_answer(CLOSED, line) is None
+    assert read_answer(CLOSED, line, by=PERSON) is None
 
 
 async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) -> None:
@@ -204,8 +205,8 @@ async def test_a_run_line_by_line(db: Database) -> None:
     for kind, data in [
         ("started", {"task": session.task, "serial": "a"}),
         ("step", step.model_dump()),
-        ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
         ("reply", reply.model_dump()),
+        ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
         ("answered", {"question": "q1", "by": "Desk A", "text": "可以"}),
         ("note", {"text": "n"}),
     ]:
@@ -215,13 +216,14 @@ async def test_a_run_line_by_line(db: Database) -> None:
     shown = text_of(console)
     for part in ("▶ QQ回复联系人11", "  1  Open QQ  (1.3 s)", "想[b][31m", "it failed", "48小时内", "Desk A: 可以"):
         assert part in shown
+    assert shown.index("it failed") < shown.index("48小时内")  # what was sent stands below the step that sent it
     assert "opened" not in shown  # what went well needs no more words
     assert "\x1b" not in shown
     assert [event.kind for event in await Events(db).after(0)][1:] == [
         "started",
         "step",
-        "step",
         "reply",
+        "step",
         "answered",
         "note",
     ]

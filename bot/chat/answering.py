@@ -1,0 +1,25 @@
+"""From what a person writes to an answer, the same in every channel."""
+
+from __future__ import annotations
+
+import re
+
+from agent_core.session import Answer, Question, QuestionKind
+
+_MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
+
+
+def read_answer(question: Question, said: str, *, by: str = "") -> Answer | None:
+    """A choice by its number (from 1), its words or its value; else own words where the question takes them.
+
+    None where it is neither. What goes to a customer is never a mere number: whoever mistypes one meant a choice.
+    """
+    text = said.strip()
+    wanted = text.rstrip(".。").casefold()
+    for number, choice in enumerate(question.choices, start=1):
+        if wanted and wanted in {str(number), choice.label.casefold(), choice.value.casefold()}:
+            return Answer(choice=choice.value, by=by)
+    if question.kind is QuestionKind.NO_SURE_ANSWER and _MISTYPED.fullmatch(text):
+        return None
+    answer = Answer(text=text, by=by)
+    return answer if question.accepts(answer) else None
