@@ -88,7 +88,7 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -
         assert name in said
 
 
-def test_a_wrong_name_is_given_as_it_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_name_is_given_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / CONFIG_FILE).write_text('[model]\nnaem = "x"\n')
     said = refused()
     assert "model.naem (in phonedesk.toml): there is no such setting" in said
