@@ -11,6 +11,7 @@ from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.screen import chat as pages
 from agent_core.screen import picture, tree
+from agent_core.screen.by_model import read_by_model
 from agent_core.screen.lists import ChatRow, chat_rows, count_unread
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
@@ -68,7 +69,7 @@ class ScreenReader:
         if self._ocr is not None:
             return await pages.read_chat(self._ocr, frame, profile)
         if use_model and self._transcriber is not None and nodes is None:
-            return await self._transcribed(self._transcriber, frame, tree or (), profile)
+            return await read_by_model(self._transcriber, frame, (tree or ()) if self._tree else (), profile)
         return None
 
     def _healthy(self, nodes: Sequence[Node] | None, frame: Frame) -> Sequence[Node] | None:
@@ -87,41 +88,6 @@ class ScreenReader:
         )
         return replace(seen, sure=False, doubt=doubt) if doubt else seen
 
-    async def _transcribed(
-        self, transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
-    ) -> ChatScreen | None:
-        """The page as the model writes it down from three crops; places only from the picture and a textless tree."""
-        image, size = frame.image, frame.size
-        field, send = _places(frame, nodes if self._tree else (), profile)
-        title = await transcriber.title(image.crop(picture.region_box(profile.title_region, size).as_tuple()))
-        if not title:
-            return None
-        region = picture.region_box(profile.messages_region, size)
-        lower = field.top if field else region.bottom
-        readable, draft = await transcriber.draft(
-            image.crop((0, max(0, field.top - 12), size[0], min(size[1], field.bottom + 12)))
-            if field
-            else image.crop((0, round(0.5 * size[1]), *size))
-        )
-        if readable and draft is None and field is None:
-            return None
-        bubbles = await transcriber.bubbles(image.crop((0, region.top, size[0], max(region.top + 1, lower))))
-        doubts = []
-        if bubbles is None:
-            doubts.append("the model's transcription of the messages cannot be read")
-        if not readable:
-            doubts.append("the model's transcription of the input cannot be read")
-        return ChatScreen(
-            title=title,
-            bubbles=tuple(bubbles or ()),
-            draft=draft if readable else None,
-            source=Source.MODEL,
-            sure=not doubts,
-            doubt="; ".join(doubts),
-            input_box=field,
-            send_point=send.center if send else None,
-        )
-
 
 def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:
     return tree.readings(nodes, frame.size)
@@ -129,15 +95,6 @@ def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:
 
 def _tree_chat(nodes: Sequence[Node], profile: AppProfile, frame: Frame) -> ChatScreen | None:
     return tree.chat(nodes, profile, frame.size)
-
-
-def _places(frame: Frame, nodes: Sequence[Node], profile: AppProfile) -> tuple[Box | None, Box | None]:
-    """Input and Send, from nodes that say nothing but stand somewhere, else the lowest light box of the picture."""
-    field = tree.input_node(nodes, profile, frame.size)
-    if field is not None:
-        send = tree.send_node(nodes, profile, field, frame.size)
-        return field.box, send.box if send else None
-    return picture.likely_field(frame.image, picture.rgb(profile.input_color)), None
 
 
 def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[str]:

@@ -33,6 +33,8 @@ DRAFT = _HOW + (
     '{"draft":"文字"}。输入框为空或只有灰色提示语时输出 {"draft":""}。没有输入框时输出 {"draft":null}。'
 )
 
+BUTTON = _HOW + '这是聊天页面里的一个按钮。抄写按钮上的文字,输出 {"button":"文字"}。没有文字时输出 {"button":""}。'
+
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -51,6 +53,10 @@ class _Draft(_Line):
     draft: str | None
 
 
+class _Button(_Line):
+    button: str
+
+
 class Transcriber:
     """Asks ``model``. Every method gives None where the model cannot be asked or its answer is not in the form."""
 
@@ -63,6 +69,16 @@ class Transcriber:
             return None
         try:
             return _Title.model_validate(lines[0]).title.strip()
+        except ValidationError:
+            return None
+
+    async def button(self, crop: Image.Image) -> str | None:
+        """The words on a button."""
+        lines = await self._lines(crop, BUTTON)
+        if lines is None or len(lines) != 1:
+            return None
+        try:
+            return _Button.model_validate(lines[0]).button.strip()
         except ValidationError:
             return None
 

@@ -215,6 +215,10 @@ _NOT_TEXT = re.compile(
 _MOMENT = re.compile(r"^(?:(?:昨天|前天|星期.|\d+月\d+日|\d{4}年.*|上午|下午|凌晨|晚上)\s*)*\d{1,2}:\d{2}$")
 
 
+_WIDE = 480  # of 1000: wider than any notice
+_THEIR_LEFT = 195  # where texts of the other side begin at the latest
+
+
 def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
     """The text bubbles between two heights, the newest last: the other side's stand left of the middle."""
     from_tree = any(item.role for item in seen)
@@ -234,7 +238,10 @@ def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
     found = []
     for group in groups:
         widest = max(group, key=lambda line: line.right - line.left)
-        if abs(widest.x - 500) <= 20:
+        wide = not from_tree and widest.right - widest.left > _WIDE
+        if abs(widest.x - 500) <= 20 and not wide:
             continue  # times and notices stand in the middle
-        found.append(SeenBubble("".join(line.text for line in group), mine=widest.x > 500))
+        # A bubble that fills its row has its middle near the screen's; then its left edge tells whose it is.
+        mine = widest.left > _THEIR_LEFT if wide else widest.x > 500
+        found.append(SeenBubble("".join(line.text for line in group), mine=mine))
     return found

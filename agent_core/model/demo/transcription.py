@@ -12,9 +12,11 @@ _HINT = re.compile(r"^(?:说点什么|发消息|发送消息|请输入.*|按住�
 
 
 def transcribe(instruction: str, seen: Sequence[Seen]) -> str:
-    """The lines from the top; as JSON lines where the instruction shows the fields title, side or draft."""
+    """The lines from the top; as JSON lines where the instruction shows the fields title, button, side or draft."""
     if '{"title"' in instruction:
         return _json({"title": _title(seen)})
+    if '{"button"' in instruction:
+        return _json({"button": "".join(item.text for item in seen)})
     if '{"side"' in instruction:
         found = bubbles(seen, top=-1, bottom=1001)
         if not found:

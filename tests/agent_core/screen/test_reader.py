@@ -358,20 +358,32 @@ ANSWERS: dict[str, str | Exception] = {
         '{"side":"left","text":"几天能发货？"}\n{"side":"right","text":"48小时\\n内"}\n{"side":"left","text":"[图片]"}'
     ),
     transcribe.DRAFT: '<|begin_of_box|>{"draft": "说点什么…"}<|end_of_box|>',
+    transcribe.BUTTON: '{"button":"发送"}',
 }
 
 
-async def test_without_tree_and_ocr_the_model_writes_down_three_crops() -> None:
+RECITED = (them("几天能发货？", 60), me("48小时内", 50), image(Kind.IMAGE, 40))
+
+
+async def test_without_tree_and_ocr_the_model_writes_down_crops_and_the_picture_says_where() -> None:
     model = Reciter(ANSWERS)
-    seen = await look(await open_chat(scenario(*TALK), typing=True))
+    seen = await look(await open_chat(scenario(*RECITED), typing=True))
     found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
     assert found is not None
     assert (found.title, found.draft, found.source, found.sure) == ("11", "", Source.MODEL, True)
-    assert [(b.side, b.text, b.kind, b.box) for b in found.bubbles] == [
-        (Side.THEM, "几天能发货？", BubbleKind.TEXT, None),
-        (Side.ME, "48小时\n内", BubbleKind.TEXT, None),
-        (Side.THEM, "", BubbleKind.IMAGE, None),
+    assert [(b.side, b.text, b.kind) for b in found.bubbles] == [
+        (Side.THEM, "几天能发货？", BubbleKind.TEXT),
+        (Side.ME, "48小时\n内", BubbleKind.TEXT),
+        (Side.THEM, "", BubbleKind.IMAGE),
     ]
+    for node, bubble in zip(
+        [n for n in seen.nodes if "chat_item_content" in n.resource_id], found.bubbles, strict=True
+    ):
+        assert bubble.box is not None
+        assert _close(bubble.box, node.box)
+    send = next(node for node in seen.nodes if node.resource_id.endswith("/send_btn")).box
+    assert found.send_point is not None
+    assert send.contains(found.send_point)
     field = next(node for node in seen.nodes if node.resource_id.endswith("/input")).box
     assert found.input_box is not None
     assert _close(found.input_box, field)
@@ -396,7 +408,7 @@ def _close(one: Box, other: Box) -> bool:
     ],
 )
 async def test_a_transcription_that_is_not_in_the_form_is_not_sure(instruction: str, answer: str | Exception) -> None:
-    seen = await look(await open_chat(scenario(*TALK)))
+    seen = await look(await open_chat(scenario(*RECITED)))
     model = Reciter({**ANSWERS, instruction: answer})
     found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
     assert found is not None
@@ -404,9 +416,46 @@ async def test_a_transcription_that_is_not_in_the_form_is_not_sure(instruction: 
     assert found.doubt
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"side":"left","text":"几天能发货？"}\n{"side":"right","text":"48小时内"}',  # one left out
+        '{"side":"right","text":"几天能发货？"}\n{"side":"right","text":"48"}\n{"side":"left","text":"[图片]"}',
+        '{"empty":true}',
+    ],
+)
+async def test_messages_that_do_not_stand_in_the_picture_are_not_sure(written: str) -> None:
+    seen = await look(await open_chat(scenario(*RECITED)))
+    model = Reciter({**ANSWERS, transcribe.MESSAGES: written})
+    found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
+    assert found is not None
+    assert not found.sure
+    assert "picture" in found.doubt
+
+
+async def test_a_button_that_says_something_else_is_not_send() -> None:
+    seen = await look(await open_chat(scenario(*RECITED)))
+    model = Reciter({**ANSWERS, transcribe.BUTTON: '{"button":"问AI"}'})
+    found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
+    assert found is not None
+    assert found.send_point is None
+
+
+async def test_a_red_mark_stands_in_the_picture_not_in_the_words() -> None:
+    talk = (them("几天能发货？", 50), me("48小时内", 40, MessageState.FAILED))
+    seen = await look(await open_chat(scenario(*talk)))
+    lines = '{"side":"left","text":"几天能发货？"}\n{"side":"right","text":"48小时内"}'
+    found = await ScreenReader(ocr=None, model=Reciter({**ANSWERS, transcribe.MESSAGES: lines})).chat(
+        seen.frame, None, QQ
+    )
+    assert found is not None
+    assert found.newest is not None
+    assert found.newest.state is BubbleState.FAILED
+
+
 @pytest.mark.parametrize("answer", ['{"title": ""}', "没有", ModelUnreachable("down")])
 async def test_without_a_title_there_is_no_chat(answer: str | Exception) -> None:
-    seen = await look(await open_chat(scenario(*TALK)))
+    seen = await look(await open_chat(scenario(*RECITED)))
     model = Reciter({**ANSWERS, transcribe.TITLE: answer})
     assert await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ) is None
 

@@ -1,0 +1,108 @@
+"""The chat page as a model writes it down from crops, borne out by the shapes in the picture.
+
+The model gives the words; where bubbles stand, whose they are and whether one failed is seen in the picture by code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PIL import Image
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Frame, Node
+from agent_core.geometry import Box
+from agent_core.screen import picture, shapes, tree
+from agent_core.screen.compare import normalise
+from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
+from agent_core.screen.transcribe import Transcriber
+
+BUTTONS = 3  # right of the input, that the model is asked about
+
+
+async def read_by_model(
+    transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
+) -> ChatScreen | None:
+    """The chat page, or None where it is not one. ``nodes``: a tree without texts may still say where things are."""
+    image, size = frame.image, frame.size
+    title = await transcriber.title(image.crop(picture.region_box(profile.title_region, size).as_tuple()))
+    if not title:
+        return None
+    field, send = await _places(transcriber, frame, nodes, profile)
+    region = picture.region_box(profile.messages_region, size)
+    lower = field.top if field else region.bottom
+    readable, draft = await transcriber.draft(
+        image.crop((0, max(0, field.top - 12), send.left if send else size[0], min(size[1], field.bottom + 12)))
+        if field
+        else image.crop((0, round(0.5 * size[1]), *size))
+    )
+    if readable and draft is None and field is None:
+        return None
+    written = await transcriber.bubbles(image.crop((0, region.top, size[0], max(region.top + 1, lower))))
+    page = shapes.page(image, profile, bottom=lower)
+    if not page.plain and picture.card_over(image):
+        return None  # a dialog over a dimmed chat
+    doubts = []
+    if not readable:
+        doubts.append("the model's transcription of the input cannot be read")
+    bubbles: Sequence[Bubble] = ()
+    cut = bool(page.shapes) and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes)
+    if written is None:
+        doubts.append("the model's transcription of the messages cannot be read")
+    else:
+        placed = _placed(written, page)
+        bubbles = written if placed is None else placed
+        if placed is None:
+            doubts.append("the model's messages are not those that stand in the picture")
+    if cut:
+        doubts.append("the upper part of what is asked is out of sight")
+    return ChatScreen(
+        title=title,
+        bubbles=tuple(bubbles),
+        draft=draft if readable else None,
+        source=Source.MODEL,
+        sure=not doubts,
+        doubt="; ".join(doubts),
+        input_box=field,
+        send_point=send.center if send else None,
+        partial=cut and len(doubts) == 1,
+    )
+
+
+def _placed(written: Sequence[Bubble], page: shapes.Page) -> list[Bubble] | None:
+    """The model's bubbles with the places and states of the picture's; None where they are not the same ones.
+
+    The uppermost may be cut off by the edge: then it may be missing on either side.
+    """
+    seen = list(page.shapes)
+    words = list(written)
+    if seen and seen[0].cut and len(seen) == len(words) + 1:
+        seen = seen[1:]
+    if not page.plain or len(seen) != len(words):
+        return None
+    if any(bubble.side is not shape.side for bubble, shape in zip(words, seen, strict=True)):
+        return None
+    return [replace(bubble, box=shape.box, state=shape.state) for bubble, shape in zip(words, seen, strict=True)]
+
+
+async def _places(
+    transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
+) -> tuple[Box | None, Box | None]:
+    """Input and Send: from nodes that say nothing but stand somewhere, else a light box and the button that says it."""
+    field = tree.input_node(nodes, profile, frame.size)
+    if field is not None:
+        send = tree.send_node(nodes, profile, field, frame.size)
+        return field.box, send.box if send else None
+    box = picture.likely_field(frame.image, picture.rgb(profile.input_color))
+    if box is None:
+        return None, None
+    wanted = {normalise(text) for text in profile.send_texts}
+    for button in picture.beside(frame.image, box)[:BUTTONS]:
+        if button.width > button.height and normalise(await transcriber.button(_around(frame, button)) or "") in wanted:
+            return box, button
+    return box, None
+
+
+def _around(frame: Frame, button: Box) -> Image.Image:
+    return frame.image.crop((button.left - 6, button.top - 6, button.right + 6, button.bottom + 6))
