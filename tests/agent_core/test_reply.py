@@ -6,7 +6,9 @@ import pytest
 
 from agent_core.errors import KnowledgeUnreachable
 from agent_core.ports import Record, ReplyState
+from agent_core.questions import right_chat
 from agent_core.session import Answer, QuestionKind, Session, Status
+from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import ANSWER, ASK, BACK, FINISH, LAUNCH, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
@@ -267,3 +269,29 @@ async def test_a_model_that_keeps_wanting_to_end_is_heard_by_a_person(bench_lab:
     assert session.question.kind is QuestionKind.STUCK
     assert "没有找到联系人" in session.question.text
     assert len(session.steps) == 4
+
+
+@pytest.mark.parametrize(("choice", "sent"), [("yes", {"11": [ANSWER]}), ("no", {})])
+async def test_without_a_contact_a_person_says_whether_this_is_the_chat(
+    bench_lab: Lab, choice: str, sent: dict[str, list[str]]
+) -> None:
+    bench_lab.people.answers = [Answer(choice=choice, by="店长")]
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK, ASK, FINISH]) as model:
+        session = await bench_lab.run(model, "QQ智能客服", max_steps=2 if choice == "no" else 20)
+    assert bench_lab.people.asked[0].kind is QuestionKind.RIGHT_CHAT
+    assert bench_lab.people.asked[0].data["title"] == "11"
+    assert bench_lab.sent == sent
+    assert (session.status is Status.SUCCEEDED) is (choice == "yes")
+
+
+async def test_a_yes_to_a_title_that_nobody_could_read_says_nothing(bench_lab: Lab) -> None:
+    await bench_lab.phone.launch("com.tencent.mobileqq")
+    session = new_session(TASK, bench_lab.device.serial, AgentSettings(max_steps=1))
+    session.question = right_chat(session, "", "the title cannot be read")
+    session.answered = Answer(choice="yes", by="店长")
+    async with ScriptedModel([BACK]) as model:
+        session = await bench_lab.run(model, session=session)
+        assert "不是联系人“11”的聊天" in str(model.requests[0]["messages"])
+    assert session.gate.chat_confirmed == ""
+    assert bench_lab.sent == {}
