@@ -16,7 +16,7 @@ from scheduler.worker import Worker
 from storage.engine import Database
 from storage.leases import LEASE_SECONDS, Leases
 from storage.questions import AnswerResult, Questions
-from storage.runs import ACTIVE, NewRun, RunRow, Runs
+from storage.runs import NewRun, RunRow, Runs
 
 RECONCILE_SECONDS = 1.0
 MISSING_PHONE_SECONDS = 15.0
@@ -86,9 +86,6 @@ class RunService:
 
     async def get(self, run_id: str) -> RunRow | None:
         return await self._runs.get(run_id)
-
-    async def active(self, *, serial: str = "") -> list[RunRow]:
-        return await self._runs.find(statuses=ACTIVE, serial=serial, limit=1000)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -11,10 +12,15 @@ Lang = Literal["zh", "en"]
 
 
 @cache
-def catalogue(lang: Lang) -> dict[str, str]:
-    """All texts of a language by key; sections are joined with dots."""
-    raw = tomllib.loads(resources.files("agent_core.texts").joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
+def load_texts(package: str, lang: Lang) -> Mapping[str, str]:
+    """All texts of a language, from ``LANG.toml`` in ``package``, by ``section.key``."""
+    raw = tomllib.loads(resources.files(package).joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
     return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
+
+
+def catalogue(lang: Lang) -> Mapping[str, str]:
+    """What the agent says in this language, by ``section.key``."""
+    return load_texts(__name__, lang)
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.session import Answer, Question
-from bot.desk.house import DeskPart, chat_ref
+from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.port import Actor, AnswerResult, BadRequest, MessageRef, QuestionView, Role
 from storage.cards import QUESTION, RUN, CardRow, Cards
 from storage.questions import OPEN, QuestionRow, Questions
@@ -53,13 +53,9 @@ class QuestionsDesk(DeskPart):
         return row.subject_id if row else None
 
     async def _put(self, subject: str, subject_id: str, ref: MessageRef) -> None:
-        chat = {
-            "channel": ref.chat.channel,
-            "chat_id": ref.chat.chat_id,
-            "thread_id": ref.chat.thread_id,
-            "kind": ref.chat.kind,
-        }
-        await Cards(self._db).put(subject, subject_id, chat=chat, message_id=ref.message_id, picture=ref.picture)
+        await Cards(self._db).put(
+            subject, subject_id, chat=chat_data(ref.chat), message_id=ref.message_id, picture=ref.picture
+        )
 
     async def _question_view(self, row: QuestionRow) -> QuestionView:
         run = await Runs(self._db).get(row.run_id)

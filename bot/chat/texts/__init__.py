@@ -5,23 +5,20 @@ Escaping is the renderer's: what is filled in here is plain text.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
 
 from agent_core.errors import PhonedeskError
+from agent_core.texts import load_texts
 
 Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
 
 
-@cache
 def catalogue(lang: Lang) -> Mapping[str, str]:
     """All texts of a language by ``section.key``."""
-    raw = tomllib.loads(resources.files(__name__).joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
-    return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
+    return load_texts(__name__, lang)
 
 
 def language_of(code: str) -> Lang:

@@ -5,20 +5,16 @@ A section is a check: ``title``, and for each thing that can be found a text, wi
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from agent_core.texts import load_texts
 from bot.chat.texts import Lang
 
 
-@cache
 def catalogue(lang: Lang) -> Mapping[str, str]:
     """All texts of a language by ``section.key``."""
-    raw = tomllib.loads(resources.files(__name__).joinpath(f"{lang}.toml").read_text(encoding="utf-8"))
-    return {f"{section}.{key}": text for section, texts in raw.items() for key, text in texts.items()}
+    return load_texts(__name__, lang)
 
 
 class Texts:
