@@ -72,10 +72,19 @@ class MemoryLedger:
     async def find(self, key: MessageKey) -> LedgerRow | None:
         return next((row for row in self._rows.values() if row.key == key), None)
 
-    async def open(self, key: MessageKey, *, run_id: str, question: str) -> LedgerRow:
+    async def open(
+        self, key: MessageKey, *, run_id: str, question: str, cluster: Sequence[str] = (), app_version: str = ""
+    ) -> LedgerRow:
         found = await self.find(key)
         if found is None:
-            found = LedgerRow(id=len(self._rows) + 1, key=key, run_id=run_id, question=question)
+            found = LedgerRow(
+                id=len(self._rows) + 1,
+                key=key,
+                run_id=run_id,
+                question=question,
+                cluster=tuple(cluster),
+                app_version=app_version,
+            )
             self._rows[found.id] = found
         return found
 
@@ -90,9 +99,10 @@ class MemoryLedger:
         record_source: str = "",
         score: float | None = None,
         person: str = "",
+        parts: Sequence[str] = (),
     ) -> LedgerRow:
         row = self._rows[row_id]
-        if row.state in (ReplyState.SENDING, ReplyState.SENT, ReplyState.UNKNOWN):
+        if row.state in (ReplyState.SENDING, ReplyState.SENT, ReplyState.UNKNOWN) or row.part:
             raise LedgerConflict(f"Reply {row_id} is {row.state}.")
         self._rows[row_id] = replace(
             row,
@@ -103,6 +113,7 @@ class MemoryLedger:
             record_source=record_source,
             score=score,
             person=person,
+            parts=tuple(parts),
             state=ReplyState.PLANNED,
         )
         return self._rows[row_id]
@@ -113,6 +124,16 @@ class MemoryLedger:
             raise LedgerConflict(f"Reply {row_id} is {row.state}.")
         self._rows[row_id] = replace(row, state=state)
         return self._rows[row_id]
+
+    async def next_part(self, row_id: int) -> LedgerRow:
+        row = await self.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.SENDING])
+        self._rows[row_id] = replace(row, part=row.part + 1)
+        return self._rows[row_id]
+
+    async def version_known(self, app: str, version: str) -> bool:
+        return any(
+            (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
+        )
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         return [

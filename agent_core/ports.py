@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -37,6 +37,26 @@ class KnowledgeBase(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is going to be sent. ``record`` is what it comes from; of a composed text the first of its ``sources``."""
+
+    text: str
+    record: Record
+    composed: bool = False
+    sources: Sequence[Record] = ()  # of a composed text: every record that it was made of
+
+
+class Chooser(Protocol):
+    """Chooses among what the knowledge base gave."""
+
+    async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+        """The answer to the customer's ``words`` (as they wrote them; ``query`` is what was asked), or None: a person.
+
+        A chooser that cannot be asked falls back to what is sure without it; it raises nothing.
+        """
+
+
 class ReplyState(StrEnum):
     PLANNED = "planned"
     TYPING = "typing"
@@ -49,6 +69,7 @@ class ReplyState(StrEnum):
 
 class Provenance(StrEnum):
     KNOWLEDGE = "knowledge"  # word for word from a record
+    COMPOSED = "composed"  # made of records, its figures and links checked against them
     PERSON = "person"  # written or chosen by a person
 
 
@@ -67,6 +88,11 @@ class MessageKey:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
+    """``question`` is what this row answers, ``cluster`` the messages that it stands among, as they were read.
+
+    A long text goes out in ``parts``; ``part`` is the index of the one that ``state`` speaks of. () is one part.
+    """
+
     id: int
     key: MessageKey
     run_id: str
@@ -78,6 +104,15 @@ class LedgerRow:
     record_source: str = ""
     score: float | None = None
     person: str = ""
+    cluster: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    part: int = 0
+    app_version: str = ""
+
+    @property
+    def part_text(self) -> str:
+        """The text that is planned, typed or sent now."""
+        return self.parts[self.part] if self.parts else self.text
 
 
 class Ledger(Protocol):
@@ -85,7 +120,9 @@ class Ledger(Protocol):
 
     async def find(self, key: MessageKey) -> LedgerRow | None: ...
 
-    async def open(self, key: MessageKey, *, run_id: str, question: str) -> LedgerRow:
+    async def open(
+        self, key: MessageKey, *, run_id: str, question: str, cluster: Sequence[str] = (), app_version: str = ""
+    ) -> LedgerRow:
         """The row of this message, made where there is none."""
 
     async def plan(
@@ -99,11 +136,20 @@ class Ledger(Protocol):
         record_source: str = "",
         score: float | None = None,
         person: str = "",
+        parts: Sequence[str] = (),
     ) -> LedgerRow:
-        """Set what is going to be sent; only while nothing of it can have left (planned, typing, failed, skipped)."""
+        """Set what is going to be sent; only while nothing of it can have left (planned, typing, failed, skipped, and
+        no part sent).
+        """
 
     async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
         """Move on to ``state`` if the row is in one of ``expected``; LedgerConflict (a LookupError) where it is not."""
+
+    async def next_part(self, row_id: int) -> LedgerRow:
+        """The part that was sending is seen as sent: the next one is planned. LedgerConflict where there is none."""
+
+    async def version_known(self, app: str, version: str) -> bool:
+        """Whether a reply was seen to arrive in this version of the app before."""
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
@@ -120,11 +166,44 @@ class LedgerConflict(LookupError):
 class Event:
     """Something that happened in a run, for every consumer. ``data`` is plain JSON data.
 
-    Kinds: started, step, thinking, question (by Human), answered, reply, note, resumed, outcome.
+    Kinds: started, step, thinking, question (by Human), answered, reply, note, resumed, outcome, and ``answer``: what
+    became of one question of a customer, told each time it changes, with the fields of ``AnswerEvent``.
     """
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """The data of an ``answer`` event, for the answer log; one log row for each ``ledger_id``, the newest event wins.
+
+    ``state``: planned (it was read and the knowledge base asked; the picture is of before), sent, skipped, failed,
+    unknown (the picture is of after). ``records`` are what the knowledge base gave, None where the event does not tell.
+    """
+
+    ledger_id: int
+    app: str
+    contact: str
+    question: str  # the customer's words
+    state: ReplyState
+    query: str = ""
+    records: Sequence[Record] | None = None
+    sent: str = ""
+    provenance: str = ""
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """As plain data; ``records`` is left out where it is None."""
+        plain = {**asdict(self), "state": self.state.value}
+        if self.records is None:
+            del plain["records"]
+        else:
+            plain["records"] = [asdict(record) for record in self.records]
+        return plain
 
 
 class RunStore(Protocol):

@@ -27,9 +27,24 @@ class StoredLedger:
         row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
         return None if row is None else _ledger_row(row)
 
-    async def open(self, key: ports.MessageKey, *, run_id: str, question: str) -> ports.LedgerRow:
+    async def open(
+        self,
+        key: ports.MessageKey,
+        *,
+        run_id: str,
+        question: str,
+        cluster: Sequence[str] = (),
+        app_version: str = "",
+    ) -> ports.LedgerRow:
         row = await self._ledger.open(
-            key.serial, key.app, key.contact, key.fingerprint, run_id=run_id, question=question
+            key.serial,
+            key.app,
+            key.contact,
+            key.fingerprint,
+            run_id=run_id,
+            question=question,
+            cluster=cluster,
+            app_version=app_version,
         )
         return _ledger_row(row)
 
@@ -44,6 +59,7 @@ class StoredLedger:
         record_source: str = "",
         score: float | None = None,
         person: str = "",
+        parts: Sequence[str] = (),
     ) -> ports.LedgerRow:
         try:
             row = await self._ledger.plan(
@@ -55,6 +71,7 @@ class StoredLedger:
                 record_source=record_source,
                 score=score,
                 person=person,
+                parts=parts,
             )
         except rows.LedgerConflict as error:
             raise ports.LedgerConflict(str(error)) from error
@@ -68,6 +85,15 @@ class StoredLedger:
         except rows.LedgerConflict as error:
             raise ports.LedgerConflict(str(error)) from error
         return _ledger_row(row)
+
+    async def next_part(self, row_id: int) -> ports.LedgerRow:
+        try:
+            return _ledger_row(await self._ledger.next_part(row_id))
+        except rows.LedgerConflict as error:
+            raise ports.LedgerConflict(str(error)) from error
+
+    async def version_known(self, app: str, version: str) -> bool:
+        return await self._ledger.version_known(app, version)
 
     async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
         return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]
@@ -170,4 +196,8 @@ def _ledger_row(row: rows.LedgerRow) -> ports.LedgerRow:
         record_source=row.record_source,
         score=row.score,
         person=row.person,
+        cluster=row.cluster,
+        parts=row.parts,
+        part=row.part,
+        app_version=row.app_version,
     )

@@ -46,6 +46,10 @@ class LedgerRow:
     record_source: str = ""
     score: float | None = None
     person: str = ""
+    cluster: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    part: int = 0
+    app_version: str = ""
 
 
 class LedgerConflict(LookupError):
@@ -65,6 +69,10 @@ def _row(row: sa.RowMapping) -> LedgerRow:
         record_source=row["record_source"],
         score=row["score"],
         person=row["person"],
+        cluster=tuple(row["cluster"] or ()),
+        parts=tuple(row["parts"] or ()),
+        part=row["part"],
+        app_version=row["app_version"],
     )
 
 
@@ -80,7 +88,16 @@ class Ledger:
             return await self._find(connection, MessageKey(serial, app, contact, fingerprint))
 
     async def open(
-        self, serial: str, app: str, contact: str, fingerprint: str, *, run_id: str, question: str
+        self,
+        serial: str,
+        app: str,
+        contact: str,
+        fingerprint: str,
+        *,
+        run_id: str,
+        question: str,
+        cluster: Sequence[str] = (),
+        app_version: str = "",
     ) -> LedgerRow:
         """The row of this message, made (``planned``) where there is none."""
         now = self._db.now()
@@ -93,6 +110,8 @@ class Ledger:
                 fingerprint=fingerprint,
                 run_id=run_id,
                 question=question,
+                cluster=list(cluster),
+                app_version=app_version,
                 state=PLANNED,
                 created_at=now,
                 updated_at=now,
@@ -117,11 +136,14 @@ class Ledger:
         record_source: str = "",
         score: float | None = None,
         person: str = "",
+        parts: Sequence[str] = (),
     ) -> LedgerRow:
         """Set what is going to be sent; LedgerConflict where some of it can have left already."""
         return await self._update(
             row_id,
             MAY_BE_PLANNED,
+            replies.c.part == 0,
+            parts=list(parts),
             run_id=run_id,
             text=text,
             state=PLANNED,
@@ -137,6 +159,18 @@ class Ledger:
         if str(state) not in STATES:
             raise ValueError(f"No state of a reply: {state!r}")
         return await self._update(row_id, expected, state=str(state))
+
+    async def next_part(self, row_id: int) -> LedgerRow:
+        """The part that was sending is seen as sent: the next one is planned. LedgerConflict where none was sending."""
+        return await self._update(row_id, (SENDING,), state=PLANNED, part=replies.c.part + 1)
+
+    async def version_known(self, app: str, version: str) -> bool:
+        """Whether a reply was seen to arrive in this version of the app before."""
+        statement = sa.select(replies.c.id).where(
+            replies.c.app == app, replies.c.app_version == version, replies.c.state == SENT
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(statement.limit(1))).first() is not None
 
     async def unfinished(self, serial: str) -> list[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
@@ -155,10 +189,12 @@ class Ledger:
             .limit(limit)
         )
 
-    async def _update(self, row_id: int, expected: Sequence[str], **values: str | float | None) -> LedgerRow:
+    async def _update(
+        self, row_id: int, expected: Sequence[str], *conditions: sa.ColumnElement[bool], **values: object
+    ) -> LedgerRow:
         statement = (
             sa.update(replies)
-            .where(replies.c.id == row_id, replies.c.state.in_([str(state) for state in expected]))
+            .where(replies.c.id == row_id, replies.c.state.in_([str(state) for state in expected]), *conditions)
             .values(updated_at=self._db.now(), **values)
             .returning(*replies.c)
         )

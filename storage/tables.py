@@ -127,6 +127,10 @@ replies = sa.Table(
     sa.Column("record_source", sa.Text, nullable=False, server_default=""),
     sa.Column("score", sa.Float),
     sa.Column("person", sa.Text, nullable=False, server_default=""),
+    sa.Column("cluster", Json),
+    sa.Column("parts", Json),
+    sa.Column("part", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("app_version", sa.Text, nullable=False, server_default=""),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("updated_at", UtcTime, nullable=False),
     sa.UniqueConstraint("serial", "app", "contact", "fingerprint"),
@@ -153,8 +157,16 @@ answers = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("person", sa.Text, nullable=False, server_default=""),
     sa.Column("rating", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("rated_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("rated_at", UtcTime),
+    # The row of the ledger that it tells of; rows of older releases have none.
+    sa.Column("ledger_id", sa.BigInteger),
+    # No foreign keys: SQLite cannot add one to a table that is there. A picture may be gone before its row.
+    sa.Column("before_picture_id", sa.BigInteger),
+    sa.Column("after_picture_id", sa.BigInteger),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "ledger_id", unique=True),
     sa.Index(None, "created_at"),
     sa.Index(None, "run_id"),
     sa.Index(None, "contact"),
@@ -224,6 +236,23 @@ schedules = sa.Table(
     sa.Column("skipped_missed", sa.Integer, nullable=False, server_default="0"),
     sa.Column("skipped_quiet", sa.Integer, nullable=False, server_default="0"),
     sqlite_autoincrement=True,  # runs keep the number of a schedule that was deleted
+)
+
+# Customers that are known beforehand. ``serial`` "" is any phone.
+contacts = sa.Table(
+    "contacts",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("serial", sa.Text, nullable=False, server_default=""),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("number", sa.Text, nullable=False, server_default=""),
+    sa.Column("tags", Json, nullable=False),
+    sa.Column("note", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.UniqueConstraint("serial", "app", "name"),
+    sqlite_autoincrement=True,
 )
 
 people = sa.Table(

@@ -113,6 +113,17 @@ class TextInput(Protocol):
         """
 
 
+class TouchWatch(Protocol):
+    """Fingers on the glass. What adb injects is not among them."""
+
+    @property
+    def touched(self) -> bool:
+        """Whether a person touched the screen since the watch began, or since ``forget``."""
+
+    def forget(self) -> None:
+        """What was touched so far is known about."""
+
+
 class Device(Protocol):
     @property
     def serial(self) -> str: ...
@@ -161,6 +172,12 @@ class Device(Protocol):
 
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
         """The screen stays on inside; the phone's own setting is back afterwards."""
+
+    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
+        """Follow a person's touches inside. Where the phone does not tell of them, none is ever seen."""
+
+    async def open_url(self, url: str, package: str) -> None:
+        """Have the app ``package`` open an address of its own (``mqqwpa://…``). CommandFailed where it does not."""
 
     async def properties(self, *names: str) -> Mapping[str, str]:
         """Android system properties by name (``ro.build.version.release``); HarmonyOS and iOS answer what they can."""
