@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from PIL import ImageChops
-
 from agent_core import questions
 from agent_core.actions.types import (
     Action,
@@ -30,10 +28,9 @@ from agent_core.actions.types import (
 from agent_core.actions.write import to_autoglm
 from agent_core.apps.names import resolve_app
 from agent_core.delivery.flow import ReplyFlow
-from agent_core.devices.base import Device, Frame, Key
+from agent_core.devices.base import Device, Key, TouchWatch
 from agent_core.errors import ActionFailed, AppNotFound, CommandFailed, KnowledgeError, TextInputFailed
-from agent_core.gate.base import touched
-from agent_core.geometry import Box, Point
+from agent_core.geometry import Point
 from agent_core.observer import Observation
 from agent_core.ports import KnowledgeBase, Lease
 from agent_core.result import ActResult, Ending
@@ -47,13 +44,20 @@ class Actor:
     """Does on the phone what an action says; every act checks the lease first."""
 
     def __init__(
-        self, device: Device, lease: Lease, session: Session, knowledge: KnowledgeBase, flow: ReplyFlow | None
+        self,
+        device: Device,
+        lease: Lease,
+        session: Session,
+        knowledge: KnowledgeBase,
+        flow: ReplyFlow | None,
+        touches: TouchWatch,
     ) -> None:
         self._device = device
         self._lease = lease
         self._session = session
         self._knowledge = knowledge
         self._flow = flow
+        self._touches = touches
 
     async def attempt(self, action: Action, seen: Observation) -> ActResult:
         """Do it. ``seen`` is what the action was proposed on.
@@ -98,9 +102,8 @@ class Actor:
 
     async def _touch(self, action: Action, seen: Observation) -> ActResult:
         await self._lease.check()
-        pair = touched(action)
-        if pair is not None and self._session.gate.enabled and not await self._is_fresh(pair, seen.frame):
-            return ActResult(say(self._session.lang, "gate.screen_moved"), ok=False)
+        if self._touches.touched:
+            return ActResult("", ok=False, question=questions.person_on_phone(self._session))
         await self._do(action, seen.size)
         self._session.approved = None  # allowed was the next act, not one that looks like it later
         return ActResult(say(self._session.lang, "run.done", action=action.kind))
@@ -145,24 +148,6 @@ class Actor:
         if package is None:
             raise ActionFailed(say(self._session.lang, "run.app_unknown", app=app))
         await self._device.launch(package)
-
-    async def _is_fresh(self, pair: tuple[int, int], proposed_on: Frame) -> bool:
-        """Is the place that is going to be touched still as it was on the picture that the model saw?"""
-        now = await self._device.screenshot()
-        if now.digest == proposed_on.digest:
-            return True
-        if now.size != proposed_on.size:
-            return False
-        width, height = now.size
-        point = Point.from_relative(pair, now.size)
-        reach = height // 40
-        box = Box(
-            max(0, point.x - 4 * reach),
-            max(0, point.y - reach),
-            min(width, point.x + 4 * reach),
-            min(height, point.y + reach),
-        ).as_tuple()
-        return ImageChops.difference(now.image.crop(box), proposed_on.image.crop(box)).getbbox() is None
 
     def _ask_model_question(self, text: str, choices: tuple[str, ...]) -> ActResult:
         return ActResult("", ok=False, question=questions.interact(self._session, text, choices))

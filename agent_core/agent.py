@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from agent_core import answers, defaults
+from agent_core import answers, defaults, questions
+from agent_core.choosing import SureOnly
 from agent_core.devices.base import Device
 from agent_core.errors import LeaseLost, PhonedeskError
-from agent_core.gate import REPLY_POLICIES, Policy
+from agent_core.gate import Policy
 from agent_core.model.base import Model
 from agent_core.observer import Observation, Observer
-from agent_core.ports import Human, KnowledgeBase, Lease, Ledger, LedgerConflict, RunStore, StopGuard
+from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, LedgerConflict, RunStore, StopGuard
 from agent_core.result import ActResult
 from agent_core.run import Outside, Run, take_up
 from agent_core.screen.reader import ScreenReader
@@ -35,6 +36,7 @@ class PhoneAgent:
         model: Model,
         device: Device,
         knowledge: KnowledgeBase | None = None,
+        chooser: Chooser | None = None,
         human: Human | None = None,
         ledger: Ledger | None = None,
         store: RunStore | None = None,
@@ -42,7 +44,7 @@ class PhoneAgent:
         guard: StopGuard | None = None,
         reader: ScreenReader | None = None,
         settings: AgentSettings | None = None,
-        policies: Sequence[Policy] = REPLY_POLICIES,
+        policies: Sequence[Policy] | None = None,
     ) -> None:
         self._settings = settings or AgentSettings()
         self._outside = Outside(
@@ -50,11 +52,13 @@ class PhoneAgent:
             observer=Observer(device, reader or ScreenReader(ocr=None, model=model), tree=self._settings.tree),
             thinker=Thinker(model, dialect=self._settings.dialect, elements=self._settings.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
+            chooser=chooser or SureOnly(),
             human=human or defaults.NobodyThere(),
             ledger=ledger or defaults.MemoryLedger(),
             store=store or defaults.NoStore(),
             lease=lease or defaults.FreeLease(),
             guard=guard or defaults.Unguarded(),
+            part_chars=self._settings.part_chars,
             policies=policies,
         )
         self._run: Run | None = None
@@ -109,7 +113,7 @@ class PhoneAgent:
         await self._outside.lease.check()
         await device.recover()
         await device.wake()
-        async with device.kept_awake():
+        async with device.kept_awake(), self._now.touches.followed(device):
             await self._now.recorder.started()
             session.status = Status.RUNNING
             if session.question is not None and session.answered is not None:
@@ -124,6 +128,9 @@ class PhoneAgent:
         if run.over:
             session.end(Status.FAILED, run.over)
             return
+        if run.touches.touched:
+            await self._ask(questions.person_on_phone(session), None)
+            return
         seen = await self._outside.observer.observe(run.profile, read=self._settings.elements or run.flow is not None)
         early = await run.flow.before_model(seen) if run.flow and not session.dry_run else None
         if early is not None:
@@ -133,14 +140,14 @@ class PhoneAgent:
         session.observation = run.repeats.look(seen, session.observation)
         thought = await self._outside.thinker.think(session, seen, run.profile, run.recorder.thinking)
         thought_at = time.monotonic()
-        verdict = run.judge(thought, seen)
+        judgement = await run.judge(thought, seen)
         result = thought.problem or run.repeats.count(thought.action, seen)
         if result is None:
-            result = await run.actor.attempt(verdict.action, seen) if verdict.action else ActResult("", ok=False)
+            result = await run.actor.attempt(judgement.action, seen) if judgement.action else ActResult("", ok=False)
         now = time.monotonic()
         timings = {"observe": seen.seconds, "model": thought.seconds, "act": now - thought_at, "step": now - begun}
-        await run.recorder.step(seen, thought, verdict, result, timings)
-        await self._apply(result, seen, verdict.messages)
+        await run.recorder.step(seen, thought, judgement, result, timings)
+        await self._apply(result, seen, judgement.messages)
 
     async def _apply(self, result: ActResult, seen: Observation | None, messages: Sequence[str] = ()) -> None:
         """Let a result take effect: what the model is told next, a question, or the end."""
@@ -165,14 +172,15 @@ class PhoneAgent:
 
     async def _take_answer(self, question: Question) -> None:
         """Go on with the answer to the open question; without one that fits the run keeps waiting."""
-        session, answer, flow = self.session, self.session.answered, self._now.flow
+        session, answer, decisions = self.session, self.session.answered, self._now.decisions
         if answer is None or not question.accepts(answer):
             session.answered, session.status = None, Status.WAITING
             return
         session.question, session.answered = None, None
         session.status, session.message = Status.RUNNING, ""
         await self._now.recorder.answered(question.id, answer.by, answer.text or answer.choice)
-        result = await flow.take_answer(question, answer) if flow else None
+        self._now.touches.forget()  # who was asked may have had the phone in hand
+        result = await decisions.take(question, answer) if decisions else None
         await self._apply(result or answers.take_answer(session, question, answer), None)
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:

@@ -22,7 +22,11 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
         case QuestionKind.STUCK if answer.choice == "go_on" or answer.text:
             session.trail, session.repeats = [], 0
             return ActResult(say(lang, "run.continue_hint", text=answer.text))
-        case QuestionKind.TAKE_OVER | QuestionKind.STUCK:  # to be stopped, or nobody answered in time
+        case QuestionKind.PERSON_ON_PHONE if answer.choice == "go_on":
+            return ActResult(say(lang, "run.person_left"))
+        case (
+            QuestionKind.TAKE_OVER | QuestionKind.STUCK | QuestionKind.PERSON_ON_PHONE
+        ):  # to be stopped, or nobody answered in time
             message = say(lang, "run.stuck_stopped")
             return ActResult(message, ok=False, ending=Ending(Status.FAILED, message))
         case _:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
-from agent_core.ports import Record
-from agent_core.session import Choice, Planned, Question, QuestionKind, Session
+from agent_core.ports import LedgerRow, Record
+from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, Session
 from agent_core.texts import say
 
 CANDIDATES = 3
@@ -65,15 +65,54 @@ def answered_before(session: Session, question: str, answer: str, fingerprint: s
     )
 
 
-def delivery_unknown(session: Session, ledger_id: int, text: str) -> Question:
+def delivery_unknown(session: Session, reply: Planned | LedgerRow) -> Question:
+    """``reply`` is the one whose part is on its way."""
     return _question(
         session,
         QuestionKind.DELIVERY_UNKNOWN,
         say(session.lang, "delivery.unknown"),
         {"arrived": "arrived", "not_arrived": "not_arrived"},
-        answer=text,
-        ledger_id=ledger_id,
+        answer=reply.part_text,
+        ledger_id=reply.ledger_id if isinstance(reply, Planned) else reply.id,
+        more=reply.part + 1 < len(reply.parts),
     )
+
+
+def first_delivery(session: Session, planned: Planned, app: str, version: str) -> Question:
+    """The text that is about to be sent, before the first reply in a version of the app that nobody has tried."""
+    return _question(
+        session,
+        QuestionKind.FIRST_DELIVERY,
+        say(session.lang, "delivery.first", app=app, version=version or "?", contact=session.gate.contact),
+        {"send": "send", SKIP: "skip"},
+        answer=planned.text,
+        customer=planned.question,
+        version=version,
+    )
+
+
+def rest_unsent(session: Session, planned: Planned) -> Question:
+    """Between two parts of a long answer something else came into the chat."""
+    rest = "\n".join(planned.parts[planned.part :])
+    text = say(session.lang, "delivery.rest_unsent", sent=planned.part, parts=len(planned.parts))
+    return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
+
+
+def unreadable(session: Session, asked: AskedQuestion) -> Question:
+    """What the customer sent is no text: a person looks, and writes the answer or skips it."""
+    return _question(
+        session,
+        QuestionKind.UNREADABLE,
+        asked.words,
+        {SKIP: "skip"},
+        free_text=True,
+        fingerprint=asked.fingerprint,
+    )
+
+
+def person_on_phone(session: Session) -> Question:
+    text = say(session.lang, "run.person_on_phone")
+    return _question(session, QuestionKind.PERSON_ON_PHONE, text, {"go_on": "go_on", "stop": "stop"})
 
 
 def foreign_draft(session: Session, draft: str) -> Question:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.devices.base import Frame
-from agent_core.gate.base import Verdict
+from agent_core.gate.base import Judgement
 from agent_core.observer import Observation
-from agent_core.ports import Event, RunStore
+from agent_core.ports import AnswerEvent, Event, RunStore
 from agent_core.result import ActResult
 from agent_core.screen.marks import mark, to_jpeg
-from agent_core.session import ReplyRecord, Session, StepRecord
+from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
 from agent_core.thinking import Thought
 
 THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
@@ -40,10 +40,10 @@ class Recorder:
             await self._event("thinking", {"text": text, "step": len(self._session.steps) + 1})
 
     async def step(
-        self, seen: Observation, thought: Thought, verdict: Verdict, result: ActResult, timings: dict[str, float]
+        self, seen: Observation, thought: Thought, judgement: Judgement, result: ActResult, timings: dict[str, float]
     ) -> None:
         """Add the step to the session and its picture, with the act drawn on it, to the event log."""
-        session, self.last_action = self._session, verdict.action
+        session, self.last_action = self._session, judgement.action
         usage = thought.completion.usage
         if usage.first_token is not None:
             timings = {**timings, "first_token": usage.first_token}
@@ -52,10 +52,13 @@ class Recorder:
             thinking=thought.thinking,
             reply=thought.completion.text,
             asked=thought.action.model_dump() if thought.action else None,
-            action=verdict.action.model_dump() if verdict.action else None,
+            action=judgement.action.model_dump() if judgement.action else None,
             ok=result.ok,
-            result=" ".join(filter(None, (*verdict.messages, result.message))),
-            verdicts=list(verdict.policies),
+            result=" ".join(filter(None, (*judgement.messages, result.message))),
+            verdicts=[
+                StepVerdict(policy=verdict.policy, decision=verdict.decision.value, message=verdict.message)
+                for verdict in judgement.verdicts
+            ],
             package=seen.window.package,
             timings={name: round(seconds, 4) for name, seconds in timings.items()},
             tokens_in=usage.tokens_in,
@@ -63,7 +66,7 @@ class Recorder:
         )
         session.steps.append(record)
         data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": bool(thought.ignored)}
-        await self._event("step", data, await self.picture(seen.frame, verdict.action))
+        await self._event("step", data, await self.picture(seen.frame, judgement.action))
         await self._store.save(session)
 
     async def early(self, seen: Observation, result: ActResult) -> None:
@@ -88,6 +91,10 @@ class Recorder:
         """The event first: after a crash between the two it is told once more, never not at all."""
         await self._event("reply", reply.model_dump())
         await self.save()
+
+    async def answer(self, event: AnswerEvent, frame: Frame | None) -> None:
+        """What became of a customer's question, with the screen of before or after."""
+        await self._event("answer", event.data(), await self.picture(frame) if frame else None)
 
     async def save(self) -> None:
         await self._store.save(self._session)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from agent_core.acting import Actor
+from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile, profile
+from agent_core.delivery.decisions import Decisions
 from agent_core.delivery.deliver import Delivery
-from agent_core.delivery.flow import ReplyFlow
+from agent_core.delivery.flow import Answering, ReplyFlow
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Leftovers
-from agent_core.devices.base import Device
-from agent_core.gate import Policy, Situation, Verdict, review
+from agent_core.delivery.looking import ChatLooks
+from agent_core.delivery.rows import Rows
+from agent_core.devices.base import Device, Frame, TouchWatch, Window
+from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_of, review
+from agent_core.gate.base import touched
 from agent_core.observer import Observation, Observer
-from agent_core.ports import Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
+from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.recording import Recorder
 from agent_core.repeats import RepeatWatch
 from agent_core.session import Session
@@ -24,30 +30,59 @@ from agent_core.thinking import Thinker, Thought
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What an agent is given, for all its runs."""
+    """What an agent is given, for all its runs. ``policies`` None: those that the task's policy names."""
 
     device: Device
     observer: Observer
     thinker: Thinker
     knowledge: KnowledgeBase
+    chooser: Chooser
     human: Human
     ledger: Ledger
     store: RunStore
     lease: Lease
     guard: StopGuard
-    policies: Sequence[Policy]
+    part_chars: int
+    policies: Sequence[Policy] | None
+
+
+class Touches:
+    """A person's touches while a leg is at work; outside of one nobody looks."""
+
+    def __init__(self) -> None:
+        self._watch: TouchWatch | None = None
+
+    @property
+    def touched(self) -> bool:
+        return self._watch is not None and self._watch.touched
+
+    def forget(self) -> None:
+        if self._watch is not None:
+            self._watch.forget()
+
+    @asynccontextmanager
+    async def followed(self, device: Device) -> AsyncIterator[None]:
+        async with device.touch_watch() as watch:
+            self._watch = watch
+            try:
+                yield
+            finally:
+                self._watch = None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The parts of one run. ``profile`` and ``flow`` are there for reply tasks only."""
+    """The parts of one run. ``profile``, ``flow`` and ``decisions`` are there for reply tasks only."""
 
     session: Session
+    device: Device
     actor: Actor
     recorder: Recorder
     repeats: RepeatWatch
+    touches: Touches
     profile: AppProfile | None
     flow: ReplyFlow | None
+    decisions: Decisions | None
     policies: Sequence[Policy]
 
     @property
@@ -59,11 +94,12 @@ class Run:
         seen = (steps[-1].thinking or steps[-1].result) if steps else ""
         return say(self.session.lang, "run.max_steps", steps=most, seen=seen)
 
-    def judge(self, thought: Thought, seen: Observation) -> Verdict:
-        """What the gate makes of the proposal; outside a reply task it stands as it is."""
+    async def judge(self, thought: Thought, seen: Observation) -> Judgement:
+        """What the gate makes of the proposal."""
         session = self.session
-        if thought.action is None or self.profile is None:
-            return Verdict(thought.action)
+        if thought.action is None:
+            return Judgement(None)
+        now, window_now = await self._last_look(thought.action)
         situation = Situation(
             profile=self.profile,
             window=seen.window,
@@ -73,32 +109,66 @@ class Run:
             chat=seen.chat,
             delivered=[reply.text for reply in session.replies],
             lang=session.lang,
+            apps=session.apps,
+            frame=seen.frame,
+            now=now,
+            window_now=window_now,
+            open_rows=bool(session.cluster and session.cluster.left),
         )
-        verdict = review(thought.action, situation, self.policies)
-        if verdict.pending_question is not None:
-            session.gate.pending_question = verdict.pending_question
-        return verdict
+        judgement = review(thought.action, situation, self.policies)
+        if judgement.pending_question is not None:
+            session.gate.pending_question = judgement.pending_question
+        return judgement
+
+    async def _last_look(self, action: Action) -> tuple[Frame | None, Window | None]:
+        """The screen as it is by now, where a place on it is going to be touched in a customer's app."""
+        if self.profile is None or touched(action) is None or self.session.dry_run:
+            return None, None
+        return await self.device.screenshot(), await self.device.window()
 
 
 def take_up(session: Session, outside: Outside) -> Run:
     """The parts for a session, new or saved."""
     recorder = Recorder(session, outside.store)
     app = profile(session.gate.app) if session.gate.enabled else None
-    flow = _flow(session, app, outside, recorder) if app is not None else None
-    actor = Actor(outside.device, outside.lease, session, outside.knowledge, flow)
-    return Run(session, actor, recorder, RepeatWatch(session), app, flow, outside.policies)
+    touches = Touches()
+    flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
+    actor = Actor(outside.device, outside.lease, session, outside.knowledge, flow, touches)
+    policies = outside.policies
+    if policies is None:
+        usual = PolicyName.REPLY if session.gate.enabled else PolicyName.CAREFUL
+        policies = policies_of(PolicyName(session.policy or usual))
+    return Run(
+        session,
+        outside.device,
+        actor,
+        recorder,
+        RepeatWatch(session),
+        touches,
+        app,
+        flow,
+        decisions,
+        policies,
+    )
 
 
-def _flow(session: Session, app: AppProfile, outside: Outside, recorder: Recorder) -> ReplyFlow:
-    observer, ledger = outside.observer, outside.ledger
-    delivery = Delivery(observer, app, ledger, guard=outside.guard, lease=outside.lease)
-    return ReplyFlow(
+def _reply(
+    session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: Touches
+) -> tuple[ReplyFlow, Decisions]:
+    observer, ledger, lease = outside.observer, outside.ledger, outside.lease
+    delivery = Delivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)
+    rows = Rows(session, app, ledger, recorder.answer)
+    hand_over = HandOver(session, app, ledger, delivery, rows, on_reply=recorder.reply, save=recorder.save)
+    flow = ReplyFlow(
         session,
         app,
-        observer,
-        outside.knowledge,
+        outside.device,
         ledger,
-        outside.lease,
+        lease,
+        Answering(outside.knowledge, outside.chooser, outside.part_chars),
+        ChatLooks(observer, app, lease),
+        rows,
         Leftovers(observer, app, ledger, delivery),
-        HandOver(session, app, ledger, delivery, on_reply=recorder.reply, save=recorder.save),
+        hand_over,
     )
+    return flow, Decisions(session, ledger, rows, hand_over, part_chars=outside.part_chars)

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from agent_core.actions.types import Action
 
@@ -33,6 +33,10 @@ class QuestionKind(StrEnum):
     FOREIGN_DRAFT = "foreign_draft"  # a draft that is not ours stands in the input
     CHAT_CHANGED = "chat_changed"  # new messages came in twice while we answered
     STUCK = "stuck"  # replies that cannot be read, or a loop
+    UNREADABLE = "unreadable"  # a picture, a voice message …: what it says is not guessed
+    PERSON_ON_PHONE = "person_on_phone"  # somebody touched the screen; go on?
+    FIRST_DELIVERY = "first_delivery"  # this version of the app was never answered in
+    REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
 
 
 class Answer(BaseModel):
@@ -76,17 +80,53 @@ class GateState(BaseModel):
     knowledge_done: bool = False
     pending_question: str = ""
     chat_confirmed: str = ""  # the title that a person confirmed as the contact's
+    number: str = ""  # the contact's number, by which the app opens the chat directly
 
 
-class Planned(BaseModel):
-    """The reply that is under way: chosen, not yet seen as delivered."""
+class AskedQuestion(BaseModel):
+    """One question of a customer: a row of the ledger. ``words``: as they wrote it; what cannot be read, its kind."""
 
     ledger_id: int
     fingerprint: str
+    words: str
+    readable: bool = True
+    done: bool = False  # sent, skipped or found unanswerable
+
+
+class Cluster(BaseModel):
+    """The customer's newest messages, what is asked in them, and what this run has sent below them."""
+
+    messages: list[str]
+    read_by: str = ""  # the source that read them ("tree", "ocr", "model")
+    ours: list[str] = Field(default_factory=list)
+    asked: list[AskedQuestion] = Field(default_factory=list)
+
+    @property
+    def left(self) -> list[AskedQuestion]:
+        """What is still to be answered."""
+        return [question for question in self.asked if not question.done]
+
+    @property
+    def left_readable(self) -> list[AskedQuestion]:
+        return [question for question in self.left if question.readable]
+
+
+class Planned(BaseModel):
+    """The reply that is under way: chosen, not yet seen as delivered.
+
+    A long text goes out in ``parts``; ``part`` is the index of the next one. () is one part.
+    """
+
+    ledger_id: int
+    fingerprint: str
+    asked: str = ""  # the words that it answers
     cluster: list[str]  # the customer's newest messages, as the reply is bound to them
+    ours: list[str] = Field(default_factory=list)  # what was sent below them, as it is bound to that, too
     read_by: str = ""  # the source that read them ("tree", "ocr", "model")
     query: str
     text: str = ""  # "" until it is chosen, by the provider's rule or by a person
+    parts: list[str] = Field(default_factory=list)
+    part: int = 0
     provenance: str = ""
     record_id: str = ""
     record_source: str = ""
@@ -95,7 +135,12 @@ class Planned(BaseModel):
 
     @property
     def question(self) -> str:
-        return "\n".join(self.cluster)
+        return self.asked or "\n".join(self.cluster)
+
+    @property
+    def part_text(self) -> str:
+        """What is typed and sent next."""
+        return self.parts[self.part] if self.parts else self.text
 
 
 class ReplyRecord(BaseModel):
@@ -114,6 +159,14 @@ class ReplyRecord(BaseModel):
     delivered: bool = False
 
 
+class StepVerdict(BaseModel):
+    """What a policy made of the step's proposal: rewrite, block or ask. What all allow has none."""
+
+    policy: str
+    decision: str
+    message: str = ""
+
+
 class StepRecord(BaseModel):
     """One step as it happened. ``asked`` is what the model proposed, ``action`` what was done after the gate."""
 
@@ -124,11 +177,19 @@ class StepRecord(BaseModel):
     action: dict[str, Any] | None = None
     ok: bool = True
     result: str = ""
-    verdicts: list[str] = Field(default_factory=list)
+    verdicts: list[StepVerdict] = Field(default_factory=list)
     package: str | None = None
     timings: dict[str, float] = Field(default_factory=dict)  # seconds by phase
     tokens_in: int = 0
     tokens_out: int = 0
+
+    @field_validator("verdicts", mode="before")
+    @classmethod
+    def _named_only(cls, value: object) -> object:
+        """Releases before 0.2 stored the policies' names alone."""
+        if not isinstance(value, list):
+            return value
+        return [{"policy": item, "decision": ""} if isinstance(item, str) else item for item in value]
 
 
 class Session(BaseModel):
@@ -140,6 +201,8 @@ class Session(BaseModel):
     serial: str = ""
     lang: Literal["zh", "en"] = "zh"
     max_steps: int = 100
+    policy: str = ""  # the name of the policies that hold; "" of older releases: reply or careful, as the gate is
+    apps: list[str] = Field(default_factory=list)  # the only apps that a task which is no reply may use; [] for all
     dry_run: bool = False
     date: str = ""  # today's date where the run began, as the prompt shows it
     status: Status = Status.RUNNING
@@ -150,6 +213,7 @@ class Session(BaseModel):
     steps: list[StepRecord] = Field(default_factory=list)
     observation: str = ""  # what the next prompt says about the last action
     notes: list[str] = Field(default_factory=list)
+    cluster: Cluster | None = None  # what is being answered
     planned: Planned | None = None
     replies: list[ReplyRecord] = Field(default_factory=list)
     question: Question | None = None  # open, waiting for a person
@@ -157,6 +221,9 @@ class Session(BaseModel):
     answered: Answer | None = None  # the answer to ``question``, not yet taken up
     approved: Action | None = None  # a sensitive tap that a person allowed, once
     draft_dropped: str = ""  # a draft that a person allowed to be cleared
+    version_allowed: str = ""  # of the app, in which a person allowed this run to answer
+    opened_by_number: bool = False
+    rest_allowed: bool = False  # a person wants the rest of a long answer sent, though the chat has changed
     answer_again: str = ""  # the fingerprint that a person declared to be a new question
     parse_failures: int = 0  # in a row
     knowledge_failures: int = 0

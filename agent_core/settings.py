@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -9,7 +10,9 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from agent_core.actions.types import Action
-from agent_core.gate.detect import reply_task
+from agent_core.apps.profile import profiles
+from agent_core.errors import ConfigInvalid
+from agent_core.gate import PolicyName, reply_task
 from agent_core.observer import TreeUse
 from agent_core.session import GateState, Session, Status
 from agent_core.texts import Lang
@@ -19,7 +22,10 @@ Dialect = Literal["autoglm", "json", "gelab", "auto"]
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA)."""
+    """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA).
+
+    A text to a customer that is longer than ``part_chars`` goes out in parts.
+    """
 
     lang: Lang = "zh"
     max_steps: int = 100
@@ -27,6 +33,7 @@ class AgentSettings:
     tree: TreeUse = "auto"
     dialect: Dialect = "autoglm"
     timezone: str = ""
+    part_chars: int = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +59,23 @@ class StepResult:
 
 
 def new_session(
-    task: str, serial: str, settings: AgentSettings, *, run_id: str | None = None, dry_run: bool = False
+    task: str,
+    serial: str,
+    settings: AgentSettings,
+    *,
+    run_id: str | None = None,
+    dry_run: bool = False,
+    policy: PolicyName | None = None,
+    apps: Sequence[str] = (),
+    number: str = "",
 ) -> Session:
-    """A session for ``task``. Whether the gate is on is decided here, once, by the task's own text."""
-    reply = reply_task(task)
+    """A session for ``task``. Which policies hold is decided here, once: by ``policy``, else by the task's own text.
+
+    ``apps`` are the only ones that a task which is no reply may use; ``number`` is the contact's, where it is known.
+    ConfigInvalid for ``policy`` reply where the text names no app that customers are answered in.
+    """
+    gate = gate_for(task, policy)
+    gate.number = number
     now = datetime.now(ZoneInfo(settings.timezone) if settings.timezone else None).astimezone()
     return Session(
         run_id=run_id or uuid4().hex[:12],
@@ -66,5 +86,23 @@ def new_session(
         dry_run=dry_run,
         date=now.date().isoformat(),
         started_at=now,
-        gate=GateState(enabled=True, app=reply.profile.key, contact=reply.contact) if reply else GateState(),
+        policy=(policy or (PolicyName.REPLY if gate.enabled else PolicyName.CAREFUL)).value,
+        apps=list(apps),
+        gate=gate,
+    )
+
+
+def gate_for(task: str, policy: PolicyName | None) -> GateState:
+    """The gate of a task: on for a reply, off for anything else."""
+    if policy not in (None, PolicyName.REPLY):
+        return GateState()
+    reply = reply_task(task, certain=policy is PolicyName.REPLY)
+    if reply is not None:
+        return GateState(enabled=True, app=reply.profile.key, contact=reply.contact)
+    if policy is None:
+        return GateState()
+    names = ", ".join(profile.name for profile in profiles())
+    raise ConfigInvalid(
+        "The task names no app in which customers are answered.",
+        advice=f"Name one of {names}, or choose another policy.",
     )

@@ -32,6 +32,12 @@ def _packages_by_name() -> dict[str, tuple[str, ...]]:
     return found
 
 
+def packages_named(name: str) -> tuple[str, ...]:
+    """The packages that ``name`` (a label, an alias, or a package) may mean, installed or not."""
+    wanted = name.strip()
+    return (wanted,) if PACKAGE.fullmatch(wanted) else _packages_by_name().get(_bare(wanted), ())
+
+
 def resolve_app(name: str, installed: Sequence[str]) -> str | None:
     """The installed package that ``name`` (a label, an alias, or a package) means; None where there is none."""
     wanted = name.strip()

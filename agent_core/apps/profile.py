@@ -6,7 +6,9 @@ ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
 
 from __future__ import annotations
 
+import re
 import tomllib
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 
@@ -26,6 +28,8 @@ class AppProfile(BaseModel):
     risky: tuple[str, ...] = ()  # texts that pay, delete, add, call, grant: never tapped without a person
     send_texts: tuple[str, ...] = ("发送", "Send")
     delivery_only: tuple[str, ...] = ()  # texts that only delivery may tap: send, stickers, quick replies, paste
+    versions: tuple[str, ...] = ()  # whose layout is known, as shell patterns (``9.1.*``)
+    chat_url: str = ""  # opens the chat with the account ``{number}``; "" where the app has no such address
     # the tree
     title_ids: tuple[str, ...] = ()
     bubble_ids: tuple[str, ...] = ()
@@ -33,6 +37,7 @@ class AppProfile(BaseModel):
     send_ids: tuple[str, ...] = ()
     failed_ids: tuple[str, ...] = ()
     sending_ids: tuple[str, ...] = ()
+    quote_ids: tuple[str, ...] = ()  # what a message quotes, inside its bubble
     # the picture
     title_region: Region = (0.1, 0.03, 0.9, 0.1)
     messages_region: Region = (0.0, 0.1, 1.0, 0.85)
@@ -40,6 +45,16 @@ class AppProfile(BaseModel):
     their_bubble_color: str = "#ffffff"
     page_color: str = "#f1f1f1"
     input_color: str = "#ffffff"
+
+    def knows(self, version: str | None) -> bool:
+        """Whether the layout of the app in this version is known."""
+        return version is not None and any(fnmatchcase(version, pattern) for pattern in self.versions)
+
+    def chat_url_of(self, number: str) -> str | None:
+        """The address of the chat with this account; None where there is none, or ``number`` is not digits."""
+        if not self.chat_url or not re.fullmatch(r"[0-9]{1,20}", number):
+            return None
+        return self.chat_url.replace("{number}", number)
 
 
 @cache

@@ -12,7 +12,7 @@ from PIL import ImageChops
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.match import is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Outcome, Result, check_planned, is_contacts
-from agent_core.devices.base import Device, Frame, Key, TextInput
+from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch
 from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.geometry import Box, Point
 from agent_core.observer import Observation, Observer
@@ -30,7 +30,7 @@ CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was n
 TYPE_TRIES = 2
 STEADY_TRIES = 3
 
-OnSent = Callable[[Planned], Awaitable[None]]
+OnSent = Callable[[Planned, Frame | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Tools:
     guard: StopGuard
     lease: Lease
     clock: Callable[[], float]
+    touches: TouchWatch
 
     @property
     def device(self) -> Device:
@@ -75,6 +76,9 @@ class Attempt:
                 return send
             async with tools.guard.shielded():
                 await tools.lease.check()
+                if tools.touches.touched:
+                    await self._back_out()
+                    return Outcome(Result.TOUCHED)
                 await self._advance(ReplyState.SENDING, ReplyState.TYPING)
                 sending = True
                 await tools.device.tap(send)
@@ -92,7 +96,7 @@ class Attempt:
             refusal = await self._focus_and_empty()
             if refusal is not None:
                 return refusal
-            await self._keyboard.type(self._planned.text)
+            await self._keyboard.type(self._planned.part_text)
             ready = await self._read_back()
             if ready is not None:
                 return ready
@@ -127,7 +131,7 @@ class Attempt:
             if refusal is not None:
                 return refusal
             chat = self._seen.chat
-            if chat is None or not is_draft(chat.draft or "", self._planned.text, chat.source):
+            if chat is None or not is_draft(chat.draft or "", self._planned.part_text, chat.source):
                 return None
             if chat.send_point is None:
                 return Outcome(Result.KEYBOARD, chat.draft or "")
@@ -192,13 +196,16 @@ class Attempt:
             Result.SENT: ReplyState.SENT,
             Result.UNKNOWN: ReplyState.UNKNOWN,
         }.get(outcome.result, ReplyState.FAILED)
-        await self._advance(state, ReplyState.SENDING)
+        if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
+            await self._tools.ledger.next_part(self._planned.ledger_id)
+        else:
+            await self._advance(state, ReplyState.SENDING)
         if outcome.result is Result.SENT:
-            await self._on_sent(self._planned)
+            await self._on_sent(self._planned, outcome.frame)
         return outcome
 
     async def _watch(self, seconds: float = OUTCOME_SECONDS) -> Outcome:
-        return await watch(self._tools, self._planned.text, self._planned.cluster, self._gate, seconds)
+        return await watch(self._tools, self._planned.part_text, self._planned.cluster, self._gate, seconds)
 
     async def _advance(self, state: ReplyState, expected: ReplyState) -> None:
         await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[expected])

@@ -7,7 +7,7 @@ knows what may have happened; between Send and the look at its outcome nothing i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -15,6 +15,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.delivery.attempt import Attempt, OnSent, Tools, watch
 from agent_core.delivery.match import begins, is_draft
 from agent_core.delivery.outcome import Outcome, Result, check_planned
+from agent_core.devices.base import TouchWatch
 from agent_core.observer import Observer
 from agent_core.ports import Lease, Ledger, StopGuard
 from agent_core.screen.readings import ChatScreen
@@ -34,12 +35,14 @@ class Delivery:
         *,
         guard: StopGuard,
         lease: Lease,
+        touches: TouchWatch,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._tools = Tools(observer, profile, ledger, guard, lease, clock)
+        self._tools = Tools(observer, profile, ledger, guard, lease, clock, touches)
 
     async def deliver(self, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = "") -> Outcome:
-        """Send ``planned.text`` into the contact's chat, which must be in front and hold the same newest messages.
+        """Send the next part of ``planned`` into the contact's chat, which must be in front and hold the same newest
+        messages.
 
         ``drop_draft`` is a foreign draft that a person allowed to be cleared. ``on_sent`` is told directly after the
         ledger, before a stop can take effect. The ledger row must be ``planned``.
@@ -52,7 +55,7 @@ class Delivery:
             return refusal or Outcome(Result.NOT_IN_CHAT)
         if chat.draft is None or chat.input_box is None or chat.send_point is None:
             return Outcome(Result.KEYBOARD)
-        if chat.draft and not is_draft(chat.draft, planned.text, chat.source) and chat.draft != drop_draft:
+        if chat.draft and not is_draft(chat.draft, planned.part_text, chat.source) and chat.draft != drop_draft:
             return Outcome(Result.FOREIGN_DRAFT, chat.draft, chat.title)
         await tools.lease.check()
         async with tools.device.keyboard() as keyboard:
@@ -71,6 +74,6 @@ class Delivery:
         log.info("leftover_cleared", serial=device.serial)
         return True
 
-    async def watch(self, text: str, cluster: list[str], gate: GateState) -> Outcome:
+    async def watch(self, text: str, cluster: Sequence[str], gate: GateState) -> Outcome:
         """Look until the fate of a text that is on its way is known."""
         return await watch(self._tools, text, cluster, gate)

@@ -6,96 +6,158 @@ knowledge base that keeps failing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import structlog
 
 from agent_core import questions
 from agent_core.apps.profile import AppProfile
+from agent_core.delivery.asked import query_for
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Fate, Leftovers
+from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.outcome import Outcome, Result, check_chat
+from agent_core.delivery.planning import planned_with
 from agent_core.delivery.results import ask, end, fail
-from agent_core.devices.base import Key
-from agent_core.errors import KnowledgeError
-from agent_core.observer import Observation, Observer
-from agent_core.ports import (
-    KnowledgeBase,
-    Lease,
-    Ledger,
-    LedgerRow,
-    MessageKey,
-    Provenance,
-    Record,
-    ReplyState,
-)
+from agent_core.delivery.rows import Rows
+from agent_core.devices.base import Device
+from agent_core.errors import DeviceError, KnowledgeError
+from agent_core.gate.nothing_new import nothing_new
+from agent_core.observer import Observation
+from agent_core.ports import AnswerEvent, Chooser, KnowledgeBase, Lease, Ledger, ReplyState
 from agent_core.result import ActResult
-from agent_core.screen.compare import Match, same_name
-from agent_core.screen.fingerprint import fingerprint, same_message
+from agent_core.screen.compare import same_name
 from agent_core.screen.readings import BubbleState, ChatScreen, Side
-from agent_core.session import Answer, Planned, Question, QuestionKind, Session, Status
+from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
 from agent_core.texts import say
+from agent_core.wording import comes_from
 
 log = structlog.get_logger(__name__)
 
 KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
-# Nothing of it is on its way; FAILED is of an earlier run, SKIPPED of a leg that died before it saved.
-MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How answers are found. ``part_chars``: a longer text goes out in parts."""
+
+    knowledge: KnowledgeBase
+    chooser: Chooser
+    part_chars: int
 
 
 class ReplyFlow:
-    """One run's reply. All that must survive a restart stands in the session and the ledger."""
+    """One run's replies. All that must survive a restart stands in the session and the ledger."""
 
     def __init__(
         self,
         session: Session,
         profile: AppProfile,
-        observer: Observer,
-        knowledge: KnowledgeBase,
+        device: Device,
         ledger: Ledger,
         lease: Lease,
+        answering: Answering,
+        looks: ChatLooks,
+        rows: Rows,
         leftovers: Leftovers,
         hand_over: HandOver,
     ) -> None:
         self._session = session
         self._profile = profile
-        self._observer = observer
-        self._knowledge = knowledge
+        self._device = device
         self._ledger = ledger
         self._lease = lease
+        self._answering = answering
+        self._looks = looks
+        self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
-        self._keyboard_stays = False  # Back did not take it away
 
     # -- before the model is asked ------------------------------------------------------------------------------
 
     async def before_model(self, seen: Observation) -> ActResult | None:
-        """What the chat in front calls for without a model: a reply that waits, an old one to settle, nothing new."""
+        """What the screen calls for without a model: a chat to open by its number, a reply that waits, an old one to
+        settle, what cannot be read, nothing new."""
         session, chat = self._session, seen.chat
-        if chat is None or session.gate.knowledge_done:
+        if session.gate.knowledge_done:
             return None
-        if check_chat(chat, session.gate, bound=True) is not None:
-            await self._tidy_another_chat(chat)
-            return None
+        if chat is None or check_chat(chat, session.gate, bound=True) is not None:
+            if chat is not None:
+                await self._tidy_another_chat(chat)
+            return await self._open_by_number(chat)
         settled, touched = await self._settle_own_rows(chat)
         if settled is not None:
             return settled
         if touched:
-            seen = await self._observer.observe(self._profile, model_may_read=True)
+            seen = await self._looks.again()
         if session.planned is not None and session.planned.text:
-            return await self._hand_over.go_on(session.planned)
-        chat = await self._whole(seen)
+            if session.rest_allowed and seen.chat is not None:
+                await self._bind_anew(session.planned, seen.chat)
+            return await self._go_on(session.planned)
+        return await self._take_questions(seen)
+
+    async def _bind_anew(self, planned: Planned, chat: ChatScreen) -> None:
+        """A person wants the rest of an answer sent though the chat has changed; what was asked since is kept."""
+        self._session.rest_allowed = False
+        ours = list(itertools.takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
+        above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
+        theirs = list(itertools.takewhile(lambda bubble: bubble.side is Side.THEM, above))
+        if not ours:
+            await self._rows.take(chat, await self._version())
+        planned.ours = [bubble.text for bubble in reversed(ours)]
+        planned.cluster = [bubble.text for bubble in reversed(theirs)]
+        planned.read_by = chat.source.value
+
+    async def _take_questions(self, seen: Observation) -> ActResult | None:
+        session = self._session
+        if seen.chat is not None and self._rows.current(seen.chat) and session.cluster is not None:
+            return self._unreadable(session.cluster)
+        seen = await self._looks.whole(seen)
+        chat = seen.chat
         if chat is None or check_chat(chat, session.gate) is not None:
             return None
         newest = chat.newest
-        if newest is None or newest.side is Side.ME:
-            if newest is not None and newest.state is BubbleState.FAILED:
-                return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
-            return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
-        row = await self._ledger.find(self._key(chat))
-        if row is not None and row.state is ReplyState.SKIPPED:
+        if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
+            return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
+        if nothing_new(chat):
+            adopted = await self._rows.adopt(chat)
+            if adopted is None:
+                return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
+            if session.planned is not None and session.planned.text:
+                return await self._go_on(session.planned)
+            return self._unreadable(adopted)
+        if newest is not None and newest.side is Side.ME:
+            return None  # ours is still on its way: the next look tells
+        cluster = await self._rows.take(chat, await self._version())
+        if not cluster.left:
             return end(session, Status.SUCCEEDED, "run.already_skipped")
-        return None
+        return self._unreadable(cluster)
+
+    def _unreadable(self, cluster: Cluster) -> ActResult | None:
+        """A person is told of what cannot be read, once the rest is answered."""
+        if cluster.left_readable or not cluster.left:
+            return None
+        question = cluster.left[0]
+        self._session.planned = self._plan_for(question, cluster, "")
+        return ask(self._session, questions.unreadable(self._session, question), "run.waiting")
+
+    async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
+        """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""
+        session, gate = self._session, self._session.gate
+        if session.opened_by_number or not gate.number or not self._profile.chat_url:
+            return None
+        if chat is not None and same_name(chat.title, gate.contact):
+            return None
+        session.opened_by_number = True
+        await self._lease.check()
+        try:
+            await self._device.open_url(self._profile.chat_url.format(number=gate.number), self._profile.packages[0])
+        except DeviceError as error:
+            log.info("not_opened_by_number", app=self._profile.key, error=str(error))
+            return None  # the model finds the way
+        return ActResult(say(session.lang, "run.opened_by_number", contact=gate.contact))
 
     async def _settle_own_rows(self, chat: ChatScreen) -> tuple[ActResult | None, bool]:
         """Replies to this contact that a dead leg left in typing or sending. What follows from them, if anything, and
@@ -107,11 +169,15 @@ class ReplyFlow:
             match fate:
                 case Fate.SENT if row.run_id == session.run_id:
                     return await self._hand_over.found_sent(row, "run.resolved_sent"), True
+                case Fate.SENT:
+                    await self._rows.tell_row(row, ReplyState.SENT)
                 case Fate.RED_MARK:
+                    await self._rows.tell_row(row, ReplyState.FAILED)
                     return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name), True
                 case Fate.UNKNOWN:
                     await self._ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.SENDING])
-                    question = questions.delivery_unknown(session, row.id, row.text)
+                    await self._rows.tell_row(row, ReplyState.UNKNOWN)
+                    question = questions.delivery_unknown(session, row)
                     return ask(session, question, "delivery.unknown"), True
                 case _:
                     continue
@@ -125,27 +191,6 @@ class ReplyFlow:
         for row in await self._leftovers.rows(self._session.serial, chat.title):
             await self._leftovers.settle(row, chat, gate)  # what stays open is for the next run of that contact
 
-    # -- looking -------------------------------------------------------------------------------------------------
-
-    async def _read(self) -> Observation:
-        """The chat in front, read for an answer; twice where the first look is not sure: a tree that was older than the
-        picture is fresh the next time, and a keyboard may hide what is asked."""
-        seen = await self._observer.observe(self._profile, model_may_read=True)
-        if seen.chat is None or seen.chat.sure:
-            return seen
-        await self._whole(seen)
-        return await self._observer.observe(self._profile, model_may_read=True)
-
-    async def _whole(self, seen: Observation) -> ChatScreen | None:
-        """The chat page without a keyboard over its upper half: messages are known again by what stands above them."""
-        if not seen.keyboard_up or self._keyboard_stays:
-            return seen.chat
-        await self._lease.check()
-        await self._observer.device.key(Key.BACK)
-        now = await self._observer.observe(self._profile, model_may_read=True)
-        self._keyboard_stays = now.chat is None or now.keyboard_up
-        return now.chat
-
     # -- GET_KNOWLEDGE_DATA ------------------------------------------------------------------------------------
 
     async def get_knowledge(self, query: str) -> ActResult:
@@ -153,161 +198,112 @@ class ReplyFlow:
         session = self._session
         if not query.strip():
             return fail(session, "run.query_blank")
-        seen = await self._read()
+        seen = await self._looks.sure()
         refusal = check_chat(seen.chat, session.gate)
         if refusal is not None:
             return self._hand_over.refused(refusal)
         early = await self.before_model(seen)
         if early is not None:
             return early
-        chat = await self._whole(seen)
-        if chat is None:
-            return self._hand_over.refused(Outcome(Result.NOT_IN_CHAT))
-        if not chat.question:
+        cluster, question = session.cluster, self._rows.question_for(query)
+        if cluster is None or question is None:
             if session.replies:  # a leg that died may not have told the model
                 return ActResult(say(session.lang, "run.resolved_sent", text=session.replies[-1].text))
+            if seen.chat is None or seen.chat.newest is None:
+                return self._hand_over.refused(Outcome(Result.NOT_IN_CHAT))
             return fail(session, "run.nothing_new", contact=session.gate.contact)
-        row = await self._ledger.open(
-            self._key(chat), run_id=session.run_id, question="\n".join(b.text for b in chat.question)
-        )
-        doubt = await self._doubt_about(row)
-        if doubt is not None:
-            return doubt
-        planned = Planned(
-            ledger_id=row.id,
-            fingerprint=row.key.fingerprint,
-            cluster=[bubble.text for bubble in chat.question],
-            read_by=chat.source.value,
-            query=query.strip(),
-        )
-        try:
-            records = await self._knowledge.retrieve(planned.query)
-        except KnowledgeError as error:
-            return self._knowledge_failed(error)
-        session.knowledge_failures = 0
-        sure = sure_record(records)
-        session.planned = self._choose(planned, sure, Provenance.KNOWLEDGE) if sure else planned
-        if sure is None:
-            return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
-        return await self._hand_over.deliver(session.planned)
+        return await self._doubt_about(question) or await self._answer(question, cluster, query.strip(), seen)
 
-    async def _doubt_about(self, row: LedgerRow) -> ActResult | None:
+    async def _answer(self, question: AskedQuestion, cluster: Cluster, query: str, seen: Observation) -> ActResult:
         session = self._session
-        if row.state is ReplyState.SENT and session.answer_again != row.key.fingerprint:
-            question = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
-            return ask(session, question, "run.waiting")
+        if not comes_from(query, question.words):
+            log.info("query_replaced", run_id=session.run_id)  # it is not made of what the customer wrote
+            query = query_for(question.words)
+        planned = self._plan_for(question, cluster, query)
+        try:
+            records = await self._answering.knowledge.retrieve(query)
+        except KnowledgeError as error:
+            return await self._knowledge_failed(error, question, query)
+        session.knowledge_failures = 0
+        event = AnswerEvent(
+            question.ledger_id,
+            self._profile.key,
+            session.gate.contact,
+            question.words,
+            ReplyState.PLANNED,
+            query=query,
+            records=tuple(records),
+        )
+        await self._rows.tell_event(event, seen.frame)
+        chosen = await self._answering.chooser.choose(question.words, query, records)
+        session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
+        if chosen is None:
+            return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
+        return await self._hand(session.planned)
+
+    async def _hand(self, planned: Planned) -> ActResult:
+        """Deliver what was chosen just now."""
+        cluster = self._session.cluster
+        if cluster is not None and planned.text in cluster.ours:
+            return await self._hand_over.covered(planned)
+        return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
+
+    async def _go_on(self, planned: Planned) -> ActResult:
+        """Deliver what was chosen before: by a person, or by an earlier leg."""
+        return await self._first_delivery(planned) or await self._hand_over.go_on(planned)
+
+    async def _first_delivery(self, planned: Planned) -> ActResult | None:
+        """In a version of the app that was never answered in, a person looks at it first."""
+        session, version = self._session, await self._version()
+        if await self._version_known(version):
+            return None
+        question = questions.first_delivery(session, planned, self._profile.name, version)
+        return ask(session, question, "run.waiting")
+
+    async def _version(self) -> str:
+        try:
+            return await self._device.app_version(self._profile.packages[0]) or ""
+        except DeviceError as error:
+            log.info("app_version_unknown", app=self._profile.key, error=str(error))
+            return ""
+
+    async def _version_known(self, version: str) -> bool:
+        if version and version == self._session.version_allowed:
+            return True
+        if any(fnmatchcase(version, pattern) for pattern in self._profile.versions):
+            return True
+        return await self._ledger.version_known(self._profile.key, version)
+
+    def _plan_for(self, question: AskedQuestion, cluster: Cluster, query: str) -> Planned:
+        return Planned(
+            ledger_id=question.ledger_id,
+            fingerprint=question.fingerprint,
+            asked=question.words,
+            cluster=list(cluster.messages),
+            ours=list(cluster.ours),
+            read_by=cluster.read_by,
+            query=query,
+        )
+
+    async def _doubt_about(self, question: AskedQuestion) -> ActResult | None:
+        session, row = self._session, await self._rows.find(question)
+        if row is not None and row.state is ReplyState.SENT:
+            doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
+            return ask(session, doubt, "run.waiting")
         # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
-        key = row.key
-        for other in await self._ledger.recent(key.serial, key.app, key.contact):
-            alike = same_message(other.key.fingerprint, key.fingerprint) is not Match.DIFFERENT
-            if other.state is ReplyState.UNKNOWN and alike:
-                return ask(session, questions.delivery_unknown(session, other.id, other.text), "delivery.unknown")
+        other = await self._rows.same_words(question, ReplyState.UNKNOWN)
+        if other is not None:
+            return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None
 
-    def _knowledge_failed(self, error: KnowledgeError) -> ActResult:
+    async def _knowledge_failed(self, error: KnowledgeError, question: AskedQuestion, query: str) -> ActResult:
         session = self._session
         session.knowledge_failures += 1
-        if session.knowledge_failures >= KNOWLEDGE_TRIES:
-            session.error_kind = error.kind
-            return end(session, Status.FAILED, "run.knowledge_gave_up", error=error)
-        return fail(session, "run.knowledge_failed", error=error)
-
-    @staticmethod
-    def _choose(planned: Planned, record: Record, provenance: Provenance, person: str = "") -> Planned:
-        return planned.model_copy(
-            update={
-                "text": record.text.strip(),
-                "provenance": provenance.value,
-                "record_id": record.id,
-                "record_source": record.source,
-                "score": record.score,
-                "person": person,
-            }
+        if session.knowledge_failures < KNOWLEDGE_TRIES:
+            return fail(session, "run.knowledge_failed", error=error)
+        session.error_kind = error.kind
+        failed = AnswerEvent(
+            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.FAILED, query=query
         )
-
-    # -- answers of people -------------------------------------------------------------------------------------
-
-    async def take_answer(self, question: Question, answer: Answer) -> ActResult | None:
-        """Take up a person's answer to a question of this flow; None where the question is not one of it."""
-        session = self._session
-        match question.kind:
-            case QuestionKind.NO_SURE_ANSWER:
-                return await self._take_no_sure_answer(question, answer)
-            case QuestionKind.RIGHT_CHAT:
-                return self._take_right_chat(question, answer)
-            case QuestionKind.ANSWERED_BEFORE:
-                if answer.choice != "again":
-                    return end(session, Status.SUCCEEDED, "run.skipped")
-                session.answer_again = str(question.data["fingerprint"])
-                return ActResult("")
-            case QuestionKind.DELIVERY_UNKNOWN:
-                return await self._take_delivery(question, answer)
-            case QuestionKind.FOREIGN_DRAFT:
-                if answer.choice != "clear":
-                    return end(session, Status.FAILED, "delivery.left_draft")
-                session.draft_dropped = str(question.data["draft"])
-                return ActResult("")
-            case QuestionKind.CHAT_CHANGED:
-                if answer.choice != "retry":
-                    return end(session, Status.FAILED, "run.skipped")
-                session.changed_chats = 0
-                return ActResult("")
-            case _:
-                return None
-
-    async def _take_no_sure_answer(self, question: Question, answer: Answer) -> ActResult:
-        session, planned = self._session, self._session.planned
-        if planned is None or (answer.choice == questions.SKIP and not answer.text):
-            if planned is not None:
-                await self._ledger.advance(planned.ledger_id, ReplyState.SKIPPED, expected=MAY_BE_SKIPPED)
-            session.planned = None
-            return end(session, Status.SUCCEEDED, "run.skipped")
-        if answer.text.strip():
-            record, provenance = Record(id="", text=answer.text), Provenance.PERSON
-        else:
-            candidate = question.data["candidates"][int(answer.choice.removeprefix("record:"))]
-            record = Record(
-                id=candidate["id"], text=candidate["text"], score=candidate["score"], source=candidate["source"]
-            )
-            provenance = Provenance.KNOWLEDGE
-        session.planned = self._choose(planned, record, provenance, answer.by)
-        return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))
-
-    def _take_right_chat(self, question: Question, answer: Answer) -> ActResult:
-        session, gate = self._session, self._session.gate
-        title = str(question.data["title"])
-        if answer.choice != "yes" or not title:  # a yes to a title that nobody could read says nothing
-            return fail(session, "run.person_no_chat", contact=gate.contact)
-        gate.chat_confirmed = title
-        gate.contact = gate.contact or gate.chat_confirmed
-        return ActResult("")
-
-    async def _take_delivery(self, question: Question, answer: Answer) -> ActResult:
-        row_id = int(question.data["ledger_id"])
-        # A leg that died before it saved takes the same answer again: the row may be there already.
-        if answer.choice == "arrived":
-            row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])
-            return await self._hand_over.found_sent(row, "run.resolved_sent")
-        await self._ledger.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.UNKNOWN, ReplyState.PLANNED])
-        return ActResult(say(self._session.lang, "delivery.not_arrived"))
-
-    # -- small things ------------------------------------------------------------------------------------------
-
-    def _key(self, chat: ChatScreen) -> MessageKey:
-        session = self._session
-        mark = fingerprint(chat)
-        if session.answer_again and same_message(session.answer_again, mark) is not Match.DIFFERENT:
-            mark = f"{mark}-again-{session.run_id}"
-        return MessageKey(session.serial, self._profile.key, session.gate.contact, mark)
-
-
-def sure_record(records: Sequence[Record]) -> Record | None:
-    """The best record where the provider is sure of it; None where others without a score say something else.
-
-    Without scores the order is all there is, and of several texts that are all called sure none is.
-    """
-    best = next((record for record in records[:1] if record.sure and record.text.strip()), None)
-    if best is None or best.score is not None:
-        return best
-    rivals = {record.text.strip() for record in records if record.sure and record.score is None}
-    return best if rivals == {best.text.strip()} else None
+        await self._rows.tell_event(failed, None)
+        return end(session, Status.FAILED, "run.knowledge_gave_up", error=error)

@@ -1,4 +1,4 @@
-"""A chosen reply on its way: planned in the ledger, delivered, and what each outcome means for the run."""
+"""A chosen reply on its way: planned in the ledger, delivered part by part, and what each outcome means for the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from agent_core.apps.profile import AppProfile
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.outcome import Outcome, Result
 from agent_core.delivery.results import ask, end, fail
-from agent_core.ports import Ledger, LedgerConflict, LedgerRow, MessageKey, Provenance, ReplyState
+from agent_core.delivery.rows import Rows
+from agent_core.devices.base import Frame
+from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
 from agent_core.result import ActResult
 from agent_core.session import Planned, ReplyRecord, Session, Status
 from agent_core.texts import say
@@ -34,6 +36,7 @@ class HandOver:
         profile: AppProfile,
         ledger: Ledger,
         delivery: Delivery,
+        rows: Rows,
         *,
         on_reply: OnReply,
         save: Save,
@@ -42,60 +45,92 @@ class HandOver:
         self._profile = profile
         self._ledger = ledger
         self._delivery = delivery
+        self._rows = rows
         self._on_reply = on_reply
         self._save = save
 
     async def go_on(self, planned: Planned) -> ActResult:
         """Deliver a reply that may come from an earlier leg, unless the ledger says what became of it."""
         session = self._session
-        key = MessageKey(session.serial, self._profile.key, session.gate.contact, planned.fingerprint)
-        row = await self._ledger.find(key)
+        row = await self._ledger.find(self._rows.key(planned.fingerprint))
         if row is not None and row.state is ReplyState.SENT:
             if row.run_id != session.run_id:
                 return self._changed()  # another run has answered it
             return await self.found_sent(row, "run.resolved_sent")
         if row is not None and row.state is ReplyState.UNKNOWN:
-            return ask(session, questions.delivery_unknown(session, row.id, row.text), "delivery.unknown")
+            return ask(session, questions.delivery_unknown(session, row), "delivery.unknown")
+        if row is not None and row.part > planned.part and list(row.parts) == planned.parts:
+            # The leg died between the ledger and the session: those parts stand in the chat.
+            self._parts_sent(planned, row.part)
         return await self.deliver(planned)
 
     async def deliver(self, planned: Planned) -> ActResult:
         session = self._session
         try:
-            await self._ledger.plan(
-                planned.ledger_id,
-                run_id=session.run_id,
-                text=planned.text,
-                provenance=Provenance(planned.provenance),
-                record_id=planned.record_id,
-                record_source=planned.record_source,
-                score=planned.score,
-                person=planned.person,
-            )
+            if planned.part == 0:
+                await self._ledger.plan(
+                    planned.ledger_id,
+                    run_id=session.run_id,
+                    text=planned.text,
+                    provenance=Provenance(planned.provenance),
+                    record_id=planned.record_id,
+                    record_source=planned.record_source,
+                    score=planned.score,
+                    person=planned.person,
+                    parts=planned.parts,
+                )
             await self._save()  # a leg that dies from here on is followed by one that knows what was on its way
-            outcome = await self._delivery.deliver(
-                planned, session.gate, on_sent=self._record, drop_draft=session.draft_dropped
-            )
+            outcome = await self._deliver_part(planned)
+            while outcome.result is Result.SENT and session.planned is planned:
+                outcome = await self._deliver_part(planned)
         except LedgerConflict as error:
             log.warning("reply_moved_by_another", run_id=session.run_id, ledger_id=planned.ledger_id, error=str(error))
             return self._changed()
-        return self._delivered(planned, outcome)
+        return await self._delivered(planned, outcome)
 
-    def _delivered(self, planned: Planned, outcome: Outcome) -> ActResult:
+    async def _deliver_part(self, planned: Planned) -> Outcome:
+        session = self._session
+        return await self._delivery.deliver(
+            planned, session.gate, on_sent=self._part_arrived, drop_draft=session.draft_dropped
+        )
+
+    async def _part_arrived(self, planned: Planned, frame: Frame | None) -> None:
+        """Directly after the ledger was told."""
+        if planned.part + 1 < len(planned.parts):
+            self._parts_sent(planned, planned.part + 1)
+            await self._save()
+        else:
+            await self._arrived(planned, frame)
+
+    def _parts_sent(self, planned: Planned, count: int) -> None:
+        """The first ``count`` parts stand in the chat."""
+        new = planned.parts[planned.part : count]
+        planned.part = count
+        planned.ours += new
+        if self._session.cluster is not None:
+            self._session.cluster.ours += new
+
+    async def _delivered(self, planned: Planned, outcome: Outcome) -> ActResult:
         session = self._session
         match outcome.result:
             case Result.SENT:
-                reply = session.replies[-1]
-                return ActResult(say(session.lang, "run.sent_observation", contact=reply.contact, text=reply.text))
+                return self.sent(session.replies[-1], "run.sent_observation")
+            case Result.CHANGED if planned.part:
+                return ask(session, questions.rest_unsent(session, planned), "run.waiting")
             case Result.CHANGED:
                 return self._changed()
+            case Result.TOUCHED:
+                return ask(session, questions.person_on_phone(session), "run.waiting")
             case Result.FOREIGN_DRAFT:
                 return ask(session, questions.foreign_draft(session, outcome.detail), "run.waiting")
             case Result.UNKNOWN:
-                question = questions.delivery_unknown(session, planned.ledger_id, planned.text)
+                await self._tell(planned, ReplyState.UNKNOWN, outcome.frame)
+                question = questions.delivery_unknown(session, planned)
                 return ask(session, question, "delivery.unknown")
             case Result.KEYBOARD:
                 return end(session, Status.FAILED, "delivery.keyboard", draft=outcome.detail)
             case Result.RED_MARK | Result.NOT_SENT:
+                await self._tell(planned, ReplyState.FAILED, outcome.frame)
                 return end(session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._profile.name)
             case Result.NOT_IN_CHAT | Result.WRONG_CHAT | Result.UNSURE_CHAT:
                 session.refusals += 1
@@ -103,6 +138,15 @@ class HandOver:
                     session.refusals = 0
                     return ask(session, questions.chat_changed(session), "run.waiting")
                 return self.refused(outcome)
+
+    def sent(self, reply: ReplyRecord, key: str) -> ActResult:
+        """What the model is told of a reply that has arrived, and what the customer asks besides."""
+        session = self._session
+        told = say(session.lang, key, contact=reply.contact, text=reply.text)
+        left = session.cluster.left_readable if session.cluster else []
+        if left:
+            told += " " + say(session.lang, "run.more_questions", question=left[0].words, count=len(left))
+        return ActResult(told)
 
     def _changed(self) -> ActResult:
         session = self._session
@@ -120,23 +164,34 @@ class HandOver:
             return fail(session, "gate.wrong_chat", title=outcome.title, contact=session.gate.contact)
         return fail(session, "gate.not_in_chat", contact=session.gate.contact)
 
-    async def _record(self, planned: Planned) -> None:
-        """The reply has been seen to arrive."""
+    async def _tell(self, planned: Planned, state: ReplyState, frame: Frame | None) -> None:
+        await self._rows.tell(planned.ledger_id, planned.question, state, planned=planned, frame=frame)
+
+    async def _arrived(self, planned: Planned, frame: Frame | None = None) -> None:
+        """The reply has been seen to arrive, all of it."""
         chosen = {"query", "text", "provenance", "record_id", "record_source", "score", "person"}
+        cluster = self._session.cluster
+        if cluster is not None:
+            cluster.ours += planned.parts[planned.part :] or [planned.text]
+        await self._tell(planned, ReplyState.SENT, frame)
         await self._done(
+            planned.ledger_id,
             ReplyRecord(
                 contact=self._session.gate.contact,
                 question=planned.question,
                 app=self._profile.key,
                 delivered=True,
                 **planned.model_dump(include=chosen),
-            )
+            ),
         )
 
     async def found_sent(self, row: LedgerRow, key: str) -> ActResult:
         """An earlier leg sent it, as the chat or the ledger tells."""
-        await self._done(
-            ReplyRecord(
+        planned = self._session.planned
+        if planned is not None and planned.ledger_id == row.id:
+            await self._arrived(planned)
+        else:
+            reply = ReplyRecord(
                 contact=row.key.contact,
                 question=row.question,
                 text=row.text,
@@ -148,15 +203,38 @@ class HandOver:
                 person=row.person,
                 delivered=True,
             )
-        )
-        return ActResult(say(self._session.lang, key, contact=row.key.contact, text=row.text))
+            await self._done(row.id, reply)
+        return self.sent(self._session.replies[-1], key)
 
-    async def _done(self, reply: ReplyRecord) -> None:
+    async def covered(self, planned: Planned) -> ActResult:
+        """The chosen text stands below these very messages already, as the answer to another of them."""
+        await self._ledger.plan(
+            planned.ledger_id,
+            run_id=self._session.run_id,
+            text=planned.text,
+            provenance=Provenance(planned.provenance),
+            record_id=planned.record_id,
+            record_source=planned.record_source,
+            score=planned.score,
+            person=planned.person,
+        )
+        await self._ledger.advance(planned.ledger_id, ReplyState.SENT, expected=[ReplyState.PLANNED])
+        await self._tell(planned, ReplyState.SENT, None)
+        self._finish_row(planned.ledger_id)
+        return self.sent(self._session.replies[-1], "run.resolved_sent")
+
+    async def _done(self, ledger_id: int, reply: ReplyRecord) -> None:
         session = self._session
         session.replies.append(reply)
-        session.planned = None
         session.draft_dropped = ""
         session.refusals = 0
-        session.gate.knowledge_done = True
-        session.gate.pending_question = ""
+        self._finish_row(ledger_id)
         await self._on_reply(reply)
+
+    def _finish_row(self, ledger_id: int) -> None:
+        session = self._session
+        session.planned = None
+        self._rows.done(ledger_id)
+        left = session.cluster.left if session.cluster else []
+        session.gate.knowledge_done = not left
+        session.gate.pending_question = ""

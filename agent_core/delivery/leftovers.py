@@ -22,6 +22,7 @@ log = structlog.get_logger(__name__)
 class Fate(StrEnum):
     SENT = "sent"
     RED_MARK = "red_mark"
+    PART_SENT = "part_sent"  # the next part is planned
     NOT_SENT = "not_sent"  # the row is planned again, the input is empty
     UNKNOWN = "unknown"  # only a person can tell
 
@@ -51,7 +52,7 @@ class Leftovers:
             seen = await self._seen(row, chat, gate)
             if seen is not None:
                 return seen
-        cleared = await self._delivery.clear_leftover(chat, row.text)
+        cleared = await self._delivery.clear_leftover(chat, row.part_text)
         if row.state is ReplyState.TYPING:  # typing never sends
             return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
         # What stood in the input was not sent; unless it left in this very moment, or its bubble was late.
@@ -65,16 +66,19 @@ class Leftovers:
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
         """What its bubble says; None where there is none."""
-        cluster = row.question.split("\n")
-        bubble = our_bubble_after_question(chat, cluster, row.text)
+        cluster = row.cluster or row.question.split("\n")  # rows of older releases know no cluster
+        text = row.part_text
+        bubble = our_bubble_after_question(chat, cluster, text)
         if bubble is None:
             return None
         state = bubble.state
         if state is BubbleState.SENDING:
-            outcome = await self._delivery.watch(row.text, cluster, gate)
+            outcome = await self._delivery.watch(text, cluster, gate)
             if outcome.result is Result.UNKNOWN:
                 return row, Fate.UNKNOWN
             state = BubbleState.OK if outcome.result is Result.SENT else BubbleState.FAILED
+        if state is BubbleState.OK and row.part + 1 < len(row.parts):
+            return await self._ledger.next_part(row.id), Fate.PART_SENT
         if state is BubbleState.OK:
             return await self._advance(row, ReplyState.SENT), Fate.SENT
         return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK

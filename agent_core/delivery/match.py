@@ -44,22 +44,40 @@ def is_bubble_of(bubble: Bubble, text: str, source: Source) -> bool:
     return bubble.side is Side.ME and shows_end_of(bubble.text, text, source)
 
 
-def same_cluster(before: Sequence[str], read_by: str, chat: ChatScreen) -> bool:
-    """Whether the newest messages are still those of ``before``; the keyboard may have pushed the upper ones away.
+def same_cluster(before: Sequence[str], read_by: str, chat: ChatScreen, ours: Sequence[str] = ()) -> bool:
+    """Whether the newest messages are still those of ``before``, with exactly ``ours`` (our texts) below them.
 
-    ``read_by`` is the source that ``before`` came from: where either is a picture, a recogniser's error is not a new
-    message.
+    The keyboard, or a long text of ours, may have pushed the upper ones away. ``read_by`` is the source that ``before``
+    came from: where either is a picture, a recogniser's error is not a new message.
     """
-    now = chat.question
-    if not now or len(now) > len(before):
+    above = _above(ours, chat)
+    if above is None:
         return False
-    if len(now) < len(before) and len(now) < len(chat.bubbles):
+    now: list[Bubble] = []
+    while above and above[-1].side is Side.THEM:
+        now.insert(0, above.pop())
+    if not now:
+        return bool(ours) and not above  # they are pushed out; else they were taken back
+    if len(now) > len(before):
+        return False
+    if len(now) < len(before) and above:
         return False  # our own bubble is in sight above them: nothing was pushed away, one was recalled
     source = chat.source if read_by in {chat.source.value, ""} else Source.OCR
     (first_old, first_new), *others = zip(before[len(before) - len(now) :], now, strict=True)
     return shows_end_of(first_new.text, first_old, source) and all(
         same_text(new.text, old, source) for old, new in others
     )
+
+
+def _above(ours: Sequence[str], chat: ChatScreen) -> list[Bubble] | None:
+    """The bubbles above ``ours``, which must be the newest ones; None where they are not. Some may be out of sight."""
+    bubbles = list(chat.bubbles)
+    for text in reversed(ours):
+        if not bubbles:
+            return [] if chat.bubbles else None
+        if not is_bubble_of(bubbles.pop(), text, chat.source):
+            return None
+    return bubbles
 
 
 def our_bubble_after_question(chat: ChatScreen, cluster: Sequence[str], text: str) -> Bubble | None:

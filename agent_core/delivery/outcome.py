@@ -23,6 +23,7 @@ class Result(StrEnum):
     NOT_SENT = "not_sent"  # neither the button nor Enter had an effect; the input is empty again
     RED_MARK = "red_mark"
     UNKNOWN = "unknown"
+    TOUCHED = "touched"  # a person touched the phone; nothing was sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,6 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
 def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) -> Outcome | None:
     """None where ``planned`` may go into the chat in front: the contact's, its newest messages those it answers."""
     refusal = check_chat(chat, gate, bound=True)
-    if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat):
+    if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat, planned.ours):
         return Outcome(Result.CHANGED, title=chat.title)
     return refusal

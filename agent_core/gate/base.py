@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Protocol
 
 from agent_core.actions.types import Action, DoubleTap, LongPress, Tap
 from agent_core.apps.profile import AppProfile
-from agent_core.devices.base import Window
+from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Point
 from agent_core.screen.readings import ChatScreen, Reading
 from agent_core.session import GateState
@@ -17,9 +18,14 @@ from agent_core.texts import Lang, say
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the policies know: the screen that the proposal was made on, and the state of the gate."""
+    """What the policies know: the screen that the proposal was made on, the screen now, and the state of the gate.
 
-    profile: AppProfile
+    ``profile`` is the app of a reply task, None in any other. ``apps`` are the names and packages that another task may
+    use, () for all. ``frame`` was proposed on; ``now`` and ``window_now`` are of the moment before the act, None where
+    nobody looked.
+    """
+
+    profile: AppProfile | None
     window: Window
     size: tuple[int, int]
     gate: GateState
@@ -27,11 +33,20 @@ class Situation:
     chat: ChatScreen | None = None
     delivered: Sequence[str] = ()  # texts that were sent in this run
     lang: Lang = "zh"
+    apps: Sequence[str] = ()
+    frame: Frame | None = None
+    now: Frame | None = None
+    window_now: Window | None = None
+    open_rows: bool = False  # something in this chat is still to be answered, whatever its newest message is
 
     @property
     def in_app(self) -> bool:
         """Is the app of this task in front, by its whole package name?"""
-        return self.window.package in self.profile.packages
+        return self.profile is not None and self.window.package in self.profile.packages
+
+    @property
+    def app_name(self) -> str:
+        return self.profile.name if self.profile else ""
 
     def target(self, pair: tuple[int, int]) -> str:
         """The text under a point (0–1000), of the smallest reading around it; "" where none is known."""
@@ -50,44 +65,80 @@ class Situation:
         return say(self.lang, key, **values)
 
 
+class Decision(StrEnum):
+    ALLOW = "allow"
+    REWRITE = "rewrite"  # something else is done
+    BLOCK = "block"  # nothing is done
+    ASK = "ask"  # a person is asked first
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a proposal. ``action`` None: blocked, nothing is done. ``messages`` go into the next prompt.
+    """What one policy says of a proposal. ``action`` is what takes its place, None where it is blocked.
 
-    ``pending_question`` None leaves the gate's remembered question as it is.
+    ``message`` goes into the next prompt. ``pending_question`` None leaves the gate's remembered question as it is.
     """
 
-    action: Action | None
-    messages: tuple[str, ...] = ()
+    decision: Decision
+    action: Action | None = None
+    message: str = ""
     pending_question: str | None = None
-    policies: tuple[str, ...] = ()  # which policies changed it, for the step's row
+    policy: str = ""
 
-    def block(self, policy: str, message: str) -> Verdict:
-        return replace(self, action=None, messages=(*self.messages, message), policies=(*self.policies, policy))
 
-    def rewrite(self, policy: str, action: Action, message: str, *, pending: str | None = None) -> Verdict:
-        return replace(
-            self,
-            action=action,
-            messages=(*self.messages, message),
-            pending_question=self.pending_question if pending is None else pending,
-            policies=(*self.policies, policy),
-        )
+def allow(action: Action) -> Verdict:
+    return Verdict(Decision.ALLOW, action)
+
+
+def block(message: str) -> Verdict:
+    return Verdict(Decision.BLOCK, None, message)
+
+
+def rewrite(action: Action, message: str, *, pending: str | None = None) -> Verdict:
+    return Verdict(Decision.REWRITE, action, message, pending)
+
+
+def ask(tap: Tap, message: str) -> Verdict:
+    """A person is shown ``message`` and decides; a tap that carries a message is asked about before it is done."""
+    return Verdict(Decision.ASK, tap.model_copy(update={"message": message}), message)
 
 
 class Policy(Protocol):
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
-        """Look at ``verdict.action`` (never None here) and pass on, rewrite or block it."""
+    @property
+    def name(self) -> str: ...
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        """Allow, rewrite or block the proposal, or have a person asked."""
 
 
-def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -> Verdict:
-    """The verdict of all policies in order, each on what the one before made of the proposal; a block ends it."""
-    verdict = Verdict(proposal)
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What all policies together make of a proposal. ``action`` None: nothing is done. ``verdicts``: who changed it."""
+
+    action: Action | None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(verdict.message for verdict in self.verdicts if verdict.message)
+
+    @property
+    def pending_question(self) -> str | None:
+        """The question that is to be remembered; None leaves it as it is."""
+        return next((v.pending_question for v in reversed(self.verdicts) if v.pending_question is not None), None)
+
+
+def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -> Judgement:
+    """All policies in order, each on what the one before made of the proposal; a block ends it."""
+    judgement = Judgement(proposal)
     for policy in policies:
-        verdict = policy.review(verdict, situation)
-        if verdict.action is None:
+        if judgement.action is None:
             break
-    return verdict
+        verdict = policy.review(judgement.action, situation)
+        if verdict.decision is not Decision.ALLOW:
+            named = replace(verdict, policy=policy.name)
+            judgement = Judgement(verdict.action, (*judgement.verdicts, named))
+    return judgement
 
 
 def touched(action: Action) -> tuple[int, int] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from agent_core.actions.types import Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
-from agent_core.gate.base import Situation, Verdict, touched
+from agent_core.actions.types import Action, Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
+from agent_core.gate.base import Situation, Verdict, allow, block, rewrite, touched
 
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
@@ -25,51 +25,68 @@ class CustomerReply:
 
     name = "customer_reply"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        table = _Table(proposal, situation)
         if situation.gate.knowledge_done:
-            return self._query(self._after(verdict, situation), situation)
-        for row in (self._finish, self._typed_question, self._wait, self._query):
-            verdict = row(verdict, situation)
-        return verdict
+            repeated = isinstance(proposal, Type | TypeName) and _bare(proposal.text) in map(_bare, situation.delivered)
+            if repeated:
+                return block(situation.say("gate.repeat_blocked"))
+            table.query()
+        else:
+            table.finish()
+            table.typed_question()
+            table.wait()
+            table.query()
+        return table.verdict
 
-    def _finish(self, verdict: Verdict, situation: Situation) -> Verdict:
-        if isinstance(verdict.action, Finish):
-            return verdict.rewrite(self.name, PAUSE, situation.say("gate.finish_blocked"))
-        return verdict
 
-    def _typed_question(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action = verdict.action
-        if isinstance(action, Type | TypeName) and action.text != situation.gate.contact:
+class _Table:
+    """One proposal on its way through the rows."""
+
+    def __init__(self, proposal: Action, situation: Situation) -> None:
+        self._action = proposal
+        self._situation = situation
+        self._messages: list[str] = []
+        self._pending: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self._messages:
+            return allow(self._action)
+        return rewrite(self._action, " ".join(self._messages), pending=self._pending)
+
+    def finish(self) -> None:
+        if isinstance(self._action, Finish):
+            self._become(PAUSE, "gate.finish_blocked")
+
+    def typed_question(self) -> None:
+        action = self._action
+        if isinstance(action, Type | TypeName) and action.text != self._situation.gate.contact:
             question = action.text.strip()
             if looks_like_question(question):
-                message = situation.say("gate.question_not_typed", question=question)
-                return verdict.rewrite(self.name, PAUSE, message, pending=question)
-        return verdict
+                self._pending = question
+                self._become(PAUSE, "gate.question_not_typed", question=question)
 
-    def _wait(self, verdict: Verdict, situation: Situation) -> Verdict:
-        if not isinstance(verdict.action, Wait):
-            return verdict
-        asked_now = verdict.pending_question
-        question = situation.gate.pending_question if asked_now is None else asked_now
-        app = situation.profile.name
+    def wait(self) -> None:
+        if not isinstance(self._action, Wait):
+            return
+        situation = self._situation
+        question = situation.gate.pending_question if self._pending is None else self._pending
         if not question:
-            return verdict.rewrite(self.name, PAUSE, situation.say("gate.find_question", app=app))
-        if situation.in_app:
-            message = situation.say("gate.wait_became_query", question=question)
-            return verdict.rewrite(self.name, GetKnowledgeData(query=question), message)
-        return verdict.rewrite(self.name, PAUSE, situation.say("gate.open_app_first", question=question, app=app))
+            self._become(PAUSE, "gate.find_question", app=situation.app_name)
+        elif situation.in_app:
+            self._become(GetKnowledgeData(query=question), "gate.wait_became_query", question=question)
+        else:
+            self._become(PAUSE, "gate.open_app_first", question=question, app=situation.app_name)
 
-    def _query(self, verdict: Verdict, situation: Situation) -> Verdict:
-        if isinstance(verdict.action, GetKnowledgeData) and not situation.in_app:
-            app = situation.profile.name
-            return verdict.rewrite(self.name, Launch(app=app), situation.say("gate.query_needs_app", app=app))
-        return verdict
+    def query(self) -> None:
+        app = self._situation.app_name
+        if isinstance(self._action, GetKnowledgeData) and not self._situation.in_app:
+            self._become(Launch(app=app), "gate.query_needs_app", app=app)
 
-    def _after(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action = verdict.action
-        if isinstance(action, Type | TypeName) and _bare(action.text) in {_bare(t) for t in situation.delivered}:
-            return verdict.block(self.name, situation.say("gate.repeat_blocked"))
-        return verdict
+    def _become(self, action: Action, key: str, **values: object) -> None:
+        self._action = action
+        self._messages.append(self._situation.say(key, **values))
 
 
 class NoBuiltInAI:
@@ -77,25 +94,27 @@ class NoBuiltInAI:
 
     name = "no_built_in_ai"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action, app = verdict.action, situation.profile.name
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        app = situation.app_name
         if situation.in_app and self._on_ai_page(situation):
             # Waiting and leaving the app touch nothing here; the rest would talk to the AI.
-            if isinstance(action, Back | Home | Wait | Launch | Finish):
-                return verdict
-            return verdict.block(self.name, situation.say("gate.ai_page", app=app))
-        pair = touched(action) if action is not None else None
+            if isinstance(proposal, Back | Home | Wait | Launch | Finish):
+                return allow(proposal)
+            return block(situation.say("gate.ai_page", app=app))
+        pair = touched(proposal)
         if pair is not None and situation.in_app:
             target = situation.target(pair)
             if is_ai_entry(target, situation):
-                return verdict.block(self.name, situation.say("gate.ai_blocked", target=target, app=app))
-        if isinstance(action, Launch) and is_ai_entry(action.app, situation):
-            return verdict.block(self.name, situation.say("gate.ai_blocked", target=action.app, app=app))
-        return verdict
+                return block(situation.say("gate.ai_blocked", target=target, app=app))
+        if isinstance(proposal, Launch) and is_ai_entry(proposal.app, situation):
+            return block(situation.say("gate.ai_blocked", target=proposal.app, app=app))
+        return allow(proposal)
 
     def _on_ai_page(self, situation: Situation) -> bool:
         if situation.chat is not None:
             return is_ai_entry(situation.chat.title, situation)
+        if situation.profile is None:
+            return False
         left, top, right, bottom = situation.profile.title_region
         width, height = situation.size
         return any(
@@ -109,11 +128,8 @@ class NoBuiltInAI:
 def is_ai_entry(text: str, situation: Situation) -> bool:
     """Is this the name of the app's AI? Whole names; the contact of the task is never one."""
     bare = _bare(text)
-    return (
-        bool(bare)
-        and bare != _bare(situation.gate.contact)
-        and bare in {_bare(e) for e in situation.profile.ai_entries}
-    )
+    entries = situation.profile.ai_entries if situation.profile else ()
+    return bool(bare) and bare != _bare(situation.gate.contact) and bare in {_bare(entry) for entry in entries}
 
 
 def _bare(text: str) -> str:

@@ -26,15 +26,21 @@ def contact_of(task: str) -> str:
     return _MORE.split(found.group(1))[0].strip() if found else ""
 
 
-def reply_task(task: str) -> ReplyTask | None:
-    """The reply task that the text is, or None: an app with a profile is named, and a word of the reply flow."""
-    if not _SERVICE.search(task):
+def reply_task(task: str, *, certain: bool = False) -> ReplyTask | None:
+    """The reply task that the text is, or None: an app with a profile is named, and a word of the reply flow.
+
+    Of several apps the one that is named first. ``certain``: it is one, whatever its words.
+    """
+    if not certain and not _SERVICE.search(task):
         return None
-    for candidate in profiles():
-        names = (candidate.name, *candidate.aliases)
-        if any(re.search(_name_pattern(name), task, re.IGNORECASE) for name in names):
-            return ReplyTask(candidate, contact_of(task))
-    return None
+    named = [(place, candidate) for candidate in profiles() if (place := _place(candidate, task)) is not None]
+    return ReplyTask(min(named, key=lambda pair: pair[0])[1], contact_of(task)) if named else None
+
+
+def _place(profile: AppProfile, task: str) -> int | None:
+    """Where the app is named first."""
+    found = (re.search(_name_pattern(name), task, re.IGNORECASE) for name in (profile.name, *profile.aliases))
+    return min((match.start() for match in found if match), default=None)
 
 
 def _name_pattern(name: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent_core.actions.types import Type, TypeName
-from agent_core.gate.base import Situation, Verdict
+from agent_core.actions.types import Action, Type, TypeName
+from agent_core.gate.base import Situation, Verdict, allow, block
 
 
 class Provenance:
@@ -11,14 +11,13 @@ class Provenance:
 
     name = "provenance"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action = verdict.action
-        if not isinstance(action, Type | TypeName):
-            return verdict
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        if not isinstance(proposal, Type | TypeName):
+            return allow(proposal)
         contact = situation.gate.contact
-        if not contact or action.text.strip() != contact:
+        if not contact or proposal.text.strip() != contact:
             key = "gate.type_blocked" if situation.chat is not None or not contact else "gate.search_name_only"
-            return verdict.block(self.name, situation.say(key, text=action.text, contact=contact))
+            return block(situation.say(key, text=proposal.text, contact=contact))
         if situation.chat is not None:
-            return verdict.block(self.name, situation.say("gate.name_in_chat", text=action.text))
-        return verdict
+            return block(situation.say("gate.name_in_chat", text=proposal.text))
+        return allow(proposal)

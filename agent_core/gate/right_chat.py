@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent_core.actions.types import GetKnowledgeData
-from agent_core.gate.base import Situation, Verdict
+from agent_core.actions.types import Action, GetKnowledgeData
+from agent_core.gate.base import Situation, Verdict, allow, block
 from agent_core.screen.compare import same_name
 
 
@@ -12,10 +12,10 @@ class RightChat:
 
     name = "right_chat"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
         contact, chat = situation.gate.contact, situation.chat
-        if not isinstance(verdict.action, GetKnowledgeData) or not contact or chat is None or not chat.sure:
-            return verdict
+        if not isinstance(proposal, GetKnowledgeData) or not contact or chat is None or not chat.sure:
+            return allow(proposal)
         if same_name(chat.title, contact) or chat.title == situation.gate.chat_confirmed:
-            return verdict
-        return verdict.block(self.name, situation.say("gate.wrong_chat", title=chat.title, contact=contact))
+            return allow(proposal)
+        return block(situation.say("gate.wrong_chat", title=chat.title, contact=contact))

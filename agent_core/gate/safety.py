@@ -1,10 +1,15 @@
-"""What a reply task may touch: its own app and nothing that pays, deletes, adds, calls or grants."""
+"""What a task may touch. In a reply task: its own app and nothing that pays, deletes, adds, calls or grants; in any
+other: what is named for it, and a person is asked before such a tap."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from importlib import resources
 
 from agent_core.actions.types import (
+    Action,
     Back,
     DoubleTap,
     Home,
@@ -16,16 +21,32 @@ from agent_core.actions.types import (
     Type,
     TypeName,
 )
-from agent_core.gate.base import Situation, Verdict, touched
+from agent_core.apps.names import packages_named
+from agent_core.apps.profile import profile_of_package
+from agent_core.gate.base import Situation, Verdict, allow, ask, block, touched
 from agent_core.geometry import Point
 from agent_core.screen.readings import Bubble, BubbleKind
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
-_DOORS = {BubbleKind.RED_PACKET, BubbleKind.OTHER}  # a tap on these opens something: a packet, a card, a mini-program
+# A tap on these opens something: a packet, a card, a place, a file, a call.
+_HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VOICE}
+_TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
+
+
+@cache
+def risky_words() -> tuple[str, ...]:
+    """Words on buttons, in any app, that pay, delete, add, call, install or grant rights."""
+    raw = tomllib.loads(resources.files(__package__).joinpath("risky.toml").read_text(encoding="utf-8"))
+    return tuple(word for listed in raw.values() for word in listed)
 
 
 def _bare(text: str) -> str:
     return re.sub(r"\s+", "", text).casefold()
+
+
+def _names_a_button(word: str, target: str) -> bool:
+    """Whole words of a button only: a customer who writes about a refund is no button."""
+    return word.casefold() in target.casefold() and len(target) <= len(word) + 4
 
 
 class OneApp:
@@ -33,42 +54,65 @@ class OneApp:
 
     name = "one_app"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action, profile = verdict.action, situation.profile
-        if isinstance(action, Launch):
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        profile = situation.profile
+        if profile is None:
+            return allow(proposal)
+        if isinstance(proposal, Launch):
             allowed = {_bare(n) for n in (profile.name, *profile.aliases, *profile.packages)}
-            if _bare(action.app) not in allowed:
-                return verdict.block(self.name, situation.say("gate.other_app", app=action.app, allowed=profile.name))
-            return verdict
-        if situation.in_app or isinstance(action, Back | Home):
-            return verdict
-        if isinstance(action, Tap) and _bare(situation.target(action.element)) == _bare(profile.name):
-            return verdict  # the app's icon on the launcher
-        if isinstance(action, Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe):
-            return verdict.block(self.name, situation.say("gate.tap_outside", app=profile.name))
-        return verdict
+            if _bare(proposal.app) not in allowed:
+                return block(situation.say("gate.other_app", app=proposal.app, allowed=profile.name))
+            return allow(proposal)
+        if situation.in_app or isinstance(proposal, Back | Home):
+            return allow(proposal)
+        if isinstance(proposal, Tap) and _bare(situation.target(proposal.element)) == _bare(profile.name):
+            return allow(proposal)  # the app's icon on the launcher
+        if isinstance(proposal, _TOUCHING):
+            return block(situation.say("gate.tap_outside", app=profile.name))
+        return allow(proposal)
+
+
+class AllowedApps:
+    """A task that names its apps opens and touches no others. Without names it may use all."""
+
+    name = "allowed_apps"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        if not situation.apps:
+            return allow(proposal)
+        listed = "、".join(situation.apps)
+        packages = {package for app in situation.apps for package in packages_named(app)}
+        names = {_bare(app) for app in situation.apps}
+        if isinstance(proposal, Launch):
+            if _bare(proposal.app) in names or packages & set(packages_named(proposal.app)):
+                return allow(proposal)
+            return block(situation.say("gate.other_app", app=proposal.app, allowed=listed))
+        inside = situation.window.package in packages
+        icon = isinstance(proposal, Tap) and _bare(situation.target(proposal.element)) in names
+        if isinstance(proposal, _TOUCHING) and not inside and not icon:
+            return block(situation.say("gate.tap_outside", app=listed))
+        return allow(proposal)
 
 
 class NothingRisky:
-    """No tap on what pays, deletes, adds, calls, installs or grants rights, nor on a link or a number in a message."""
+    """In a reply task: no tap on what pays, deletes, adds, calls, installs or grants rights, nor on a link or a number
+    in a message."""
 
     name = "nothing_risky"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action = verdict.action
-        if isinstance(action, LongPress | DoubleTap):
-            return verdict.block(self.name, situation.say("gate.long_press_blocked"))
-        pair = touched(action) if action is not None else None
-        if pair is None:
-            return verdict
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        if isinstance(proposal, LongPress | DoubleTap):
+            return block(situation.say("gate.long_press_blocked"))
+        pair = touched(proposal)
+        if pair is None or situation.profile is None:
+            return allow(proposal)
         target = situation.target(pair)
-        # Whole words of a button only: a customer who writes about a refund is no button.
-        if any(word in target and len(target) <= len(word) + 4 for word in situation.profile.risky):
-            return verdict.block(self.name, situation.say("gate.risky_blocked", target=target))
+        if any(_names_a_button(word, target) for word in situation.profile.risky):
+            return block(situation.say("gate.risky_blocked", target=target))
         said = self._message_at(Point.from_relative(pair, situation.size), situation)
-        if said is not None and (said.kind in _DOORS or _LINK.search(said.text)):
-            return verdict.block(self.name, situation.say("gate.link_blocked", target=said.text[:40]))
-        return verdict
+        if said is not None and (said.kind not in _HARMLESS or _LINK.search(said.text)):
+            return block(situation.say("gate.link_blocked", target=said.text[:40]))
+        return allow(proposal)
 
     @staticmethod
     def _message_at(point: Point, situation: Situation) -> Bubble | None:
@@ -76,22 +120,40 @@ class NothingRisky:
         return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
 
 
+class AskBeforeRisk:
+    """In any other task: a person is asked before a tap on what pays, deletes, adds, calls, installs or grants."""
+
+    name = "ask_before_risk"
+
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        pair = touched(proposal)
+        if pair is None:
+            return allow(proposal)
+        target = situation.target(pair)
+        in_front = profile_of_package(situation.window.package)
+        risky = (*risky_words(), *(in_front.risky if in_front else ()))
+        if not any(_names_a_button(word, target) for word in risky):
+            return allow(proposal)
+        if isinstance(proposal, Tap):
+            return ask(proposal, proposal.message or situation.say("gate.ask_risky", target=target))
+        return block(situation.say("gate.risky_tap_only", target=target))
+
+
 class DeliveryAlone:
     """Send, Enter, stickers, quick replies and pasting belong to delivery, and all else at a chat's input."""
 
     name = "delivery_alone"
 
-    def review(self, verdict: Verdict, situation: Situation) -> Verdict:
-        action = verdict.action
-        if isinstance(action, PressKey) and action.key == "enter":
-            return verdict.block(self.name, situation.say("gate.enter_blocked"))
-        pair = touched(action) if action is not None else None
-        if pair is not None and situation.in_app:
+    def review(self, proposal: Action, situation: Situation) -> Verdict:
+        if isinstance(proposal, PressKey) and proposal.key == "enter":
+            return block(situation.say("gate.enter_blocked"))
+        pair = touched(proposal)
+        if pair is not None and situation.in_app and situation.profile is not None:
             target = situation.target(pair)
             field = situation.chat.input_box if situation.chat else None
             if field is not None and Point.from_relative(pair, situation.size).y >= field.top:
                 # Send, icons without a word, the keys of a keyboard: nothing there is for the model.
-                return verdict.block(self.name, situation.say("gate.input_bar", target=target))
+                return block(situation.say("gate.input_bar", target=target))
             if _bare(target) in {_bare(t) for t in situation.profile.delivery_only}:
-                return verdict.block(self.name, situation.say("gate.delivery_only", target=target))
-        return verdict
+                return block(situation.say("gate.delivery_only", target=target))
+        return allow(proposal)

@@ -124,7 +124,7 @@ def build_messages(
     system = {"role": "system", "content": system_prompt(session, profile, elements=elements is not None)}
     info: dict[str, Any] = {"current_app": current_app}
     if session.steps:
-        info["last_observation"] = _cut(session.observation or observation_of(session.steps[-1]), LONGEST_OBSERVATION)
+        info["last_observation"] = _cut(session.observation or session.steps[-1].result, LONGEST_OBSERVATION)
     if elements is not None and shown is not None:
         info["elements"] = _elements(elements, shown)
     first_app = app_name(session.steps[0].package) if session.steps and session.steps[0].package else current_app
@@ -134,12 +134,6 @@ def build_messages(
     opening = _user(f"{session.task}\n\n{_json({'current_app': first_app})}", None)
     budget -= text_tokens(session.task) + LONGEST_OBSERVATION + 100
     return [system, opening, *_history(session, budget), _user(f"** Screen Info **\n\n{_json(info)}", picture)]
-
-
-def observation_of(step: StepRecord) -> str:
-    """What was told to the model after this step."""
-    verdicts = [verdict for verdict in step.verdicts if verdict and verdict not in step.result]
-    return " ".join(part for part in (step.result, *verdicts) if part)
 
 
 def _reserve(picture: Picture | None, elements: Sequence[Reading] | None) -> int:
@@ -232,7 +226,7 @@ def _turn(steps: Sequence[StepRecord], index: int, words: Texts) -> tuple[str, s
     following = steps[index + 1]
     info = {
         "current_app": app_name(following.package),
-        "last_observation": _cut(observation_of(step), LONGEST_OBSERVATION),
+        "last_observation": _cut(step.result, LONGEST_OBSERVATION),
     }
     return _assistant(step, words), f"** Screen Info **\n\n{_json(info)}"
 

@@ -14,8 +14,10 @@ from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Side
 NEIGHBOURS = 4
 
 
-def fingerprint(chat: ChatScreen, index: int | None = None) -> str:
+def fingerprint(chat: ChatScreen, index: int | None = None, *, part: str = "") -> str:
     """``words-place-neighbours`` of the newest cluster, or of ``chat.bubbles[index]`` alone.
+
+    ``part``: one sentence of that bubble, where each sentence is known by itself.
 
     ``words`` is of the message itself, ``place`` of our last bubble above it and the count of bubbles since,
     ``neighbours`` one short part for each of up to four bubbles above, the nearest first, joined by ``.``. All hex;
@@ -35,7 +37,8 @@ def fingerprint(chat: ChatScreen, index: int | None = None) -> str:
     place = next((i for i, bubble in enumerate(reversed(above)) if bubble.side is Side.ME), None)
     ours = "" if place is None else f"{place}:{_words(above[-1 - place])}"
     parts = [_digest(_words(bubble), 6) for bubble in reversed(above[-NEIGHBOURS:])]
-    return "-".join((_digest("\n".join(map(_words, message)), 24), _digest(ours, 8), ".".join(parts)))
+    words = f"{Side.THEM}|{fold(part)}" if part else "\n".join(map(_words, message))
+    return "-".join((_digest(words, 24), _digest(ours, 8), ".".join(parts)))
 
 
 def same_message(left: str, right: str) -> Match:

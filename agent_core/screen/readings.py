@@ -37,7 +37,12 @@ class BubbleKind(StrEnum):
     VOICE = "voice"
     STICKER = "sticker"
     RED_PACKET = "red_packet"
-    OTHER = "other"
+    VIDEO = "video"
+    FILE = "file"  # its text is the name
+    LOCATION = "location"  # its text is the place
+    CARD = "card"  # a link or a mini-program; its text is the title
+    CALL = "call"  # what the app says of a call
+    OTHER = "other"  # a message of which no more is known; its text is what could be read on it
 
 
 class BubbleState(StrEnum):
@@ -53,6 +58,7 @@ class Bubble:
     box: Box | None = None  # None where a model transcribed it
     kind: BubbleKind = BubbleKind.TEXT
     state: BubbleState = BubbleState.OK
+    quoted: str = ""  # of a TEXT: what it quotes; often cut off with …
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,16 +24,30 @@ _KINDS = (
         BubbleKind.VOICE,
         re.compile(r"^\[?语音(?:消息)?\]?(?:[\s,，:：]*\d+\s*(?:秒|[\"″”'’]+))?$|^\d{1,2}\s*(?:[\"″”]|'{2}|’’)$"),
     ),
-    (BubbleKind.IMAGE, re.compile(r"^\[?(?:图片|照片|相片|视频|image|photo)\]?$", re.I)),
+    (BubbleKind.IMAGE, re.compile(r"^\[?(?:图片|照片|相片|image|photo)\]?$", re.I)),
+    (BubbleKind.VIDEO, re.compile(r"^\[?(?:短?视频|video)\]?$", re.I)),
     (BubbleKind.STICKER, re.compile(r"^\[?(?:动画表情|表情包?|贴纸|sticker)\]?$", re.I)),
     (
         BubbleKind.RED_PACKET,
         re.compile(r"^\[(?:QQ|微信)?红包\]|^(?:QQ|微信)?红包(?:$|\n)|恭喜发财.*(?:红包|大吉大利)|^\[?转账\]"),
     ),
+    (BubbleKind.CALL, re.compile(r"^.{0,3}通话时长\s*\d{1,2}[:：]\d{2}(?:[:：]\d{2})?$")),
+    (BubbleKind.FILE, re.compile(r"^\[文件\]")),
+    (BubbleKind.LOCATION, re.compile(r"^\[位置\]")),
+    (BubbleKind.CARD, re.compile(r"^\[(?:(?:QQ|微信)?小程序|链接|分享|卡片)\]")),
+)
+# What an app says of a message where its own words are not; a person may well write these words.
+_NAMES = (
+    (BubbleKind.FILE, re.compile(r"^文件(?:$|\W)")),
+    (BubbleKind.LOCATION, re.compile(r"^(?:地理)?位置(?:$|\W)")),
+    (BubbleKind.CARD, re.compile(r"^(?:(?:QQ|微信)?小程序|链接|分享|卡片)(?:$|\W)")),
+    (BubbleKind.CALL, re.compile(r"^(?:语音|视频)通话(?:$|\W)")),
 )
 
 
-WORDLESS = frozenset({BubbleKind.IMAGE, BubbleKind.STICKER})  # what names them is no text of theirs
+# What names them is no text of theirs.
+WORDLESS = frozenset({BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VIDEO})
+_CARDS = frozenset({BubbleKind.FILE, BubbleKind.LOCATION, BubbleKind.CARD})  # several texts, the first is the name
 
 
 class TreeHealth(StrEnum):
@@ -74,6 +88,13 @@ def kind_of(text: str) -> BubbleKind:
         if pattern.search(text.strip()):
             return kind
     return BubbleKind.TEXT if text.strip() else BubbleKind.OTHER
+
+
+def named_kind(description: str) -> BubbleKind:
+    """The kind that an app's description of a message tells of; OTHER where it tells of none."""
+    said = description.strip()
+    kind = next((kind for kind, pattern in _NAMES if pattern.search(said)), kind_of(said))
+    return BubbleKind.OTHER if kind is BubbleKind.TEXT else kind
 
 
 def has_id(node: Node, ids: Sequence[str]) -> bool:
@@ -166,21 +187,46 @@ def _bubbles(nodes: Sequence[Node], boxed: Sequence[Node], profile: AppProfile, 
     }
     bubbles = []
     for node in sorted(outer, key=lambda item: item.box.top):
-        text = _said(node, nodes)
-        kind = kind_of(text)
-        named = kind_of(node.description)
-        if kind is BubbleKind.TEXT and not node.text.strip() and named is not BubbleKind.OTHER:
-            kind = named
-        if kind in WORDLESS:
-            text = ""
-        if kind is BubbleKind.OTHER and "Image" in node.class_name:
-            kind = BubbleKind.IMAGE
+        inner = [n for n in nodes if n is not node and _inside(n.box, node.box)]
+        quotes = [n for n in inner if has_id(n, profile.quote_ids)]
+        kind, text = _content(node, [n for n in inner if n not in quotes])
+        quoted = " ".join(n.text.strip() for n in quotes if n.text.strip())
         side = side_of(node.box, size)
         state = BubbleState.OK
         if side is Side.ME:
             state = next((s for s, found in marks.items() if any(_in_row(n.box, node.box) for n in found)), state)
-        bubbles.append(Bubble(side=side, text=text, box=node.box, kind=kind, state=state))
+        bubbles.append(Bubble(side=side, text=text, box=node.box, kind=kind, state=state, quoted=quoted))
     return bubbles
+
+
+def _content(node: Node, inner: Sequence[Node]) -> tuple[BubbleKind, str]:
+    """What a bubble is and says: by its own words, by what the app calls it, by what stands in it."""
+    if node.text.strip():
+        text = node.text.strip()
+        kind = kind_of(text)
+        return kind, "" if kind in WORDLESS else text
+    texts = [n.text.strip() for n in inner if n.text.strip()]
+    kind = named_kind(node.description)
+    if kind in WORDLESS:
+        return kind, ""
+    if kind in _CARDS:
+        return kind, texts[0] if texts else ""
+    text = (
+        "\n".join(texts)
+        or node.description.strip()
+        or next((n.description.strip() for n in inner if n.description.strip()), "")
+    )
+    if kind is BubbleKind.OTHER:
+        # Several texts that nobody names: a card of some sort, no words of a person.
+        kind = kind_of(text) if len(texts) < 2 else _of_several(text)
+    if kind is BubbleKind.OTHER and not texts and "Image" in node.class_name:
+        kind = BubbleKind.IMAGE
+    return kind, "" if kind in WORDLESS else text
+
+
+def _of_several(text: str) -> BubbleKind:
+    kind = kind_of(text)
+    return BubbleKind.OTHER if kind is BubbleKind.TEXT else kind
 
 
 def _whole(bubbles: list[Bubble], top: int) -> list[Bubble]:
@@ -189,17 +235,6 @@ def _whole(bubbles: list[Bubble], top: int) -> list[Bubble]:
     if cut and any(b.side is Side.ME for b in bubbles[len(cut) :]):
         return bubbles[len(cut) :]
     return bubbles
-
-
-def _said(node: Node, nodes: Sequence[Node]) -> str:
-    """The words of a bubble: its own, else those of the nodes in it, else a description."""
-    if node.text.strip():
-        return node.text.strip()
-    inner = [n for n in nodes if n is not node and _inside(n.box, node.box)]
-    texts = [n.text.strip() for n in inner if n.text.strip()]
-    if texts:
-        return "\n".join(texts)
-    return node.description.strip() or next((n.description.strip() for n in inner if n.description.strip()), "")
 
 
 def _guessed(nodes: Sequence[Node], field: Node, size: tuple[int, int]) -> list[Bubble]:

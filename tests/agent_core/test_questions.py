@@ -9,7 +9,7 @@ from agent_core import questions
 from agent_core.actions.types import Tap
 from agent_core.answers import take_answer
 from agent_core.ports import Record
-from agent_core.session import Answer, GateState, Planned, Question, QuestionKind, Session, Status
+from agent_core.session import Answer, AskedQuestion, GateState, Planned, Question, QuestionKind, Session, Status
 
 TAP = Tap(element=(10, 20), message="付款？")
 RECORDS = [
@@ -27,18 +27,23 @@ def session(lang: str = "zh") -> Session:
     )
 
 
+PICTURE = AskedQuestion(ledger_id=4, fingerprint="f2", words="[图片]", readable=False)
 PLANNED = Planned(ledger_id=3, fingerprint="f1", cluster=["在吗", "几天能发货"], query="几天能发货")
 MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.NO_SURE_ANSWER: lambda s: questions.no_sure_answer(s, PLANNED, RECORDS),
     QuestionKind.RIGHT_CHAT: lambda s: questions.right_chat(s, "11?", "title unread"),
     QuestionKind.ANSWERED_BEFORE: lambda s: questions.answered_before(s, "几天能发货", "48小时内", "f1"),
-    QuestionKind.DELIVERY_UNKNOWN: lambda s: questions.delivery_unknown(s, 3, "48小时内"),
+    QuestionKind.DELIVERY_UNKNOWN: lambda s: questions.delivery_unknown(s, PLANNED),
     QuestionKind.FOREIGN_DRAFT: lambda s: questions.foreign_draft(s, "草稿"),
     QuestionKind.CHAT_CHANGED: questions.chat_changed,
     QuestionKind.SENSITIVE_TAP: lambda s: questions.sensitive_tap(s, TAP),
     QuestionKind.TAKE_OVER: lambda s: questions.take_over(s, "请登录"),
     QuestionKind.INTERACT: lambda s: questions.interact(s, "哪一个？", ["红", "蓝"]),
     QuestionKind.STUCK: lambda s: questions.stuck(s, "?"),
+    QuestionKind.UNREADABLE: lambda s: questions.unreadable(s, PICTURE),
+    QuestionKind.PERSON_ON_PHONE: questions.person_on_phone,
+    QuestionKind.FIRST_DELIVERY: lambda s: questions.first_delivery(s, PLANNED, "QQ", "9.1.0"),
+    QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, PLANNED),
 }
 VALUES = {
     QuestionKind.NO_SURE_ANSWER: ["record:0", "record:1", "record:2", "skip"],
@@ -51,8 +56,12 @@ VALUES = {
     QuestionKind.TAKE_OVER: ["done", "stop"],
     QuestionKind.INTERACT: ["红", "蓝"],
     QuestionKind.STUCK: ["go_on", "stop"],
+    QuestionKind.UNREADABLE: ["skip"],
+    QuestionKind.PERSON_ON_PHONE: ["go_on", "stop"],
+    QuestionKind.FIRST_DELIVERY: ["send", "skip"],
+    QuestionKind.REST_UNSENT: ["send", "skip"],
 }
-OWN_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.INTERACT, QuestionKind.STUCK}
+OWN_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE, QuestionKind.INTERACT, QuestionKind.STUCK}
 
 
 @pytest.mark.parametrize("kind", list(QuestionKind))

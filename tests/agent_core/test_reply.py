@@ -9,7 +9,7 @@ from agent_core.ports import Record, ReplyState
 from agent_core.questions import right_chat
 from agent_core.session import Answer, QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
-from tests.support.lab import ANSWER, ASK, BACK, FINISH, LAUNCH, TASK, Lab, do, lab
+from tests.support.lab import ANSWER, ASK, ASK_INVOICE, BACK, FINISH, INVOICE, LAUNCH, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
 TAP_FIRST_ROW = do('do(action="Tap", element=[400,180])')
@@ -170,12 +170,13 @@ async def test_a_new_message_before_sending_is_read_first(bench_lab: Lab) -> Non
         bench_lab.phone.receive("11", "顺便问下能开发票吗？")
 
     bench_lab.knowledge.before = interrupt
-    async with ScriptedModel([ASK, ASK, FINISH]) as model:
+    bench_lab.knowledge.answers = {"发票": INVOICE}
+    async with ScriptedModel([ASK, ASK, ASK_INVOICE, FINISH]) as model:
         session = await bench_lab.run(model)
     assert session.status is Status.SUCCEEDED
-    assert bench_lab.sent == {"11": [ANSWER]}
-    assert session.replies[0].question == "你好，请问几天能发货？\n顺便问下能开发票吗？"
-    assert len(bench_lab.knowledge.queries) == 2
+    assert bench_lab.sent == {"11": [ANSWER, INVOICE]}
+    assert [reply.question for reply in session.replies] == ["你好，请问几天能发货？", "顺便问下能开发票吗？"]
+    assert bench_lab.knowledge.queries == ["几天能发货", "几天能发货", "能开发票吗"]
 
 
 async def test_a_colleague_who_answers_meanwhile_is_enough(bench_lab: Lab) -> None:
@@ -226,7 +227,7 @@ async def test_the_built_in_ai_is_bait(bench_lab: Lab) -> None:
     x, y = bait.box.center.x * 1000 // width, bait.box.center.y * 1000 // height
     async with ScriptedModel([do(f'do(action="Tap", element=[{x},{y}])'), ASK, FINISH]) as model:
         session = await bench_lab.run(model)
-    assert session.steps[0].verdicts == ["no_built_in_ai"]
+    assert [(v.policy, v.decision) for v in session.steps[0].verdicts] == [("no_built_in_ai", "block")]
     assert session.status is Status.SUCCEEDED
     assert bench_lab.sent == {"11": [ANSWER]}
 

@@ -26,6 +26,7 @@ from agent_core.settings import AgentSettings, new_session
 from tests.support.adb import adb_server
 from tests.support.model_server import ScriptedModel
 
+INVOICE = "可以，下单时备注抬头即可开电子发票。"
 ANSWER = "您好，下单后48小时内发货，一般1-3天送达。"
 QQ = "com.tencent.mobileqq"
 OCR = OcrEngine()  # one for all: it is large
@@ -38,17 +39,22 @@ def do(call: str, thinking: str = "想一想") -> str:
 
 LAUNCH = do('do(action="Launch", app="QQ")')
 ASK = do('do(action="GET_KNOWLEDGE_DATA", query="几天能发货")')
+ASK_INVOICE = do('do(action="GET_KNOWLEDGE_DATA", query="能开发票吗")')
 BACK = do('do(action="Back")')
 FINISH = do('finish(message="已回复")')
 
 
 @dataclass
 class Shelf:
-    """A knowledge base of fixed records; ``before`` happens while it is asked."""
+    """A knowledge base of fixed records; ``before`` happens while it is asked.
+
+    ``answers``: for queries that hold these words, the sure answer; all others get ``records``.
+    """
 
     records: Sequence[Record] = (
         Record(id="k1", text=ANSWER, question="几天能发货", score=1.0, sure=True, source="shelf"),
     )
+    answers: dict[str, str] = field(default_factory=dict)
     error: Exception | None = None
     before: Callable[[], Awaitable[None] | None] | None = None
     queries: list[str] = field(default_factory=list)
@@ -62,6 +68,9 @@ class Shelf:
                 await happening
         if self.error is not None:
             raise self.error
+        for words, text in self.answers.items():
+            if words in query:
+                return (Record(id=words, text=text, question=words, score=1.0, sure=True, source="shelf"),)
         return self.records
 
     async def close(self) -> None:

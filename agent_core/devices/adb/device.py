@@ -17,6 +17,7 @@ from agent_core.devices.adb.capture import Capture, Shot, Way
 from agent_core.devices.adb.keyboard import Keyboard
 from agent_core.devices.adb.launching import Launcher, check_package
 from agent_core.devices.adb.power import Power
+from agent_core.devices.adb.touches import Touches
 from agent_core.devices.adb.transport import PIPE, Raw, ShellResult, Transport, command_line, require
 from agent_core.devices.adb.tree import extract_xml, parse_tree
 from agent_core.devices.adb.waiting import Time
@@ -29,11 +30,11 @@ from agent_core.devices.base import (
     Notification,
     ScreenState,
     TextInput,
+    TouchWatch,
     Window,
     WindowKind,
 )
 from agent_core.errors import (
-    AppNotFound,
     CommandFailed,
     ScreenOff,
     ScreenshotFailed,
@@ -91,6 +92,8 @@ class AdbDevice:
         self._keyboard = Keyboard(self._transport, self._time)
         self.tree_seconds = tree_seconds
         self._packages: tuple[float, tuple[str, ...]] | None = None
+        self._versions: dict[str, tuple[float, str | None]] = {}
+        self._touches = Touches(self._transport)
         self._launcher = Launcher(self._transport, self._time, self.window)
         self._power = Power(self._transport, self._time, self.look)
 
@@ -146,12 +149,19 @@ class AdbDevice:
             if not names:
                 raise CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
             self._packages = (now, names)
+            self._versions.clear()  # an app may have been updated
         return self._packages[1]
 
     async def app_version(self, package: str) -> str | None:
+        """Kept for an hour, and no longer than the list of packages."""
         check_package(package)
-        result = await self._read(("dumpsys", "package", package, PIPE, "grep", "versionName="))
-        return parse.parse_version(result.out)
+        now = self._time.clock()
+        asked_at, version = self._versions.get(package, (now - PACKAGES_SECONDS, None))
+        if now - asked_at >= PACKAGES_SECONDS:
+            result = await self._read(("dumpsys", "package", package, PIPE, "grep", "versionName="))
+            version = parse.parse_version(result.out)
+            self._versions[package] = (now, version)
+        return version
 
     # -- what it shows
 
@@ -216,16 +226,16 @@ class AdbDevice:
         """CommandFailed where it was started but something else is in front 10 s later."""
         await self._launcher.launch(package)
 
-    async def open_url(self, url: str) -> None:
-        """Let the app that takes ``url`` open it. AppNotFound where none does."""
+    async def open_url(self, url: str, package: str) -> None:
+        check_package(package)
         if not _URL.fullmatch(url):
             raise CommandFailed(f"{url[:100]!r} is no address that an app could open.")
-        result = await self._transport.shell(
-            command_line(("am", "start", "-a", "android.intent.action.VIEW", "-d", url))
-        )
-        if "unable to resolve Intent" in result.text:
-            raise AppNotFound(f"No app on the phone opens {url[:100]}.")
+        args = ("am", "start", "-a", "android.intent.action.VIEW", "-d", url, "-p", package)
+        result = await self._transport.shell(command_line(args))
         require(result)
+        refusal = re.search(r"^Error[: ].*", result.text, re.MULTILINE)  # older Androids give exit status 0 with it
+        if refusal:
+            raise CommandFailed(f"{package} does not open {url[:100]}: {refusal[0].strip()[:200]}")
 
     async def recover(self) -> None:
         await self.restore_keyboard()
@@ -237,6 +247,9 @@ class AdbDevice:
 
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
         return self._power.hold()
+
+    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
+        return self._touches.watch()
 
     async def restore_awake(self) -> bool:
         """Put back what a run which died changed to keep the screen on; whether there was anything."""

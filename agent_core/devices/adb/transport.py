@@ -11,7 +11,7 @@ import asyncio
 import re
 import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from shlex import quote
 from typing import TypeVar
@@ -108,6 +108,27 @@ class Transport:
     async def exec_out(self, line: str, *, seconds: float = 20.0, safe: bool = False) -> bytes:
         """What ``line`` prints, stderr among it, without an exit status. ``safe`` as for ``shell``."""
         return await self._call(f"exec:{line}", line, seconds, safe, asyncio.StreamReader.read)
+
+    @asynccontextmanager
+    async def stream(self, line: str) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+        """Start ``line`` on the phone, on a terminal, and give what it prints as it comes (line ends ``\\r\\n``).
+
+        It ends on the phone with this context: a program of which the terminal goes away is hung up. Nothing of it is
+        tried again; DeviceOffline where the phone cannot be reached, also from the pieces where the way to it breaks.
+        """
+        # The terminal makes every program write line by line; into a pipe some keep 4 kB back.
+        v2 = "shell_v2" in await self.features()
+        reader, writer = await self._attach()
+        try:
+            self.round_trips += 1
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await _ask(reader, writer, f"shell,v2,TERM=dumb,pty:{line}" if v2 else f"shell:{line}")
+            except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
+                raise DeviceOffline(f"The connection to {self.serial} broke during `{_short(line)}`.") from error
+            yield _pieces(reader, framed=v2)
+        finally:
+            writer.close()
 
     async def features(self) -> frozenset[str]:
         """What the phone's adbd can; asked once."""
@@ -243,6 +264,21 @@ async def _read_v2(reader: asyncio.StreamReader) -> ShellResult:
             out += data
         elif kind == _STDERR:
             err += data
+
+
+async def _pieces(reader: asyncio.StreamReader, *, framed: bool) -> AsyncGenerator[bytes, None]:
+    """What is printed until the program's end."""
+    try:
+        while framed:
+            kind, length = struct.unpack("<BI", await reader.readexactly(5))
+            data = await reader.readexactly(length)
+            if kind == _EXIT:
+                return
+            yield data
+        while data := await reader.read(4096):
+            yield data
+    except (asyncio.IncompleteReadError, ConnectionError) as error:
+        raise DeviceOffline("The connection broke while the phone was listened to.") from error
 
 
 async def _read_v1(reader: asyncio.StreamReader) -> ShellResult:

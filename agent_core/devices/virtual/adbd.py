@@ -206,7 +206,7 @@ class AdbdServer:
 
     async def _serve_raw(self, stream: Stream, line: str) -> None:
         """``exec:`` and shell v1: standard output and error in one stream of bytes, no exit code."""
-        result = await self.shell.run(line, stdin=lambda: _read_all(stream))
+        result = await self.shell.session().run(line, stdin=lambda: _read_all(stream), live=stream.write)
         await stream.write(result.merged())
 
     async def _serve_shell(self, stream: Stream, line: str, options: list[str]) -> None:
@@ -214,7 +214,14 @@ class AdbdServer:
         if not line:
             await self._serve_interactive(stream, framed=framed, terminal="raw" not in options)
         elif framed:
-            result = await self.shell.run(line, stdin=lambda: _read_all_framed(stream))
+            terminal = "pty" in options
+
+            async def live(data: bytes) -> None:
+                await stream.write(_framed_piece(_STDOUT, _on_terminal(data) if terminal else data))
+
+            result = await self.shell.session().run(line, stdin=lambda: _read_all_framed(stream), live=live)
+            if terminal:
+                result = ShellResult(result.exit_code, [(_STDOUT, _on_terminal(result.merged()))])
             # All at once: a command costs one packet and one acknowledgement.
             await stream.write(_framed(result))
         else:
@@ -225,9 +232,9 @@ class AdbdServer:
         session = self.shell.session()
 
         async def say(data: bytes) -> None:
-            data = data.replace(b"\n", b"\r\n") if terminal else data
+            data = _on_terminal(data) if terminal else data
             if data:
-                await stream.write(_PACKET.pack(_STDOUT, len(data)) + data if framed else data)
+                await stream.write(_framed_piece(_STDOUT, data) if framed else data)
 
         prompt = f"{self.phone.properties.get('ro.product.device', 'phone')}:/ $ ".encode() if terminal else b""
         await say(prompt)
@@ -291,9 +298,16 @@ def _check_input(held: bytearray) -> None:
         raise ConnectionResetError("too much standard input")
 
 
+def _on_terminal(data: bytes) -> bytes:
+    return data.replace(b"\n", b"\r\n")
+
+
+def _framed_piece(descriptor: int, data: bytes) -> bytes:
+    return _PACKET.pack(descriptor, len(data)) + data
+
+
 def _framed(result: ShellResult) -> bytes:
     packets = bytearray()
     for descriptor, data in result.chunks:
-        packets += _PACKET.pack(descriptor, len(data))
-        packets += data
+        packets += _framed_piece(descriptor, data)
     return bytes(packets + _PACKET.pack(_EXIT, 1) + bytes([result.exit_code & 0xFF]))

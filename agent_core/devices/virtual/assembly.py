@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from agent_core.devices.virtual import ime
@@ -18,7 +18,8 @@ from agent_core.devices.virtual.world import Chat, ContactKind, Message, Side, W
 
 IME_SETTING = ("secure", "default_input_method")
 
-_VERSIONS = {QQ.package: "9.1.30", WeChat.package: "8.0.56", Payment.package: "10.6.90"}
+# Unless a scenario says otherwise.
+VERSIONS: dict[str, str] = {"qq": "9.1.30", "wechat": "8.0.56", "payment": "10.6.90"}
 
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:
@@ -40,9 +41,9 @@ def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App
     return built
 
 
-def installed_apps(apps: Iterable[App], *, adb_keyboard: bool) -> dict[str, InstalledApp]:
-    """What the package manager lists, by package."""
-    found = [InstalledApp(app.package, app.label, app.activity, _VERSIONS.get(app.package, "13")) for app in apps]
+def installed_apps(apps: Iterable[App], versions: Mapping[str, str], *, adb_keyboard: bool) -> dict[str, InstalledApp]:
+    """What the package manager lists, by package. ``versions`` are by package; the system's apps have its version."""
+    found = [InstalledApp(app.package, app.label, app.activity, versions.get(app.package, "13")) for app in apps]
     if adb_keyboard:
         found.append(InstalledApp(ime.ADB_PACKAGE, "ADB Keyboard", ".AdbIME", "2.4", launchable=False))
     found.append(InstalledApp(ime.SOGOU.split("/")[0], "搜狗输入法", ".SogouIME", "11.20", launchable=False))

@@ -12,16 +12,25 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from agent_core.devices.base import Notification
-from agent_core.devices.virtual import chrome, display, ime
+from agent_core.devices.virtual import chrome, display, ime, person
 from agent_core.devices.virtual.apps.base import GESTURE_BAR, App
 from agent_core.devices.virtual.apps.chat_app import ChatApp
 from agent_core.devices.virtual.apps.launcher import Launcher
-from agent_core.devices.virtual.assembly import IME_SETTING, build_apps, first_settings, installed_apps, properties
+from agent_core.devices.virtual.assembly import (
+    IME_SETTING,
+    VERSIONS,
+    build_apps,
+    first_settings,
+    installed_apps,
+    properties,
+)
+from agent_core.devices.virtual.panel import TouchPanel
 from agent_core.devices.virtual.port import InstalledApp
 from agent_core.devices.virtual.report import Recorder
-from agent_core.devices.virtual.scenario import EventPart, Faults, Scenario, default_scenario
+from agent_core.devices.virtual.scenario import EventPart, Faults, Scenario
+from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.script import Script
-from agent_core.devices.virtual.widgets import WIDTH, TextField
+from agent_core.devices.virtual.widgets import WIDTH, Element, TextField, hit
 from agent_core.devices.virtual.world import Chat, Message, Side
 
 
@@ -52,6 +61,7 @@ class PhoneCore:
         adb_keyboard = [ime.ADB] if scenario.keyboard.adb_installed else []
         self.input_methods: Sequence[str] = [ime.SOGOU, *adb_keyboard]
         self.link: Link | None = None  # set by the one who serves the phone
+        self.panel = TouchPanel(self.size)
         self.enter_sends = scenario.enter_sends
         self.faults = scenario.faults.model_copy()
         self.tree_mode = scenario.tree
@@ -73,8 +83,12 @@ class PhoneCore:
         home: App = Launcher(self, [(app.package, app.label) for app in built.values()])
         self._home = self._front = home
         self._apps: dict[str, App] = {app.package: app for app in (self._home, *built.values())}
+        versions = dict(VERSIONS)
+        versions.update(self.scenario.phone.app_versions.items())
         self.apps: Mapping[str, InstalledApp] = installed_apps(
-            self._apps.values(), adb_keyboard=self.scenario.keyboard.adb_installed
+            self._apps.values(),
+            {app.package: versions[name] for name, app in built.items() if name in versions},
+            adb_keyboard=self.scenario.keyboard.adb_installed,
         )
         for app in self._chat_apps.values():
             for chat in reversed(app.world.by_time()):
@@ -199,6 +213,32 @@ class PhoneCore:
                 self.link.drop()
         self._changed()
 
+    # ---- what a person who holds it has of it (person.Held) -----------------------------------------------------
+
+    def elements(self) -> list[Element]:
+        return self._display.scene(self._key()).all()
+
+    def press_at(self, x: float, y: float) -> Element | None:
+        """A finger's tap at a place in units, real or injected; what was hit."""
+        element = hit(self.elements(), x, y)
+        if element and element.tap:
+            element.tap()
+            self._changed()
+        return element
+
+    def uncover(self) -> None:
+        self.faults.asleep = self.faults.locked = self._shade = False
+        self.faults.popup = ""
+
+    def show_chat(self, key: str) -> None:
+        app, chat = self._find(key)
+        app.open_chat(chat)  # first, or the chat that was left open there would count as read
+        self.launch_app(app.package)
+
+    def chat_field(self) -> TextField | None:
+        app = self._front
+        return app.draft(app.chat) if isinstance(app, ChatApp) and app.page == "chat" and app.chat else None
+
     # ---- inside -------------------------------------------------------------------------------------------------
 
     def _back(self) -> None:
@@ -253,6 +293,12 @@ class PhoneCore:
             case "recall":
                 self._find(event.contact)[1].recall(Side.THEM, event.text)
                 self._changed()
+            case "person_tap" | "person_open" | "person_type":
+                person.act(self, event)
+                self._changed()
+            case "notification_open":
+                self.log("notification_open", event.contact)
+                self.show_chat(event.contact)
             case "receive" | "colleague":
                 side = Side.THEM if event.do == "receive" else Side.ME
                 message = Message(side, event.text, event.kind, moment, quoted=event.quoted, sender=event.sender)

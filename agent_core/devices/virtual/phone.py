@@ -10,14 +10,16 @@ from PIL import Image
 
 from agent_core.devices.base import Node, ScreenState, Window, WindowKind
 from agent_core.devices.virtual import display, ime
+from agent_core.devices.virtual.apps.chat_app import ChatApp
 from agent_core.devices.virtual.apps.payment import Payment
 from agent_core.devices.virtual.apps.qq import QQ
 from agent_core.devices.virtual.assembly import IME_SETTING
 from agent_core.devices.virtual.core import PhoneCore, local_now
+from agent_core.devices.virtual.panel import TouchPanel
 from agent_core.devices.virtual.port import InputRefused, TreeFailure
 from agent_core.devices.virtual.report import Report, message_report
-from agent_core.devices.virtual.scenario import MessagePart, Scenario, TreeMode
-from agent_core.devices.virtual.widgets import WIDTH, hit
+from agent_core.devices.virtual.scenario import CHAT_LIST, MessagePart, Scenario, TreeMode
+from agent_core.devices.virtual.widgets import WIDTH
 from agent_core.devices.virtual.world import Kind, Message, Side
 
 SLOW_TREE_SECONDS = 1.5
@@ -47,11 +49,20 @@ class VirtualPhone(PhoneCore):
 
     async def picture(self) -> Image.Image:
         """The screen now, RGB. The same object while nothing changes: do not draw on it."""
-        self._advance()
+        picture = await self.shown()
         self._record.pictures += 1
-        if self.faults.asleep or self.faults.black:
-            return Image.new("RGB", self.size)
-        return self._display.picture(self._key())
+        self._looked()
+        return picture
+
+    def _looked(self) -> None:
+        """A client took a picture: what waited for that may happen now."""
+        app = self._front
+        if self.faults.black or self._covered() or not isinstance(app, ChatApp):
+            return
+        if app.page == "chat" and app.chat is not None:
+            self._script.happened("looked", app.key(app.chat), self._clock())
+        elif app.page == "list":
+            self._script.happened("looked", CHAT_LIST, self._clock())
 
     async def tree(self) -> Sequence[Node]:
         """The accessibility tree in its present mode; TreeFailure where the dump fails (screen off or moving, too)."""
@@ -114,12 +125,10 @@ class VirtualPhone(PhoneCore):
         self._check_input()
         ignored = self.faults.asleep or self.faults.ignored_taps
         scale = self.size[0] / WIDTH
-        element = None if ignored else hit(self._display.scene(self._key()).all(), x / scale, y / scale)
+        package = self._front.package
+        element = None if ignored else self.press_at(x / scale, y / scale)
         named = (element.text or element.description or element.id) if element else ""
-        self._record.taps.append({"x": x, "y": y, "on": named, "package": self._front.package})
-        if element and element.tap:
-            element.tap()
-            self._changed()
+        self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
 
     async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
         """A swipe that does not move is a long press, which is noted and does nothing."""
@@ -161,13 +170,13 @@ class VirtualPhone(PhoneCore):
     async def launch(self, package: str) -> bool:
         return self.launch_app(package)
 
-    async def open_url(self, url: str) -> bool:
+    async def open_url(self, url: str, package: str | None = None) -> bool:
         self._advance()
         self.log("open_url", url[:500])
         qq = self._chat_apps.get("qq")
-        if url.startswith("alipays:") and Payment.package in self._apps:
+        if url.startswith("alipays:") and Payment.package in self._apps and package in (None, Payment.package):
             return self.launch_app(Payment.package)
-        if isinstance(qq, QQ) and url.startswith(("mqqwpa:", "mqqapi:")):
+        if isinstance(qq, QQ) and url.startswith(("mqqwpa:", "mqqapi:")) and package in (None, QQ.package):
             self.launch_app(QQ.package)
             qq.open_url(url)
             self._changed()
@@ -198,7 +207,22 @@ class VirtualPhone(PhoneCore):
         self._shade = opened and not self.faults.locked
         self._changed()
 
+    def touch_panel(self) -> TouchPanel | None:
+        return None if self.faults.getevent_denied else self.panel
+
     # ---- what the control port and the tests do -----------------------------------------------------------------
+
+    async def shown(self) -> Image.Image:
+        """The screen now, as ``picture`` gives it to a client, but nobody has looked."""
+        self._advance()
+        if self.faults.asleep or self.faults.black:
+            return Image.new("RGB", self.size)
+        return self._display.picture(self._key())
+
+    def model_asked(self) -> None:
+        """A model is asked now: to be called before each call, where a scenario counts them (``after_model``)."""
+        self._script.happened("model", "", self._clock())
+        self._advance()
 
     def receive(self, contact: str, text: str, kind: str = "text") -> None:
         """A customer (``11``; ``wechat:11`` for the other app) writes. LookupError, ValueError where it can not be."""

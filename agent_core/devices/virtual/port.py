@@ -13,6 +13,7 @@ from typing import Protocol
 from PIL import Image
 
 from agent_core.devices.base import Node, Notification, ScreenState, Window
+from agent_core.devices.virtual.panel import TouchPanel
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,16 @@ class ShellPhone(Protocol):
     async def launch(self, package: str) -> bool:
         """Bring the app to the front; False where it is not installed."""
 
-    async def open_url(self, url: str) -> bool:
-        """``am start -a VIEW -d URL``; False where no app takes it."""
+    async def open_url(self, url: str, package: str | None = None) -> bool:
+        """``am start -a VIEW -d URL [-p PACKAGE]``; False where no app (or not this one) takes it."""
 
     async def force_stop(self, package: str) -> None: ...
 
     async def broadcast(self, action: str, extras: Mapping[str, str], package: str | None) -> None:
         """Deliver a broadcast (the ADB Keyboard listens). Nothing is answered, whether anybody listened or not."""
+
+    def touch_panel(self) -> TouchPanel | None:
+        """What ``getevent`` reads; None where it may not."""
 
     async def open_shade(self, opened: bool) -> None:
         """``cmd statusbar expand-notifications`` / ``collapse``."""

@@ -18,17 +18,12 @@ is referred to. Whatever is unknown is refused, with the file and the field.
 
 from __future__ import annotations
 
-import json
-import tomllib
 from enum import StrEnum
-from importlib import resources
-from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side
-from agent_core.errors import ConfigInvalid, ConfigMissing
 
 CHAT_APPS = ("qq", "wechat")
 
@@ -82,6 +77,13 @@ class Faults(_Part):
     """What is sent has a spinner for so many seconds."""
     not_logged_in: bool = False
     """QQ shows its login page."""
+    banner: bool = False
+    """Chat apps say under the title that there is no network. What is sent fails with send_fails alone."""
+    getevent_denied: bool = False
+    """The touch panel's events can not be read."""
+
+
+Version = Annotated[str, Field(pattern=r"^[0-9A-Za-z._-]{1,30}$")]
 
 
 class PhonePart(_Part):
@@ -95,6 +97,8 @@ class PhonePart(_Part):
     battery: Annotated[int, Field(ge=0, le=100)] = 87
     apps: list[Literal["qq", "wechat", "payment", "settings"]] = ["qq", "wechat", "payment", "settings"]
     """The apps that are installed beside the launcher."""
+    app_versions: dict[Literal["qq", "wechat", "payment"], Version] = {}
+    """Where an app's version is another than the usual one."""
 
     @model_validator(mode="after")
     def _upright(self) -> PhonePart:
@@ -126,8 +130,7 @@ class MessagePart(_Part):
 
     @model_validator(mode="after")
     def _has_text(self) -> MessagePart:
-        if self.kind in (Kind.TEXT, Kind.QUOTE) and not self.text.strip():
-            raise ValueError(f"text: a message of kind {self.kind.value} needs one")
+        _need_text(self.kind, self.text)
         return self
 
 
@@ -160,12 +163,28 @@ class EventPart(_Part):
     """After this contact's chat was opened."""
     after_typed: str | None = None
     """After something was typed into this contact's chat."""
+    after_looked: str | None = None
+    """After a client took a picture of this contact's chat, or of the chat list (``list``)."""
+    after_model: Annotated[int, Field(ge=1)] | None = None
+    """Before the model is asked for the first, second … time."""
     count: Annotated[int, Field(ge=1)] = 1
-    """Of the trigger: the first, second … time."""
+    """Of the trigger: the first, second … time. after_model has its own."""
     delay: Annotated[float, Field(ge=0)] = 0.0
 
-    do: Literal["receive", "colleague", "recall", "fault", "tree"] = "receive"
-    """``colleague``: our account answers from another device. ``recall``: the other side recalls its newest message."""
+    do: Literal[
+        "receive",
+        "colleague",
+        "recall",
+        "fault",
+        "tree",
+        "person_tap",
+        "person_open",
+        "person_type",
+        "notification_open",
+    ] = "receive"
+    """``colleague``: our account answers from another device. ``recall``: the other side recalls its newest message.
+    ``person_…``: a finger on the glass taps, opens the contact's chat, types into the chat in front.
+    ``notification_open``: the app goes to the contact's chat by itself."""
     contact: str = ""
     text: str = ""
     kind: Kind = Kind.TEXT
@@ -176,30 +195,56 @@ class EventPart(_Part):
     value: bool | float | str = True
     """The strength of the fault."""
     mode: TreeMode = TreeMode.FULL
+    x: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """Of a person's tap: 0–1000 from the left."""
+    y: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """Of a person's tap: 0–1000 from the top."""
+    on: str = ""
+    """Of a person's tap, in place of x and y: the text of what is tapped."""
 
     @property
     def trigger(self) -> tuple[str, str]:
-        """What it waits for: ("sent" | "opened" | "typed", contact), or ("at", "")."""
-        for name in ("sent", "opened", "typed"):
+        """What it waits for: ("sent" | "opened" | "typed" | "looked", contact), ("model", "") or ("at", "")."""
+        if self.after_model is not None:
+            return ("model", "")
+        for name in ("sent", "opened", "typed", "looked"):
             contact: str | None = getattr(self, f"after_{name}")
             if contact is not None:
                 return (name, contact)
         return ("at", "")
 
+    @property
+    def times(self) -> int:
+        """At which occurrence of the trigger."""
+        return self.after_model or self.count
+
     @model_validator(mode="after")
     def _complete(self) -> EventPart:
-        given = [
-            name for name in ("at", "after_sent", "after_opened", "after_typed") if getattr(self, name) is not None
-        ]
+        given = [name for name in _WHEN if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError("exactly one of at, after_sent, after_opened, after_typed says when")
-        if self.do in ("receive", "colleague", "recall") and not self.contact:
+            raise ValueError(f"exactly one of {', '.join(_WHEN)} says when")
+        if self.do in _OF_A_CONTACT and not self.contact:
             raise ValueError("contact: say whose chat it is")
-        if self.do in ("receive", "colleague") and self.kind in (Kind.TEXT, Kind.QUOTE) and not self.text.strip():
-            raise ValueError("text: a message needs one")
+        if self.do in ("receive", "colleague"):
+            _need_text(self.kind, self.text)
+        if self.do == "person_type" and not self.text:
+            raise ValueError("text: say what is typed")
+        if self.do == "person_tap" and (self.x is None or self.y is None) != bool(self.on):
+            raise ValueError("on: a tap is at x and y, or on a text")
         if self.do == "fault":
             Faults.model_validate({self.fault: self.value})
         return self
+
+
+_WHEN = ("at", "after_sent", "after_opened", "after_typed", "after_looked", "after_model")
+_OF_A_CONTACT = ("receive", "colleague", "recall", "person_open", "notification_open")
+_WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD)
+CHAT_LIST = "list"  # of after_looked
+
+
+def _need_text(kind: Kind, text: str) -> None:
+    if kind in _WITH_TEXT and not text.strip():
+        raise ValueError(f"text: a message of kind {kind.value} needs one")
 
 
 class Scenario(_Part):
@@ -223,59 +268,6 @@ class Scenario(_Part):
                 raise ValueError(f"contacts[{index}]: its app {contact.app!r} is not among phone.apps")
         for index, event in enumerate(self.events):
             for name in (event.contact, event.trigger[1]):
-                if name and name not in keys:
+                if name and name not in keys and not (event.after_looked == name == CHAT_LIST):
                     raise ValueError(f"events[{index}]: no contact {name!r}; there are {', '.join(keys) or 'none'}")
         return self
-
-
-def load_scenario(path: Path) -> Scenario:
-    """The scenario of a ``.toml`` or ``.json`` file. ConfigMissing, or ConfigInvalid with the file and the place."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise ConfigMissing(f"Scenario file {path} is not there.", advice="Name a .toml or .json file.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigInvalid(f"Scenario file {path} can not be read: {error}.", advice="") from error
-    return parse_scenario(text, name=str(path), form="json" if path.suffix.lower() == ".json" else "toml")
-
-
-def parse_scenario(text: str, *, name: str = "scenario", form: Literal["toml", "json"] = "toml") -> Scenario:
-    """The scenario that ``text`` describes; ConfigInvalid says where ``name`` is wrong and what would be allowed."""
-    try:
-        data: object = json.loads(text) if form == "json" else tomllib.loads(text)
-    except ValueError as error:  # both decoders' errors give line and column
-        raise ConfigInvalid(f"{name}: not {form.upper()}: {error}.", advice="") from error
-    try:
-        return Scenario.model_validate(data)
-    except ValidationError as error:
-        places = "; ".join(_place(item["loc"], item["type"], item["msg"]) for item in error.errors())
-        raise ConfigInvalid(f"{name}: {places}.", advice="") from error
-
-
-def default_scenario() -> Scenario:
-    """The shipped one."""
-    file = resources.files("agent_core.devices.virtual").joinpath("scenarios", "default.toml")
-    return parse_scenario(file.read_text(encoding="utf-8"), name="default.toml")
-
-
-def _place(location: tuple[int | str, ...], kind: str, message: str) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
-    if kind == "extra_forbidden":
-        return f"{path}: there is no such field; allowed are {', '.join(_fields(location[:-1]))}"
-    return f"{path}: {message.removeprefix('Value error, ')}" if path else message.removeprefix("Value error, ")
-
-
-_PARTS: dict[str, type[BaseModel]] = {
-    "phone": PhonePart,
-    "keyboard": KeyboardPart,
-    "faults": Faults,
-    "contacts": ContactPart,
-    "history": MessagePart,
-    "events": EventPart,
-}
-
-
-def _fields(location: tuple[int | str, ...]) -> list[str]:
-    """The fields that the part at ``location`` has."""
-    names = [part for part in location if isinstance(part, str)]
-    return list((_PARTS[names[-1]] if names else Scenario).model_fields)

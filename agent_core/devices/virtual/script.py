@@ -17,11 +17,11 @@ class Script:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def happened(self, what: str, contact: str, now: datetime) -> None:
-        """Something was "sent", "opened" or "typed" for a contact: plan what waited for it."""
+        """Something was "sent", "opened", "typed" or "looked" at for a contact: plan what waited for it."""
         trigger = (what, contact)
         self._seen[trigger] += 1
         for event in [event for event in self._waiting if event.trigger == trigger]:
-            if event.count == self._seen[trigger]:
+            if event.times == self._seen[trigger]:
                 self._waiting.remove(event)
                 self._planned.append((now + timedelta(seconds=event.delay), event))
 

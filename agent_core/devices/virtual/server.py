@@ -28,7 +28,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.devices.virtual.adbd import AdbdServer, Auth
 from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import Scenario, TreeMode, load_scenario
+from agent_core.devices.virtual.scenario import Scenario, TreeMode
+from agent_core.devices.virtual.scenario_file import load_scenario
 from agent_core.devices.virtual.world import Kind
 from agent_core.errors import ConfigInvalid
 
@@ -112,7 +113,7 @@ async def _only_here(
 
 
 async def _screen(phone: VirtualPhone) -> web.Response:
-    picture = await phone.picture()
+    picture = await phone.shown()
     return web.Response(body=await asyncio.to_thread(_png, picture), content_type="image/png")
 
 
@@ -172,7 +173,7 @@ async def serve(
 
 
 async def run_virtual_phone(
-    port: int, scenario: Path | None, state_port: int | None, auth: str, *, say: Callable[[str], None]
+    port: int, scenario: Scenario | Path | None, state_port: int | None, auth: str, *, say: Callable[[str], None]
 ) -> None:
     """Serve until cancelled; ``say`` is given the adb address and the state URL. None is any free state port."""
     if auth not in get_args(Auth):

@@ -32,6 +32,7 @@ SHELL = "/system/bin/sh"
 NOT_FOUND = 127
 Chunks = list[tuple[int, bytes]]
 ReadInput = Callable[[], Awaitable[bytes]]
+Live = Callable[[bytes], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,11 @@ class ShellSession:
         self.code = 0
         self.left = False  # ``exit`` was run
         self._depth = 0
+        self._live: Live | None = None
 
-    async def run(self, line: str, *, stdin: bytes | ReadInput = b"") -> ShellResult:
+    async def run(self, line: str, *, stdin: bytes | ReadInput = b"", live: Live | None = None) -> ShellResult:
+        """``live`` takes what a command writes before its end, where it is one that goes on and on."""
+        self._live = live
         try:
             parsed = parse(line)
         except ShellSyntaxError as error:
@@ -105,8 +109,11 @@ class ShellSession:
         chunks: Chunks = []
         last = pipeline.commands[-1]
         piped = len(pipeline.commands) > 1
+        live = self._live
         for item in pipeline.commands:
+            self._live = live if item is last else None
             written = await self._run_redirected(item, read_input)
+            self._live = live
             if item is last:
                 chunks += written
             else:
@@ -127,6 +134,8 @@ class ShellSession:
             self.code = 1
             verb = "open" if error.filename2 else "create"
             return [(STDERR, f"{SHELL}: can't {verb} {error.filename}: {error.strerror}\n".encode())]
+        if targets != _INHERITED:
+            self._live = None
         if isinstance(item, Group):
             chunks = await self._run_list(item.body, read_input)
         else:
@@ -186,6 +195,9 @@ class ShellSession:
                 self.variables[name] = " ".join(await self._expand(value))
             self.code = 0 if item.assignments or not item.words else self.code
             return []
+        if words[0] == "exec" and len(words) > 1:
+            words = words[1:]
+            self.left = True  # nothing comes after what takes the shell's place
         name, arguments = words[0], words[1:]
         if name in {"cd", "exit", "export", "unset", ":", "set"}:
             return self._builtin(name, arguments)
@@ -213,15 +225,15 @@ class ShellSession:
                 self.variables.pop(variable, None)
         return []
 
-    async def _nested(self, line: str, read_input: ReadInput) -> Chunks:
-        """Run a line in a shell below this one; its exit code becomes ours."""
+    async def _nested(self, line: str, read_input: ReadInput, *, inside: bool = False) -> Chunks:
+        """Run a line in a shell below this one; its exit code becomes ours. ``inside``: for ``$(…)``."""
         below = ShellSession(self.phone, self.files)
         below.folder, below.variables, below._depth = self.folder, dict(self.variables), self._depth + 1
         below.code = self.code
         if below._depth > MAX_DEPTH:
             self.code = 1
             return [(STDERR, f"{SHELL}: nested too deeply\n".encode())]
-        result = await below.run(line, stdin=read_input)
+        result = await below.run(line, stdin=read_input, live=None if inside else self._live)
         self.code = result.exit_code
         return result.chunks
 
@@ -230,7 +242,9 @@ class ShellSession:
         if function is None:
             self.code = NOT_FOUND
             return [(STDERR, f"{SHELL}: {name}: inaccessible or not found\n".encode())]
-        call = Call(name.rpartition("/")[2], arguments, self.phone, self.files, self.folder, read_input)
+        call = Call(
+            name.rpartition("/")[2], arguments, self.phone, self.files, self.folder, read_input, live=self._live
+        )
         try:
             self.code = await function(call)
         except CommandFailure as failure:
@@ -288,7 +302,7 @@ class ShellSession:
             return part.value
         if part.kind == "variable":
             return {"?": str(self.code), "$": "4321", "#": "0"}.get(part.value) or self.variables.get(part.value, "")
-        chunks = await self._nested(part.value, _reader(b""))
+        chunks = await self._nested(part.value, _reader(b""), inside=True)
         return b"".join(data for fd, data in chunks if fd == STDOUT).decode("utf-8", "replace").rstrip("\n")
 
 

@@ -19,6 +19,11 @@ class Kind(StrEnum):
     STICKER = "sticker"
     RED_PACKET = "red_packet"
     QUOTE = "quote"  # a text that quotes another
+    VIDEO = "video"
+    FILE = "file"  # its text is the name
+    LOCATION = "location"  # its text is the place
+    CARD = "card"  # a link or a mini-program; its text is the title
+    CALL = "call"  # its text is what the app says of a call
     RECALLED = "recalled"
 
 
@@ -58,10 +63,25 @@ class Message:
                 return "[动画表情]"
             case Kind.RED_PACKET:
                 return f"[QQ红包]{self.text or '恭喜发财'}"
+            case Kind.VIDEO:
+                return "[视频]"
+            case Kind.FILE:
+                return f"[文件]{self.text}"
+            case Kind.LOCATION:
+                return f"[位置]{self.text}"
+            case Kind.CARD:
+                return f"[小程序]{self.text}"
+            case Kind.CALL:
+                return "[语音通话]"
             case Kind.RECALLED:
                 return self.notice
             case _:
                 return self.text
+
+    @property
+    def call(self) -> str:
+        """What stands in the bubble of a call."""
+        return self.text or "通话时长 01:20"
 
     @property
     def notice(self) -> str:

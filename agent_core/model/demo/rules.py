@@ -16,6 +16,7 @@ from agent_core.actions.parse import parse_reply
 from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError
 from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles, without_keyboard
+from agent_core.wording import asks, query_of
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
 _INPUT_BELOW = 350
@@ -34,23 +35,6 @@ _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sen
 _SKIPPED = re.compile(r"已由人工跳过|skipped by", re.IGNORECASE)
 _WRONG_CHAT = re.compile(r"不是联系人|not (?:the )?(?:contact|chat)", re.IGNORECASE)
 _NO_EFFECT = re.compile(r"没有变化|没有效果|unchanged|no effect", re.IGNORECASE)
-_GREETING = re.compile(
-    r"^(?:你好|您好|哈喽|嗨|请问一下|请问|问一下|想问下|想问一下|在吗|在么|在不在|有人吗|老板|亲|客服|打扰了|hello|hi|hey)"
-    r"(?:呀|啊|哦|啦)?[\s,，.。!！?？~～、:：]*",
-    re.IGNORECASE,
-)
-_SENTENCE = re.compile(r"[^。！？!?\n;；]+[。！？!?;；]*")
-_ASKS = re.compile(
-    r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|呢|哪|几|多久|多少|能不能|可不可以|可以|是否|有没有|谁|"
-    r"\b(?:how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
-    re.IGNORECASE,
-)
-_FAULT = re.compile(
-    r"坏|不能|不了|没反应|打不开|没收到|没到|少发|漏|破|裂|退|换|报错|失败|不亮|故障|broken|refund", re.IGNORECASE
-)
-_EMPTY = re.compile(
-    r"^(?:谢谢|感谢|好的?|嗯+|哦+|ok|收到|知道了|多谢|thanks?|thank you)?[\s,，.。!！~～]*$", re.IGNORECASE
-)
 _OPEN = re.compile(
     r"(?:打开|启动|进入|\bopen\b|\blaunch\b)\s*[“\"'「]?([\w·]+?)(?=[”\"'」\s,，。.;；!！]|然后|并|应用|看看|$)", re.I
 )
@@ -130,32 +114,12 @@ def contact_of(task: str) -> str:
     return found.group(1).strip() if found else ""
 
 
-def query_of(text: str) -> str:
-    """A customer's words as a query: the one sentence that asks most, without the greeting; "" where none asks."""
-    best, most = "", 0
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group().strip()
-        while (shorter := _GREETING.sub("", sentence, count=1)) != sentence:
-            sentence = shorter
-        sentence = re.sub(r"[,，\s]*(?:谢谢|多谢|thanks)[\s。.!！~～]*$", "", sentence, flags=re.IGNORECASE)
-        if _EMPTY.match(sentence):
-            continue
-        score = 1 + 4 * len(_ASKS.findall(sentence)) + 3 * len(_FAULT.findall(sentence))
-        if score > most:
-            best, most = sentence, score
-    return best
-
-
 def _query_in(call: str) -> str:
     try:
         action = parse_reply(f"<answer>{call}</answer>").action
     except ActionParseError:
         return ""
     return action.query if isinstance(action, types.GetKnowledgeData) else ""
-
-
-def _asks(text: str) -> bool:
-    return bool(_ASKS.search(text) or _FAULT.search(text))
 
 
 def _repeated(view: View, call: str) -> int:
@@ -251,7 +215,7 @@ class _Reply:
         if question:
             return Move(say("ask", question=question), do("GET_KNOWLEDGE_DATA", query=question))
         if any("GET_KNOWLEDGE_DATA" in call for call in self.view.calls):
-            left = [query_of(m.text) for m in messages if not m.mine and _asks(m.text)]
+            left = [query_of(m.text) for m in messages if not m.mine and asks(m.text)]
             blocked = re.search(r"不能 finish|finish 不会|blocked", self.view.observation)
             if blocked and (open_ones := [q for q in left if q and q not in asked]):
                 return Move(say("ask", question=open_ones[-1]), do("GET_KNOWLEDGE_DATA", query=open_ones[-1]))
@@ -332,7 +296,7 @@ def _newest_question(messages: Sequence[SeenBubble]) -> str:
         if message.mine:
             break
         cluster.insert(0, message.text)
-    asking = [text for text in cluster if _asks(re.sub(_GREETING, "", text))]
+    asking = [text for text in cluster if asks(text)]
     for text in [*asking, *cluster]:
         if query := query_of(text):
             return query

@@ -40,7 +40,7 @@ async def start_demo_model(port: int = 0) -> RunningDemoModel:
     """Serve on 127.0.0.1; 0 takes a free port. OSError where the port is taken."""
     engine = OcrEngine() if OcrEngine.available() else None
     app = web.Application(client_max_size=_MAX_BODY)
-    app.router.add_post("/v1/chat/completions", _DemoModel(engine).complete)
+    app.router.add_post("/v1/chat/completions", DemoModel(engine).complete)
     app.router.add_get("/v1/models", _models)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
@@ -68,15 +68,18 @@ async def _models(_: web.Request) -> web.Response:
     return web.json_response({"object": "list", "data": [model]})
 
 
-class _DemoModel:
+class DemoModel:
+    """Answers chat completions by the demo's rules; a subclass may put replies of its own in their place."""
+
     def __init__(self, engine: OcrEngine | None) -> None:
         self._engine = engine
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
+        """The handler of ``/v1/chat/completions``."""
         body = await request.text()
         try:
             asked = ChatRequest.model_validate_json(body)
-            text = await self._reply(read_request(asked))
+            text = await self.reply(request, asked, read_request(asked))
         except ValidationError as error:
             return _error(f"{error.error_count()} fields are not as they must be: {error.errors()[0]['loc']}")
         except BadRequest as error:
@@ -90,7 +93,8 @@ class _DemoModel:
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         return web.json_response({**_head("chat.completion", asked.model), "choices": [choice], "usage": usage})
 
-    async def _reply(self, view: View) -> str:
+    async def reply(self, request: web.Request, asked: ChatRequest, view: View) -> str:
+        """What is said to ``asked``, which ``view`` is read from. BadRequest where it cannot be answered."""
         if view.instruction:
             return await self._plain(view)
         if view.seen or (view.seen is not None and view.picture is None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.delivery.flow import sure_record
+from agent_core.choosing import SureOnly, sure_record
 from agent_core.ports import Record
 
 
@@ -22,3 +22,11 @@ def test_without_scores_records_that_contradict_each_other_are_not_sure() -> Non
     assert sure_record([record("a"), record("b")]) is None
     assert sure_record([record("a"), record("a")]) == record("a")
     assert sure_record([record("a"), record("b", sure=False)]) == record("a")
+
+
+async def test_without_a_model_the_sure_record_is_sent_as_it_is_or_a_person_is_asked() -> None:
+    best = record(" a ", score=0.9)
+    chosen = await SureOnly().choose("words", "query", [best, record("b", score=0.8)])
+    assert chosen is not None
+    assert (chosen.text, chosen.record, chosen.composed) == ("a", best, False)
+    assert await SureOnly().choose("words", "query", [record("a", sure=False, score=0.9)]) is None

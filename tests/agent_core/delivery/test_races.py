@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agent_core.devices.base import Look, TextInput
-from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario, default_scenario
+from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario
+from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.world import ContactKind, Side
 from agent_core.errors import CommandFailed
 from agent_core.ports import Record, ReplyState

@@ -25,7 +25,7 @@ from agent_core.actions.types import (
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Window, WindowKind
 from agent_core.gate import REPLY_POLICIES, Situation, review
-from agent_core.gate.base import Verdict
+from agent_core.gate.base import Decision, Judgement
 from agent_core.gate.customer_reply import looks_like_question
 from agent_core.geometry import Box
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, Side, Source
@@ -57,12 +57,18 @@ def situation(
     return Situation(QQ, window, SIZE, gate, readings, screen, delivered, "en")
 
 
-def judge(action: Action, where: Situation) -> Verdict:
+def judge(action: Action, where: Situation) -> Judgement:
     return review(action, where, REPLY_POLICIES)
 
 
 def at(text: str, y: int = 1000) -> tuple[Reading, ...]:
     return (Reading(text, Box(400, y - 30, 600, y + 30), Source.TREE),)
+
+
+def assert_said(judgement: Judgement, *keys: str) -> None:
+    """All of them, in one message."""
+    said = " ".join(catalogue("en")[key].format(question=QUESTION, app="QQ") for key in keys)
+    assert judgement.messages == (said,)
 
 
 MIDDLE = (500, 500)
@@ -74,15 +80,14 @@ MIDDLE = (500, 500)
 def test_finish_before_knowledge_waits_and_says_why() -> None:
     verdict = judge(Finish(message="done"), situation())
     assert verdict.action == Wait(duration=1.0)
-    assert verdict.messages[0] == catalogue("en")["gate.finish_blocked"]
-    assert len(verdict.messages) == 2  # the row for a Wait without a question speaks too
+    assert_said(verdict, "gate.finish_blocked", "gate.find_question")  # the row for a Wait without a question, too
 
 
 def test_a_typed_question_in_the_app_becomes_the_query_in_the_same_step() -> None:
     verdict = judge(Type(text=QUESTION), situation(screen=chat()))
     assert verdict.action == GetKnowledgeData(query=QUESTION)
     assert verdict.pending_question == QUESTION
-    assert len(verdict.messages) == 2
+    assert_said(verdict, "gate.question_not_typed", "gate.wait_became_query")
 
 
 def test_a_typed_question_elsewhere_is_remembered_and_not_typed() -> None:
@@ -117,7 +122,7 @@ def test_a_query_elsewhere_becomes_launch(window: Window) -> None:
 def test_finish_with_a_remembered_question_becomes_the_query_and_both_rows_speak() -> None:
     verdict = judge(Finish(), situation(pending=QUESTION, screen=chat()))
     assert verdict.action == GetKnowledgeData(query=QUESTION)
-    assert len(verdict.messages) == 2
+    assert_said(verdict, "gate.finish_blocked", "gate.wait_became_query")
 
 
 @pytest.mark.parametrize("entry", QQ.ai_entries)
@@ -279,7 +284,8 @@ def in_chat(*bubbles: Bubble) -> Situation:
 @pytest.mark.parametrize("y", [855, 880, 990])
 def test_the_input_bar_and_all_below_it_is_not_the_models(y: int) -> None:
     verdict = judge(Tap(element=(500, y)), in_chat())
-    assert (verdict.action, verdict.policies) == (None, ("delivery_alone",))
+    assert verdict.action is None
+    assert [(v.policy, v.decision) for v in verdict.verdicts] == [("delivery_alone", Decision.BLOCK)]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.model.client import ChatModel
 from agent_core.model.demo.reading import Seen, bubbles
-from agent_core.model.demo.rules import query_of
+from agent_core.wording import query_of
 from agent_core.model.demo.server import MODEL_NAME, RunningDemoModel, run_demo_model, start_demo_model
 from agent_core.model.demo.transcription import transcribe
 from agent_core.model.prompt import build_messages

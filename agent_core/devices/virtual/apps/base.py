@@ -134,6 +134,25 @@ def badge(center_x: int, center_y: int, count: int) -> Element:
     return Element(box, text, "unread", paint=paint)
 
 
+BANNER = 88  # its height
+NO_NETWORK = "当前网络不可用，请检查网络设置"
+
+
+def banner(top: int) -> list[Element]:
+    """The strip that says that there is no network; ``top`` is its upper edge."""
+
+    def paint(canvas: Canvas) -> None:
+        canvas.rect((0, top, WIDTH, top + BANNER), "#fdeceb")
+        canvas.oval((32, top + 24, 72, top + 64), "#f25643")
+        canvas.rect((50, top + 32, 54, top + 48), "#ffffff")
+        canvas.rect((50, top + 52, 54, top + 56), "#ffffff")
+
+    return [
+        Element((0, top, WIDTH, top + BANNER), paint=paint, listed=False, blocks=True),
+        label(96, top + BANNER // 2, NO_NETWORK, 36, "#7a5a58", id="network_tips"),
+    ]
+
+
 AVATARS = ("#5b8ff9", "#f6903d", "#61c4a1", "#9270ca", "#e8684a", "#3aa6c9", "#c2a83e")
 
 

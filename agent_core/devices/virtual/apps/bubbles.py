@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_core.devices.virtual.apps.base import GREY, INK, avatar
+from agent_core.devices.virtual.apps.cards import CARDS, card, card_size
 from agent_core.devices.virtual.apps.style import ChatStyle
 from agent_core.devices.virtual.widgets import (
     GROUP,
@@ -68,6 +69,8 @@ def message_row(message: Message, chat: Chat, style: ChatStyle, resend: Callable
 
 
 def _size(message: Message) -> tuple[int, int]:
+    if message.kind in CARDS:
+        return card_size(message)
     match message.kind:
         case Kind.IMAGE:
             return (420, 320)
@@ -88,6 +91,8 @@ def _size(message: Message) -> tuple[int, int]:
 
 
 def _bubble(message: Message, box: Rect, style: ChatStyle) -> list[Element]:
+    if message.kind in CARDS:
+        return card(message, box, style, BUBBLE_ID)
     match message.kind:
         case Kind.IMAGE:
             return [
@@ -102,7 +107,7 @@ def _bubble(message: Message, box: Rect, style: ChatStyle) -> list[Element]:
                 )
             ]
         case Kind.RED_PACKET:
-            return _red_packet(message, box)
+            return _red_packet(message, box, style.packet)
         case Kind.VOICE:
             return [_voice(message, box, style)]
         case _:
@@ -157,7 +162,7 @@ def _voice(message: Message, box: Rect, style: ChatStyle) -> Element:
     return Element(box, "", BUBBLE_ID, paint=paint, description=f"语音{message.seconds}秒")
 
 
-def _red_packet(message: Message, box: Rect) -> list[Element]:
+def _red_packet(message: Message, box: Rect, name: str) -> list[Element]:
     words = message.text or "恭喜发财，大吉大利"
     left, top = box[0], box[1]
 
@@ -169,9 +174,9 @@ def _red_packet(message: Message, box: Rect) -> list[Element]:
         canvas.oval((left + 54, top + 62, left + 92, top + 100), "#ffd67a")
 
     return [
-        Element(box, "", BUBBLE_ID, paint=paint, description="QQ红包", kind=GROUP),
+        Element(box, "", BUBBLE_ID, paint=paint, description=name, kind=GROUP),
         label(left + 140, top + 84, ellipsize(words, 40, 420), 40, "#ffffff", id="red_packet_words"),
-        label(left + 28, box[3] - 36, "QQ红包", 28, GREY, id="red_packet_kind"),
+        label(left + 28, box[3] - 36, name, 28, GREY, id="red_packet_kind"),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_core.devices.virtual.apps.base import (
+    BANNER,
     GESTURE_BAR,
     GREY,
     INK,
@@ -14,6 +15,7 @@ from agent_core.devices.virtual.apps.base import (
     avatar,
     back_arrow,
     badge,
+    banner,
     page,
     row_line,
     short_time,
@@ -46,22 +48,25 @@ SEARCH_BOTTOM = TITLE_BAR + 104
 def list_page(app: ChatApp) -> list[Element]:
     host = app.host
     end = host.height - GESTURE_BAR - TABS
-    window: Rect = (0, SEARCH_BOTTOM, WIDTH, end)
+    start = SEARCH_BOTTOM + (BANNER if host.faults.banner else 0)
+    window: Rect = (0, start, WIDTH, end)
     chats = app.world.by_time() if app.page == "list" else []
     names = {"list": app.list_title, "contacts": "联系人", "moments": "动态"}
     if app.page == "contacts":
         chats = sorted(app.world.chats.values(), key=lambda chat: chat.name)
-    app.list_scroll = max(0, min(app.list_scroll, len(chats) * ROW - (end - SEARCH_BOTTOM)))
+    app.list_scroll = max(0, min(app.list_scroll, len(chats) * ROW - (end - start)))
     found = [page(host, "#ffffff")]
     for index, chat in enumerate(chats):
-        top = SEARCH_BOTTOM + index * ROW - app.list_scroll
-        if top + ROW > SEARCH_BOTTOM and top < end:
+        top = start + index * ROW - app.list_scroll
+        if top + ROW > start and top < end:
             for element in conversation_row(app, chat, top, summary=app.page == "list"):
                 element.clip = window
                 found.append(element)
     if app.page == "moments":
         found.append(label(WIDTH // 2, 900, "暂无新动态", 40, PALE, anchor="middle"))
     found.append(background((0, 0, WIDTH, SEARCH_BOTTOM), "#ffffff"))
+    if host.faults.banner:
+        found += banner(SEARCH_BOTTOM)
     found += title_bar(names[app.page])
     found.append(_plus())
     found.append(_search_entry(app))

@@ -8,12 +8,14 @@ from datetime import timedelta
 
 from agent_core.devices.virtual.apps import bubbles
 from agent_core.devices.virtual.apps.base import (
+    BANNER,
     INK,
     PALE,
     STATUS_BAR,
     TITLE_BAR,
     Host,
     back_arrow,
+    banner,
     clock_text,
     page,
 )
@@ -75,10 +77,13 @@ def chat_page(
 ) -> list[Element]:
     """The page, bottom layer first. ``view.scroll`` is brought within what there is."""
     top = bar_top(host, field)
-    window: Rect = (0, TITLE_BAR, WIDTH, top)
+    upper = TITLE_BAR + (BANNER if host.faults.banner else 0)
+    window: Rect = (0, upper, WIDTH, top)
     found = [page(host, style.page)]
     found += _messages(host, chat, style, view, handlers, window)
     found += _chat_title(chat, style, handlers)
+    if host.faults.banner:
+        found += banner(TITLE_BAR)
     found += _input_bar(host, field, style, handlers, top)
     return found
 

@@ -17,6 +17,7 @@ class ChatStyle:
     accent: str
     send: str
     tools: tuple[str, ...]
+    packet: str  # what it calls a red packet
     title_centered: bool = False
     round_avatars: bool = False
     bubble_radius: int = 28
@@ -33,6 +34,7 @@ QQ_STYLE = ChatStyle(
     accent="#0099ff",
     send="#0099ff",
     tools=("语音", "图片", "拍摄", "红包", "表情", "问AI", "更多"),
+    packet="QQ红包",
     round_avatars=True,
 )
 
@@ -47,6 +49,7 @@ WECHAT_STYLE = ChatStyle(
     accent="#07c160",
     send="#07c160",
     tools=("语音", "图片", "拍摄", "红包", "表情", "更多"),
+    packet="微信红包",
     title_centered=True,
     bubble_radius=12,
 )

@@ -3,6 +3,7 @@
 from agent_core.devices.virtual.commands import (  # noqa: F401  (importing them fills the table)
     activity,
     dumpsys,
+    getevent,
     keyboard,
     packages,
     screen,

@@ -65,7 +65,7 @@ async def _start(call: Call) -> int:
         await call.phone.force_stop(target)
     if intent.data and not intent.component:
         restricted = bool(intent.package) and intent.package not in call.phone.apps
-        started = not restricted and await call.phone.open_url(intent.data)
+        started = not restricted and await call.phone.open_url(intent.data, intent.package or None)
     elif _HOME_CATEGORY in intent.categories:
         await call.phone.key("HOME")
         started = True

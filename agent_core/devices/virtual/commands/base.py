@@ -45,6 +45,7 @@ class Call:
     chunks: list[tuple[int, bytes]] = field(default_factory=list)
     size: int = 0
     verb: str = ""  # the first word taken away: what Android names in an exception
+    live: Callable[[bytes], Awaitable[None]] | None = None  # writes to the host now; None in a pipe or into a file
 
     def out(self, data: str | bytes) -> None:
         self._put(STDOUT, data)

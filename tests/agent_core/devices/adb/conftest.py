@@ -13,7 +13,8 @@ from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.devices.base import Device
 from agent_core.devices.virtual.adbd import AdbdServer
 from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import KeyboardPart, default_scenario
+from agent_core.devices.virtual.scenario import KeyboardPart
+from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.geometry import Point
 from tests.support.adb import adb_server
@@ -62,7 +63,7 @@ class Bench:
 
     async def open_chat(self) -> None:
         """The chat with contact 11, its input focused."""
-        await self.device.open_url("mqqwpa://im/chat?chat_type=wpa&uin=20110011")
+        await self.device.open_url("mqqwpa://im/chat?chat_type=wpa&uin=20110011", QQ)
         await self.device.tap(await self.input_point())
 
     async def input_point(self) -> Point:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from agent_core.apps.profile import profile
 from agent_core.devices.adb.capture import Way
 from agent_core.devices.base import DeviceInfo, Key, ScreenState, Window, WindowKind
 from agent_core.errors import (
@@ -49,8 +51,23 @@ async def test_packages_are_kept_for_an_hour(bench: Bench) -> None:
 
 
 async def test_version_of_an_app(bench: Bench) -> None:
+    before = bench.device.round_trips
     assert await bench.device.app_version(QQ) == "9.1.30"
+    assert await bench.device.app_version(QQ) == "9.1.30"
+    assert bench.device.round_trips == before + 1
     assert await bench.device.app_version("com.not.there") is None
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["the list was read anew", "an hour has passed"])
+async def test_version_of_an_app_that_was_updated(bench: Bench, listed: bool) -> None:
+    await bench.device.packages()
+    assert await bench.device.app_version(QQ) == "9.1.30"
+    bench.phone.apps = {**bench.phone.apps, QQ: replace(bench.phone.apps[QQ], version="9.2.0")}
+    assert await bench.device.app_version(QQ) == "9.1.30"
+    await bench.time.sleep(3600)
+    if listed:
+        await bench.device.packages()
+    assert await bench.device.app_version(QQ) == "9.2.0"
 
 
 # -- what it shows
@@ -222,12 +239,42 @@ async def test_an_app_that_does_not_come_to_the_front(bench: Bench) -> None:
 
 
 async def test_open_url(bench: Bench) -> None:
-    await bench.device.open_url("mqqwpa://im/chat?chat_type=wpa&uin=20110011")
+    url = profile("qq").chat_url_of("20110011")
+    assert url
+    before = bench.device.round_trips
+    await bench.device.open_url(url, QQ)
+    assert bench.device.round_trips == before + 1
     assert bench.phone.report()["chats_opened"] == ["11"]
-    with pytest.raises(AppNotFound):
-        await bench.device.open_url("nobody://takes.this")
+    assert bench.phone.report()["window"]["package"] == QQ
+
+
+@pytest.mark.parametrize(
+    ("url", "package"),
+    [
+        ("nobody://takes.this", QQ),
+        ("mqqwpa://im/chat?uin=20110011", "com.tencent.mm"),  # another app's address
+        ("mqqwpa://im/chat?uin=20110011", "com.not.there"),
+        ("no address", QQ),
+        ("mqqwpa://im/chat?uin=1; input tap 1 2", QQ),
+    ],
+)
+async def test_a_url_that_the_app_does_not_open(bench: Bench, url: str, package: str) -> None:
     with pytest.raises(CommandFailed):
-        await bench.device.open_url("no address")
+        await bench.device.open_url(url, package)
+    assert bench.phone.report()["chats_opened"] == []
+
+
+async def test_a_url_is_quoted(bench: Bench) -> None:
+    await bench.device.open_url("mqqwpa://im/chat?uin=20110011&x=$(input;tap)'`reboot`", QQ)
+    actions = bench.phone.report()["actions"]
+    assert [item["detail"] for item in actions if item["what"] == "open_url"] == [
+        "mqqwpa://im/chat?uin=20110011&x=$(input;tap)'`reboot`"
+    ]
+
+
+async def test_a_package_that_is_none(bench: Bench) -> None:
+    with pytest.raises(AppNotFound):
+        await bench.device.open_url("mqqwpa://im/chat?uin=1", "a b; reboot")
 
 
 # -- waking

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.devices.adb.keyboard import CHUNK_BYTES, Keyboard, chunks
-from agent_core.devices.virtual.scenario import KeyboardPart, default_scenario
+from agent_core.devices.virtual.scenario import KeyboardPart
+from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.errors import DeviceOffline, TextInputFailed
 from tests.agent_core.devices.adb.conftest import ADB_KEYBOARD, SOGOU, Bench

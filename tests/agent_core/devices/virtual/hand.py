@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from agent_core.devices.base import Node
 from agent_core.devices.virtual import ime
 from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import parse_scenario
+from agent_core.devices.virtual.scenario_file import parse_scenario
 
 QQ = "com.tencent.mobileqq"
 START = datetime(2026, 11, 20, 10, 30, tzinfo=timezone(timedelta(hours=8)))

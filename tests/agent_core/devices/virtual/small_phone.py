@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from PIL import Image
 
 from agent_core.devices.base import Node, Notification, ScreenState, Window, WindowKind
+from agent_core.devices.virtual.panel import TouchPanel
 from agent_core.devices.virtual.port import InputRefused, InstalledApp, TreeFailure
 from agent_core.geometry import Box
 
@@ -58,6 +59,7 @@ class SmallPhone:
     field_text: str = ""
     events: list[tuple[object, ...]] = field(default_factory=list)
     color: tuple[int, int, int] = (10, 20, 30)
+    panel: TouchPanel = field(default_factory=lambda: TouchPanel((120, 240)))
 
     def _allow_input(self) -> None:
         if self.refusing:
@@ -119,7 +121,7 @@ class SmallPhone:
             self.front = Window(package, app.activity)
         return app is not None
 
-    async def open_url(self, url: str) -> bool:
+    async def open_url(self, url: str, package: str | None = None) -> bool:
         self.events.append(("url", url))
         return url.startswith("https://")
 
@@ -138,6 +140,9 @@ class SmallPhone:
             self.field_text += extras["msg"]
         elif action == "ADB_CLEAR_TEXT":
             self.field_text = ""
+
+    def touch_panel(self) -> TouchPanel | None:
+        return None if self.refusing else self.panel
 
     async def open_shade(self, opened: bool) -> None:
         self.front = Window(self.front.package, self.front.activity, WindowKind.SHADE if opened else WindowKind.APP)

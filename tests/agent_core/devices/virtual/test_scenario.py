@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.devices.virtual.scenario import default_scenario, load_scenario, parse_scenario
+from agent_core.devices.virtual.scenario_file import default_scenario, load_scenario, parse_scenario
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from tests.agent_core.devices.virtual.hand import QQ, Hand, chat
 

@@ -1,0 +1,122 @@
+"""What a person's answer means for a reply."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from agent_core import questions
+from agent_core.delivery.hand_over import HandOver
+from agent_core.delivery.planning import planned_by_person, planned_with, record_of
+from agent_core.delivery.results import end, fail
+from agent_core.delivery.rows import Rows
+from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
+from agent_core.result import ActResult
+from agent_core.session import Answer, Question, QuestionKind, Session, Status
+from agent_core.texts import say
+
+
+class Decisions:
+    """Takes up the answers to the questions of one run's reply flow."""
+
+    def __init__(self, session: Session, ledger: Ledger, rows: Rows, hand_over: HandOver, *, part_chars: int) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._rows = rows
+        self._hand_over = hand_over
+        self._part_chars = part_chars
+
+    async def take(self, question: Question, answer: Answer) -> ActResult | None:
+        """What follows; None where the question is not one of the reply flow."""
+        session = self._session
+        match question.kind:
+            case QuestionKind.NO_SURE_ANSWER | QuestionKind.UNREADABLE:
+                return await self._answer_given(question, answer)
+            case QuestionKind.RIGHT_CHAT:
+                return self._right_chat(question, answer)
+            case QuestionKind.ANSWERED_BEFORE if answer.choice == "again":
+                session.answer_again = str(question.data["fingerprint"])
+                session.cluster = None  # it is read anew, as a question of its own
+                return ActResult("")
+            case QuestionKind.ANSWERED_BEFORE:
+                return await self._skipped(answer, str(question.data["fingerprint"]))
+            case QuestionKind.DELIVERY_UNKNOWN:
+                return await self._delivery(question, answer)
+            case QuestionKind.FIRST_DELIVERY:
+                return await self._first_delivery(question, answer)
+            case QuestionKind.REST_UNSENT:
+                return self._rest(answer)
+            case QuestionKind.FOREIGN_DRAFT:
+                if answer.choice != "clear":
+                    return end(session, Status.FAILED, "delivery.left_draft")
+                session.draft_dropped = str(question.data["draft"])
+                return ActResult("")
+            case QuestionKind.CHAT_CHANGED:
+                if answer.choice != "retry":
+                    return end(session, Status.FAILED, "run.skipped")
+                session.changed_chats = 0
+                return ActResult("")
+            case _:
+                return None
+
+    async def _answer_given(self, question: Question, answer: Answer) -> ActResult:
+        session, planned = self._session, self._session.planned
+        if planned is None:
+            return end(session, Status.SUCCEEDED, "run.skipped")
+        if answer.choice == questions.SKIP and not answer.text:
+            return await self._skipped(answer, planned.fingerprint)
+        if answer.text.strip():
+            session.planned = planned_by_person(planned, answer.text, self._part_chars, person=answer.by)
+        else:
+            record = record_of(question.data["candidates"][int(answer.choice.removeprefix("record:"))])
+            session.planned = planned_with(planned, Chosen(record.text, record), self._part_chars, person=answer.by)
+        return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))
+
+    async def _skipped(self, answer: Answer, fingerprint: str) -> ActResult:
+        """This question gets no answer; the run is over where it was the last one."""
+        session, cluster = self._session, self._session.cluster
+        session.planned = None
+        for question in cluster.asked if cluster else []:
+            if question.fingerprint == fingerprint:
+                await self._rows.skip(question, person=answer.by)
+        if cluster is None or not cluster.left:
+            return end(session, Status.SUCCEEDED, "run.sent_and_skipped" if session.replies else "run.skipped")
+        left = cluster.left[0]
+        return ActResult(say(session.lang, "run.skipped_one", question=left.words))
+
+    def _right_chat(self, question: Question, answer: Answer) -> ActResult:
+        session, gate = self._session, self._session.gate
+        title = str(question.data["title"])
+        if answer.choice != "yes" or not title:  # a yes to a title that nobody could read says nothing
+            return fail(session, "run.person_no_chat", contact=gate.contact)
+        gate.chat_confirmed = title
+        gate.contact = gate.contact or gate.chat_confirmed
+        return ActResult("")
+
+    async def _delivery(self, question: Question, answer: Answer) -> ActResult:
+        row_id = int(question.data["ledger_id"])
+        # A leg that died before it saved takes the same answer again: the row may be there already.
+        if answer.choice != "arrived":
+            await self._ledger.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.UNKNOWN, ReplyState.PLANNED])
+            return ActResult(say(self._session.lang, "delivery.not_arrived"))
+        if not question.data.get("more"):
+            row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])
+            return await self._hand_over.found_sent(row, "run.resolved_sent")
+        with suppress(LedgerConflict):
+            await self._ledger.advance(row_id, ReplyState.SENDING, expected=[ReplyState.UNKNOWN, ReplyState.SENDING])
+            await self._ledger.next_part(row_id)
+        return ActResult("")
+
+    async def _first_delivery(self, question: Question, answer: Answer) -> ActResult:
+        session, planned = self._session, self._session.planned
+        if answer.choice == "send":
+            session.version_allowed = str(question.data["version"])
+            return ActResult("")
+        return await self._skipped(answer, planned.fingerprint if planned else "")
+
+    def _rest(self, answer: Answer) -> ActResult:
+        """The chat changed between two parts of an answer."""
+        session, planned = self._session, self._session.planned
+        if answer.choice != "send" or planned is None:
+            return end(session, Status.FAILED, "delivery.rest_left")
+        session.rest_allowed = True
+        return ActResult("")

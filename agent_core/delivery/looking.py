@@ -1,0 +1,108 @@
+"""Looking at the chat page for an answer: without a keyboard over it, and as far up as the question goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from agent_core.apps.profile import AppProfile
+from agent_core.delivery.match import same_text
+from agent_core.devices.base import Key
+from agent_core.geometry import Point
+from agent_core.observer import Observation, Observer
+from agent_core.ports import Lease
+from agent_core.screen.compare import same_name
+from agent_core.screen.readings import Bubble, ChatScreen, Side
+
+log = structlog.get_logger(__name__)
+
+PAGES_UP = 4  # how far a question is followed; a longer one is for a person
+SWIPE_SECONDS = 0.6  # slow enough not to fling
+
+
+class ChatLooks:
+    """Reads the chat in front for one run. It touches the phone only to take a keyboard away and to scroll."""
+
+    def __init__(self, observer: Observer, profile: AppProfile, lease: Lease) -> None:
+        self._observer = observer
+        self._profile = profile
+        self._lease = lease
+        self._keyboard_stays = False  # Back did not take it away
+
+    async def again(self) -> Observation:
+        return await self._observer.observe(self._profile, model_may_read=True)
+
+    async def sure(self) -> Observation:
+        """Twice where the first look is not sure: a tree that was older than the picture is fresh the next time, a
+        keyboard may hide what is asked, and a long question is scrolled through."""
+        seen = await self.again()
+        if seen.chat is None or seen.chat.sure:
+            return seen
+        whole = await self.whole(seen)
+        return whole if whole.chat is not None and whole.chat.sure else await self.again()
+
+    async def whole(self, seen: Observation) -> Observation:
+        """The page without a keyboard over its upper half (messages are known again by what stands above them), and
+        with the upper part of what is asked where that is out of sight."""
+        if seen.keyboard_up and not self._keyboard_stays:
+            await self._lease.check()
+            await self._observer.device.key(Key.BACK)
+            seen = await self.again()
+            self._keyboard_stays = seen.chat is None or seen.keyboard_up
+        if seen.chat is not None and seen.chat.partial:
+            return await self._scrolled(seen, seen.chat)
+        return seen
+
+    async def _scrolled(self, seen: Observation, bottom: ChatScreen) -> Observation:
+        """Up until our own bubble stands above the question, and back down. ``seen`` where that does not work out."""
+        bubbles, swipes, begun = list(bottom.bubbles), 0, False
+        while swipes < PAGES_UP and not begun:
+            await self._swipe(seen, up=True)
+            swipes += 1
+            page = (await self.again()).chat
+            if page is None or not same_name(page.title, bottom.title):
+                break
+            joined = joined_bubbles(page.bubbles, bubbles, bottom)
+            if joined is None:
+                break
+            begun = len(joined) == len(bubbles) or any(bubble.side is Side.ME for bubble in joined)
+            bubbles = joined
+        for _ in range(swipes + 1):
+            await self._swipe(seen, up=False)
+        now = await self.again()
+        if not begun or now.chat is None or not now.chat.partial or now.chat.bubbles[1:] != bottom.bubbles[1:]:
+            log.info("question_not_read_whole", swipes=swipes)
+            return now
+        chat = replace(now.chat, bubbles=tuple(bubbles), sure=True, doubt="", partial=False)
+        return replace(now, chat=chat)
+
+    async def _swipe(self, seen: Observation, *, up: bool) -> None:
+        await self._lease.check()
+        width, height = seen.size
+        high, low = Point(width // 2, round(0.25 * height)), Point(width // 2, round(0.62 * height))
+        start, end = (high, low) if up else (low, high)
+        await self._observer.device.swipe(start, end, SWIPE_SECONDS)
+
+
+def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScreen) -> list[Bubble] | None:
+    """The bubbles of a page further up with those below; the first one below may be cut, the last one above, too.
+
+    None where they do not fit together.
+    """
+
+    def alike(one: Bubble, other: Bubble) -> bool:
+        same = one.side is other.side and one.kind is other.kind
+        return same and same_text(one.text, other.text, chat.source)
+
+    known = below[1:]  # whole ones
+    for start in range(len(page)):
+        overlap = page[start:]
+        count = min(len(overlap), len(known))
+        if count and all(alike(a, b) for a, b in zip(overlap[:count], known, strict=False)):
+            return [*page[:start], *known]
+    # None of the whole ones is on that page: then it ends with the one that was cut.
+    last = page[-1] if page else None
+    if last is not None and below and last.side is below[0].side and last.text.endswith(below[0].text[-8:]):
+        return [*page, *known]
+    return None

@@ -1,0 +1,71 @@
+"""A reply as it is planned: its text, its parts and where it comes from."""
+
+from __future__ import annotations
+
+from agent_core.delivery.parts import in_parts
+from agent_core.ports import Chosen, LedgerRow, Provenance, Record
+from agent_core.session import Cluster, Planned
+
+
+def planned_with(planned: Planned, chosen: Chosen, part_chars: int, *, person: str = "") -> Planned:
+    """``planned`` with what was chosen from records, by the chooser or by ``person``."""
+    provenance = Provenance.COMPOSED if chosen.composed else Provenance.KNOWLEDGE
+    return _with(planned, chosen.text, part_chars, provenance, person).model_copy(
+        update={
+            "record_id": ",".join(source.id for source in chosen.sources) or chosen.record.id,
+            "record_source": chosen.record.source,
+            "score": chosen.record.score,
+        }
+    )
+
+
+def planned_by_person(planned: Planned, text: str, part_chars: int, *, person: str) -> Planned:
+    """``planned`` with what a person wrote."""
+    return _with(planned, text, part_chars, Provenance.PERSON, person)
+
+
+def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, person: str) -> Planned:
+    text = text.strip()
+    return planned.model_copy(
+        update={
+            "text": text,
+            "parts": in_parts(text, part_chars),
+            "provenance": provenance.value,
+            "person": person,
+            "record_id": "",
+            "record_source": "",
+            "score": None,
+        }
+    )
+
+
+def record_of(candidate: dict[str, object]) -> Record:
+    """A candidate of a question card as the record that it was."""
+    score = candidate.get("score")
+    return Record(
+        id=str(candidate["id"]),
+        text=str(candidate["text"]),
+        score=float(score) if isinstance(score, int | float) else None,
+        source=str(candidate["source"]),
+    )
+
+
+def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
+    """The reply that a row holds, where the session of the run that chose it is gone."""
+    return Planned(
+        ledger_id=row.id,
+        fingerprint=row.key.fingerprint,
+        asked=row.question,
+        cluster=list(row.cluster),
+        ours=list(cluster.ours),
+        read_by=cluster.read_by,
+        query=row.question,
+        text=row.text,
+        parts=list(row.parts),
+        part=row.part,
+        provenance=row.provenance.value if row.provenance else "",
+        record_id=row.record_id,
+        record_source=row.record_source,
+        score=row.score,
+        person=row.person,
+    )

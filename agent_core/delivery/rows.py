@@ -1,0 +1,185 @@
+"""The customer's newest messages as rows of the ledger: opened, found again after a crash, done one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from agent_core.apps.profile import AppProfile
+from agent_core.delivery.asked import asked_in
+from agent_core.delivery.match import is_bubble_of, same_cluster
+from agent_core.delivery.planning import planned_from
+from agent_core.devices.base import Frame
+from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, ReplyState
+from agent_core.screen.compare import Match
+from agent_core.screen.fingerprint import same_message
+from agent_core.screen.readings import ChatScreen, Side
+from agent_core.session import AskedQuestion, Cluster, Planned, Session
+from agent_core.wording import shared
+
+Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
+
+# Nothing of it is on its way; FAILED is of an earlier run, SKIPPED of a leg that died before it saved.
+MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
+LEAST_SHARED = 0.3  # of a query's letter pairs, to say which of several questions it is for
+
+
+class Rows:
+    """One run's rows. ``session.cluster`` says which they are."""
+
+    def __init__(self, session: Session, profile: AppProfile, ledger: Ledger, tell: Tell) -> None:
+        self._session = session
+        self._profile = profile
+        self._ledger = ledger
+        self._tell = tell
+
+    def current(self, chat: ChatScreen) -> bool:
+        """Whether the chat is as it was when its questions were taken, with what was sent since."""
+        cluster = self._session.cluster
+        return cluster is not None and same_cluster(cluster.messages, cluster.read_by, chat, cluster.ours)
+
+    async def take(self, chat: ChatScreen, version: str) -> Cluster:
+        """Open a row for each question of the newest messages. Older ones that are not answered yet stay, unless the
+        customer took them back."""
+        session, before = self._session, self._session.cluster
+        messages = [bubble.text for bubble in chat.question]
+        asked = []
+        for one in asked_in(chat, session.lang):
+            key = self.key(one.fingerprint)
+            row = await self._ledger.open(
+                key, run_id=session.run_id, question=one.words, cluster=messages, app_version=version
+            )
+            done = row.state is ReplyState.SKIPPED
+            asked.append(
+                AskedQuestion(
+                    ledger_id=row.id,
+                    fingerprint=key.fingerprint,
+                    words=one.words,
+                    readable=one.readable,
+                    done=done,
+                )
+            )
+        known = {question.ledger_id for question in asked}
+        older = [question for question in before.left if question.ledger_id not in known] if before else []
+        if before is not None and not before.ours:
+            for question in older:
+                await self.skip(question)
+            older = []
+        session.cluster = Cluster(messages=messages, read_by=chat.source.value, asked=[*older, *asked])
+        return session.cluster
+
+    async def adopt(self, chat: ChatScreen) -> Cluster | None:
+        """Rows that a dead run left open though our newest text stands below the questions; None where there are none.
+
+        Only where all that stands below is what the ledger says was sent: a colleague's answer ends it.
+        """
+        session, recent = self._session, await self._recent()
+        rows = [row for row in recent if row.state is ReplyState.PLANNED and row.cluster]
+        for row in rows:
+            family = [other for other in recent if other.cluster == row.cluster]
+            ours = self._sent_below(chat, row, family)
+            if not ours or not same_cluster(row.cluster, "", chat, ours):
+                continue
+            left = sorted((r for r in family if r.state is ReplyState.PLANNED), key=lambda r: r.id)
+            session.cluster = Cluster(messages=list(row.cluster), ours=ours, asked=[_asked(r) for r in left])
+            begun = next((r for r in left if r.part and r.text), None)
+            if begun is not None:
+                session.planned = planned_from(begun, session.cluster)
+            return session.cluster
+        return None
+
+    @staticmethod
+    def _sent_below(chat: ChatScreen, row: LedgerRow, family: Sequence[LedgerRow]) -> list[str]:
+        """Our newest texts, the oldest first, as far as the ledger knows them of these rows."""
+        sent = [row.text for row in family if row.state is ReplyState.SENT and not row.parts]
+        sent += [part for r in family for part in (r.parts if r.state is ReplyState.SENT else r.parts[: r.part])]
+        ours: list[str] = []
+        for bubble in reversed(chat.bubbles):
+            if bubble.side is Side.THEM:
+                break
+            text = next((text for text in sent if is_bubble_of(bubble, text, chat.source)), None)
+            if text is None:
+                break
+            ours.insert(0, text)
+        return ours
+
+    def question_for(self, query: str) -> AskedQuestion | None:
+        """The open question that ``query`` is for: the one whose words it is made of, else the first."""
+        left = self._session.cluster.left_readable if self._session.cluster else []
+        if not left:
+            return None
+        best = max(left, key=lambda question: shared(query, question.words))
+        return best if shared(query, best.words) >= LEAST_SHARED else left[0]
+
+    async def same_words(self, question: AskedQuestion, state: ReplyState) -> LedgerRow | None:
+        """A row in ``state`` of the same message, seen a little differently: then it has another key."""
+        for other in await self._recent():
+            alike = same_message(other.key.fingerprint, question.fingerprint) is not Match.DIFFERENT
+            if other.state is state and alike:
+                return other
+        return None
+
+    async def find(self, question: AskedQuestion) -> LedgerRow | None:
+        return await self._ledger.find(self.key(question.fingerprint))
+
+    async def skip(self, question: AskedQuestion, *, person: str = "") -> None:
+        """Close the row without an answer."""
+        question.done = True
+        row = await self.find(question)
+        if row is None or row.state not in MAY_BE_SKIPPED:
+            return
+        await self._ledger.advance(row.id, ReplyState.SKIPPED, expected=MAY_BE_SKIPPED)
+        await self.tell(row.id, question.words, ReplyState.SKIPPED, person=person)
+
+    def done(self, ledger_id: int) -> None:
+        """The question of this row is answered."""
+        for question in self._session.cluster.asked if self._session.cluster else []:
+            question.done = question.done or question.ledger_id == ledger_id
+
+    async def tell(
+        self,
+        ledger_id: int,
+        words: str,
+        state: ReplyState,
+        *,
+        planned: Planned | None = None,
+        frame: Frame | None = None,
+        person: str = "",
+    ) -> None:
+        """Tell the answer log what became of a question."""
+        event = AnswerEvent(
+            ledger_id,
+            self._profile.key,
+            self._session.gate.contact,
+            words,
+            state,
+            query=planned.query if planned else "",
+            sent=planned.text if planned else "",
+            provenance=planned.provenance if planned else "",
+            record_id=planned.record_id if planned else "",
+            record_source=planned.record_source if planned else "",
+            score=planned.score if planned else None,
+            person=planned.person if planned else person,
+        )
+        await self._tell(event, frame)
+
+    async def tell_row(self, row: LedgerRow, state: ReplyState) -> None:
+        """Tell the answer log what became of a row of an earlier leg."""
+        await self.tell(row.id, row.question, state, planned=planned_from(row, Cluster(messages=list(row.cluster))))
+
+    async def tell_event(self, event: AnswerEvent, frame: Frame | None) -> None:
+        await self._tell(event, frame)
+
+    def key(self, mark: str) -> MessageKey:
+        """The key of a message; one that a person declared to be a new question has a key of its own."""
+        session = self._session
+        if session.answer_again and same_message(session.answer_again, mark) is not Match.DIFFERENT:
+            mark = f"{mark}-again-{session.run_id}"
+        return MessageKey(session.serial, self._profile.key, session.gate.contact, mark)
+
+    async def _recent(self) -> Sequence[LedgerRow]:
+        session = self._session
+        return await self._ledger.recent(session.serial, self._profile.key, session.gate.contact)
+
+
+def _asked(row: LedgerRow) -> AskedQuestion:
+    return AskedQuestion(ledger_id=row.id, fingerprint=row.key.fingerprint, words=row.question)

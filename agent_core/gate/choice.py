@@ -1,0 +1,44 @@
+"""Which policies hold for a task: by its text, by the schedule or by the command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from agent_core.gate.base import Policy
+from agent_core.gate.customer_reply import CustomerReply, NoBuiltInAI
+from agent_core.gate.fresh_frame import FreshFrame
+from agent_core.gate.nothing_new import NothingNew
+from agent_core.gate.provenance import Provenance
+from agent_core.gate.right_chat import RightChat
+from agent_core.gate.safety import AllowedApps, AskBeforeRisk, DeliveryAlone, NothingRisky, OneApp
+
+
+class PolicyName(StrEnum):
+    REPLY = "reply"  # a customer is answered: the knowledge gate, and all that belongs to it
+    CAREFUL = "careful"  # any other task: a person is asked before what pays, deletes, calls …
+    OPEN = "open"  # nothing is asked, nothing blocked but other apps than those that are named
+
+
+# The table comes first: it turns a proposal into what the others then judge.
+REPLY_POLICIES: tuple[Policy, ...] = (
+    CustomerReply(),
+    NoBuiltInAI(),
+    OneApp(),
+    NothingRisky(),
+    DeliveryAlone(),
+    Provenance(),
+    RightChat(),
+    FreshFrame(),
+    NothingNew(),
+)
+
+_POLICIES: dict[PolicyName, tuple[Policy, ...]] = {
+    PolicyName.REPLY: REPLY_POLICIES,
+    PolicyName.CAREFUL: (AllowedApps(), AskBeforeRisk()),
+    PolicyName.OPEN: (AllowedApps(),),
+}
+
+
+def policies_of(name: PolicyName) -> Sequence[Policy]:
+    return _POLICIES[name]
