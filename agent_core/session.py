@@ -39,6 +39,10 @@ class QuestionKind(StrEnum):
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
 
 
+# A person's own words go to the customer as they are.
+TO_CUSTOMER = frozenset({QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE})
+
+
 class Answer(BaseModel):
     """A person's answer: the value of a choice, or their own words."""
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from agent_core.errors import InputRejected
+from agent_core.apps.names import packages_named
+from agent_core.errors import ConfigInvalid, InputRejected
+from agent_core.gate import PolicyName
+from agent_core.settings import gate_for
 
 MAX_TASK = 2000  # characters
 
@@ -19,3 +24,48 @@ def check_task(task: str) -> str:
     if any(unicodedata.category(char) in {"Cc", "Cs"} and char not in "\n\t" for char in stripped):
         raise InputRejected("The task holds control characters.", advice="Send plain text.")
     return stripped
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRules:
+    """What holds for a task besides its text. ``policy`` "": by the text. ``apps``: the only ones it may use, () for
+    all. Stored with runs and schedules as ``data``.
+    """
+
+    policy: str = ""
+    apps: tuple[str, ...] = ()
+
+    def data(self) -> dict[str, object]:
+        """As plain data; what is not set is left out."""
+        return {name: value for name, value in (("policy", self.policy), ("apps", list(self.apps))) if value}
+
+    @classmethod
+    def of(cls, data: Mapping[str, object]) -> TaskRules:
+        apps = data.get("apps")
+        return cls(str(data.get("policy") or ""), tuple(map(str, apps)) if isinstance(apps, list | tuple) else ())
+
+
+NO_RULES = TaskRules()
+
+
+def check_rules(task: str, rules: TaskRules) -> TaskRules:
+    """``rules`` where they fit the task. InputRejected says what is wrong."""
+    if rules.policy and rules.policy not in set(PolicyName):
+        raise InputRejected(
+            f"There is no policy {rules.policy!r}.",
+            advice=f"There are {', '.join(PolicyName)}; leave it out for the usual one.",
+        )
+    try:
+        gate = gate_for(task, PolicyName(rules.policy) if rules.policy else None)
+    except ConfigInvalid as error:
+        raise InputRejected(error.message, advice=error.advice) from None
+    if gate.enabled and rules.apps:
+        raise InputRejected(
+            "A reply task uses its own app alone.", advice="Leave the apps out, or choose the policy careful."
+        )
+    for app in rules.apps:
+        if not packages_named(app):
+            raise InputRejected(
+                f"No app is known as {app!r}.", advice="Give its name as the phone shows it, or its package."
+            )
+    return rules

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import structlog
 from sqlalchemy.exc import DBAPIError
@@ -16,16 +17,24 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.errors import ConfigInvalid, PhonedeskError
+from agent_core.gate import PolicyName
+from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
-from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
+from agent_core.ports import AnswerEvent, Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
-from agent_core.settings import AgentSettings
-from bot.settings import Settings
+from agent_core.session import Session
+from agent_core.settings import AgentSettings, new_session
+from agent_core.tasks import TaskRules
+from bot.settings import RemoteSettings, Settings
+from knowledge.chain import embedded_in
+from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import KnowledgeConfig, build
+from knowledge.factory import KnowledgeConfig, OwnConfig, build
+from knowledge.learning import Learning
 from scheduler.ports import StoredLedger, StoredRuns
+from storage.contacts import Contacts
 from storage.engine import Database
 
 log = structlog.get_logger(__name__)
@@ -40,8 +49,10 @@ class Core:
 
     settings: Settings
     db: Database
-    model: ChatModel
+    model: Model
     knowledge: KnowledgeBase
+    chooser: ModelChooser | None
+    store: EmbeddedKnowledge  # the shop's own entries, and those that wait for approval, whoever answers
     reader: ScreenReader
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
@@ -105,7 +116,26 @@ class Core:
             tree=settings.observe.tree,
             dialect=settings.model.dialect,
             timezone=settings.timezone,
+            part_chars=settings.run.part_chars,
         )
+
+    async def session(
+        self,
+        task: str,
+        serial: str,
+        settings: AgentSettings,
+        *,
+        run_id: str,
+        rules: TaskRules,
+        dry_run: bool = False,
+    ) -> Session:
+        """A new run's session, with what is known of the contact that its task names."""
+        policy = PolicyName(rules.policy) if rules.policy else None
+        session = new_session(task, serial, settings, run_id=run_id, dry_run=dry_run, policy=policy, apps=rules.apps)
+        if session.gate.contact:
+            contact = await Contacts(self.db).find(session.gate.app, session.gate.contact, serial)
+            session.gate.number = contact.number if contact else ""
+        return session
 
     def agent(
         self,
@@ -122,13 +152,31 @@ class Core:
             model=self.model,
             device=device,
             knowledge=self.knowledge,
+            chooser=self.chooser,
             human=human,
             ledger=StoredLedger(self.db),
-            store=store or StoredRuns(self.db),
+            store=store or self.runs(),
             lease=lease,
             guard=guard,
             reader=self.reader,
             settings=settings,
+        )
+
+    def runs(self) -> StoredRuns:
+        """Where runs leave what they do; what people answered becomes waiting entries."""
+        return StoredRuns(self.db, learn=self._learn)
+
+    async def _learn(self, answer: AnswerEvent) -> None:
+        if not answer.query:
+            return  # what was asked could not be read
+        await Learning(self.store).from_reply(
+            words=answer.question,
+            query=answer.query,
+            answer=answer.sent,
+            record_id=answer.record_id,
+            record_source=answer.record_source,
+            person=answer.person,
+            contact=answer.contact,
         )
 
     async def close(self) -> None:
@@ -139,6 +187,9 @@ class Core:
             await self._adb.close()
         await self.model.close()
         await self.knowledge.close()
+        await self.store.close()
+        if self.chooser is not None:
+            await self.chooser.close()
         await self.db.close()
 
 
@@ -159,34 +210,77 @@ def build_model(settings: Settings) -> ChatModel:
     )
 
 
-def build_reader(settings: Settings, model: ChatModel) -> ScreenReader:
-    """The readings that are allowed: the tree, OCR where its extra is installed, and a model that sees."""
+def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None) -> ScreenReader:
+    """The readings that are allowed: the tree, OCR where its extra is installed, and a model that sees.
+
+    ``ocr`` keeps what it has read: several readers may share one.
+    """
     observe = settings.observe
     allowed = {
         Source.TREE: observe.tree != "off",
         Source.OCR: observe.ocr != "off",
         Source.MODEL: observe.model and settings.model.vision,
     }
-    return ScreenReader(ocr=OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
+    return ScreenReader(ocr=ocr or OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
 
 
 async def build_knowledge(settings: Settings) -> KnowledgeBase:
     """The knowledge base of the settings; an empty embedded one may get the sample entries."""
-    knowledge = settings.knowledge
-    base = build(
-        KnowledgeConfig(
-            provider=knowledge.provider,
-            path=settings.data_dir / "knowledge.sqlite3",
-            base_url=knowledge.base_url,
-            dataset_id=knowledge.dataset_id,
-            token=knowledge.token.get_secret_value(),
-            timeout=knowledge.timeout_seconds,
-            min_score=knowledge.min_score,
-        )
-    )
-    if isinstance(base, EmbeddedKnowledge) and knowledge.sample:
-        await base.seed_sample_if_empty()
+    base = build(knowledge_config(settings))
+    embedded = embedded_in(base)
+    if embedded is not None and settings.knowledge.sample:
+        await embedded.seed_sample_if_empty()
     return base
+
+
+def knowledge_file(settings: Settings) -> Path:
+    """Where the shop's own entries are."""
+    return settings.data_dir / "knowledge.sqlite3"
+
+
+def knowledge_config(settings: Settings) -> KnowledgeConfig:
+    knowledge = settings.knowledge
+    return KnowledgeConfig(
+        provider=knowledge.provider,
+        path=knowledge_file(settings),
+        base_url=knowledge.base_url,
+        dataset_id=knowledge.dataset_id,
+        token=knowledge.token.get_secret_value(),
+        timeout=knowledge.timeout_seconds,
+        min_score=knowledge.min_score,
+        own={
+            "dify": _own_config(knowledge.dify),
+            "ragflow": _own_config(knowledge.ragflow),
+            "http": _own_config(knowledge.http),
+        },
+        template=knowledge.http,
+    )
+
+
+def _own_config(remote: RemoteSettings) -> OwnConfig:
+    return OwnConfig(
+        base_url=remote.base_url,
+        dataset_id=remote.dataset_id,
+        token=remote.token.get_secret_value(),
+        timeout=remote.timeout_seconds,
+        min_score=remote.min_score,
+    )
+
+
+def build_chooser(settings: Settings) -> ModelChooser | None:
+    """The text model that chooses among records; None where there is none, and only a sure record is sent."""
+    chooser = settings.chooser
+    if not chooser.base_url.strip():
+        return None
+    return ModelChooser(
+        chooser.base_url,
+        chooser.name,
+        chooser.api_key.get_secret_value(),
+        timeout=chooser.timeout_seconds,
+        compose=chooser.compose,
+        max_records=chooser.max_records,
+        min_score=chooser.min_score,
+    )
 
 
 async def open_database(settings: Settings) -> Database:
@@ -214,7 +308,9 @@ async def open_database(settings: Settings) -> Database:
 async def open_core(settings: Settings) -> AsyncIterator[Core]:
     db = await open_database(settings)
     model = build_model(settings)
-    core = Core(settings, db, model, await build_knowledge(settings), build_reader(settings, model))
+    knowledge = await build_knowledge(settings)
+    store = embedded_in(knowledge) or EmbeddedKnowledge(knowledge_file(settings))
+    core = Core(settings, db, model, knowledge, build_chooser(settings), store, build_reader(settings, model))
     try:
         yield core
     finally:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from bot.commands.answers import answers
+from bot.commands.contacts import contacts
 from bot.commands.demo import demo
 from bot.commands.doctor import doctor
+from bot.commands.eval import evaluate
+from bot.commands.kb import kb
 from bot.commands.run import run
 from bot.commands.schedule import schedule
 from bot.commands.serve import pair, serve
@@ -25,7 +29,11 @@ app.command()(doctor)
 app.command()(serve)
 app.command()(pair)
 app.add_typer(schedule, name="schedule")
+app.add_typer(kb, name="kb")
+app.add_typer(answers, name="answers")
+app.add_typer(contacts, name="contacts")
 app.command("devices")(devices)
+app.command("eval")(evaluate)
 app.command("virtual-phone")(virtual_phone)
 app.command("demo-model")(demo_model)
 

@@ -13,8 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
-from agent_core.settings import new_session
-from agent_core.tasks import check_task
+from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
 from scheduler.signals import Reason, StopSignal
 from scheduler.worker import WATCH_SECONDS, lease_of
@@ -32,6 +31,7 @@ async def run_here(
     store: RunStore,
     lang: str | None = None,
     max_steps: int | None = None,
+    rules: TaskRules = NO_RULES,
     dry_run: bool = False,
 ) -> Session:
     """Do a task now, as a run like any other: a row, a lease, events.
@@ -39,15 +39,18 @@ async def run_here(
     Ctrl-C stops it, and so does a stop in its row; never in the midst of Send.
     """
     task = check_task(task)
+    check_rules(task, rules)
     device = await core.device(serial)
     settings = core.agent_settings(lang=lang, max_steps=max_steps)
     runs = Runs(core.db)
     run_id = await runs.create(
-        NewRun(task, device.serial, options={"lang": settings.lang}, requested_by="terminal", begun=True)
+        NewRun(
+            task, device.serial, options={"lang": settings.lang, **rules.data()}, requested_by="terminal", begun=True
+        )
     )
     if run_id is None:
         raise RuntimeError("The run was not stored.")
-    session = new_session(task, device.serial, settings, run_id=run_id, dry_run=dry_run)
+    session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop, store=store)

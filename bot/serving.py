@@ -12,7 +12,7 @@ import structlog
 
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.session import FINAL, Session, Status
-from agent_core.settings import new_session
+from agent_core.tasks import TaskRules
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
@@ -80,7 +80,9 @@ class Legs:
             human = StoredHuman(core.db, hold_seconds=core.settings.run.hold_seconds)
             agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop)
             if row.session is None:
-                session = new_session(row.task, lease.serial, settings, run_id=row.id)
+                session = await core.session(
+                    row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
+                )
             else:
                 session = await self._taken_up(row.session)
             try:
@@ -152,6 +154,8 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
                 core.device,
                 timezone=settings.timezone,
                 serial=settings.device.serial,
+                store=core.store,
+                provider=settings.knowledge.provider,
             )
         )
         telegram = _telegram(settings, core, desk)

@@ -43,6 +43,8 @@ from sqlalchemy.exc import ArgumentError
 from tzlocal import get_localzone_name
 
 from agent_core.errors import ConfigInvalid
+from knowledge.factory import Provider, providers_of
+from knowledge.template import Template
 from storage.engine import database_url
 
 log = structlog.get_logger(__name__)
@@ -97,16 +99,64 @@ class ModelSettings(_Section):
     vision: bool = True
 
 
-class KnowledgeSettings(_Section):
-    """``embedded``: the entries in this machine's own store. ``dify``: a Dify dataset, or what speaks its form."""
+def _known_providers(written: str) -> str:
+    return ",".join(providers_of(written))
 
-    provider: Literal["embedded", "dify"] = "embedded"
+
+class RemoteSettings(_Section):
+    """One remote provider's own; what is empty is as the settings of all say. With an address of its own, dataset and
+    token are its own, too."""
+
+    base_url: str = ""
+    dataset_id: str = ""
+    token: SecretStr = SecretStr("")
+    timeout_seconds: float | None = Field(default=None, gt=0)
+    min_score: float | None = Field(default=None, ge=0, le=1)
+
+
+class TemplateSettings(RemoteSettings, Template):
+    """The template of the provider ``http``: what is sent, and where the records stand in the answer."""
+
+
+class KnowledgeSettings(_Section):
+    """``embedded``: the entries in this machine's own store. ``dify``: a Dify dataset, or what speaks its form.
+    ``ragflow``: datasets of RAGFlow. ``http``: any service, by template. Several with commas are asked in this order.
+    """
+
+    provider: Annotated[str, AfterValidator(_known_providers)] = "embedded"
     base_url: str = ""
     dataset_id: str = ""
     token: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=10.0, gt=0)
     min_score: float = Field(default=0.6, ge=0, le=1)  # under it a person is asked
     sample: bool = True  # an empty embedded store begins with the sample shop's entries
+    dify: RemoteSettings = RemoteSettings()
+    ragflow: RemoteSettings = RemoteSettings()
+    http: TemplateSettings = TemplateSettings()
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        return providers_of(self.provider)
+
+
+class ChooserSettings(_Section):
+    """The text model that chooses among records. Without one only a sure record is sent."""
+
+    base_url: str = ""  # "": none
+    name: str = ""
+    api_key: SecretStr = SecretStr("")
+    timeout_seconds: float = Field(default=20.0, gt=0)
+    compose: bool = False  # it may write a short reply from several records; code checks it against them
+    max_records: int = Field(default=5, ge=1, le=10)
+    min_score: float = Field(default=0.3, ge=0, le=1)  # a record under it is not chosen
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> ChooserSettings:
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must begin with http:// or https://")
+        if bool(self.base_url.strip()) != bool(self.name.strip()):
+            raise ValueError("base_url and name belong together: set both or none")
+        return self
 
 
 class DeviceSettings(_Section):
@@ -127,6 +177,7 @@ class ObserveSettings(_Section):
 class RunSettings(_Section):
     max_steps: int = Field(default=100, gt=0, le=1000)
     hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
+    part_chars: int = Field(default=500, ge=50, le=4000)  # a longer answer goes out in parts
 
 
 class TelegramSettings(_Section):
@@ -171,6 +222,7 @@ class Settings(BaseSettings):
     keep_days: int = Field(default=30, ge=2, le=3650)  # how long events, pictures and messages are kept
     model: ModelSettings = ModelSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
+    chooser: ChooserSettings = ChooserSettings()
     device: DeviceSettings = DeviceSettings()
     observe: ObserveSettings = ObserveSettings()
     run: RunSettings = RunSettings()
@@ -226,6 +278,14 @@ def _secrets(section: BaseModel) -> Iterator[str]:
             yield value.get_secret_value()
         elif isinstance(value, BaseModel):
             yield from _secrets(value)
+        elif isinstance(value, dict):  # headers; a short one would blot out whole messages
+            yield from (secret for secret in map(_header_secret, value.values()) if len(secret) >= 6)
+
+
+def _header_secret(value: object) -> str:
+    """What is secret in a header: all of it, but a template of words that everybody knows."""
+    plain = value.get_secret_value() if isinstance(value, SecretStr) else ""
+    return "" if "{" in plain or plain == "application/json" else plain
 
 
 def config_file() -> Path:

@@ -6,47 +6,41 @@ words of one entry's question or of one of its aliases, politeness left aside.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Awaitable, Sequence
-from importlib import resources
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
-from uuid import uuid4
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
+from knowledge.entries import (
+    Entry,
+    EntryState,
+    Found,
+    Stats,
+    make_entry,
+    now,
+    read_entries,
+    sample_entries,
+)
 from knowledge.tokens import stripped, tokens
-from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex
+from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
+
+__all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 
 _MOST_CANDIDATES = 5
 _LONGEST_QUERY = 500  # characters that are looked at
 T = TypeVar("T")
 
 
-class Entry(BaseModel):
-    """A question and its answer, word for word. ``aliases`` are other ways to ask it; ``live``: approved."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str = Field(default_factory=lambda: uuid4().hex[:12], min_length=1, max_length=64)
-    question: str = Field(min_length=1, max_length=500)
-    answer: str = Field(min_length=1, max_length=4000)
-    aliases: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    live: bool = True
-
-    @field_validator("id", "question", "answer")
-    @classmethod
-    def _not_blank(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("must not be blank")
-        return value.strip()
-
-
 class EmbeddedKnowledge:
-    """Entries in the file at ``path``, made where it is missing. KnowledgeUnreachable where it cannot be used."""
+    """Entries in the file at ``path``, made where it is missing. KnowledgeUnreachable where it cannot be used.
+
+    What names an entry that is not there raises InputRejected (``get`` gives None, ``delete`` False).
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,19 +76,102 @@ class EmbeddedKnowledge:
             for row in rows
         )
 
+    async def search(self, words: str, *, limit: int = 10, live: bool | None = None) -> Sequence[Found]:
+        """For a person, best first: by the words of questions, aliases, tags and answers, by an id or its beginning.
+
+        "" gives the newest changes. ``live`` None: waiting ones too.
+        """
+        words, limit = words.strip()[:_LONGEST_QUERY], max(1, limit)
+        if not words:
+            return tuple(Found(_entry(row), 0.0) for row in await _safely(self._index.newest(limit, live=live)))
+        form = stripped(words)
+        exact = list(await _safely(self._index.with_form(form, live=live))) if form else []
+        named = await _safely(self._index.with_id_like(words, limit, live=live))
+        near = await _safely(self._index.search(tokens(words), limit, live=live))
+        best = {row.id for row in exact} | {row.id for row in named if row.id == words}
+        exact.sort(key=lambda row: row.id != words)
+        rows = {row.id: row for row in (*exact, *named, *near)}
+        return tuple(
+            Found(_entry(row), 1.0 if row.id in best else _share(words, row)) for row in list(rows.values())[:limit]
+        )
+
     async def add(self, entry: Entry) -> Entry:
-        """Add the entry, or replace the one with its id. Returns it."""
-        await _safely(self._index.put(*_indexed(entry)))
-        return entry
+        """Add the entry, or change the one with its id, which keeps ``created_at``. Returns it as it is kept."""
+        async with self._writing() as writer:
+            return await _put(writer, entry)
 
     async def add_all(self, entries: Sequence[Entry]) -> None:
         """All of them or none."""
-        await _safely(self._index.put_all([_indexed(entry) for entry in entries]))
+        await self.rewrite(lambda _: entries)
 
-    async def approve(self, entry_id: str) -> Entry | None:
-        """Make a waiting entry live; None where there is none with this id."""
-        entry = await self.get(entry_id)
-        return await self.add(entry.model_copy(update={"live": True})) if entry else None
+    async def add_unless(self, entry: Entry, known: Callable[[Sequence[Entry]], bool]) -> Entry | None:
+        """Add it, or None where ``known`` says that the entries which its question means, live or waiting, have it."""
+        async with self._writing() as writer:
+            rows = await writer.with_form(stripped(entry.question))
+            return None if known([_entry(row) for row in rows]) else await _put(writer, entry)
+
+    async def rewrite(self, change: Callable[[Sequence[Entry]], Sequence[Entry]]) -> None:
+        """Put every entry that ``change`` makes of all that are there, as one: nothing else is written in between.
+
+        ``change`` is called in a thread. What it raises is raised here, and nothing is written.
+        """
+
+        def work(rows: Sequence[EntryRow]) -> Sequence[tuple[EntryRow, EntryWords]]:
+            return [_indexed(_renewed(entry)) for entry in change([_entry(row) for row in rows])]
+
+        async with self._writing() as writer:
+            await writer.put_all(await asyncio.to_thread(work, await writer.entries()))
+
+    async def edit(
+        self,
+        entry_id: str,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+        aliases: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Entry:
+        """Change what is given; live stays live. A waiting wording that gets its own answer is an entry of its own."""
+        async with self._writing() as writer:
+            old = await _there(writer, entry_id)
+            new = _changed(old, question=question, answer=answer, aliases=aliases, tags=tags)
+            return new if new == old else await _put(writer, new)
+
+    async def pending(self) -> Sequence[Entry]:
+        """What waits for approval, oldest first."""
+        return await self.list(live=False)
+
+    async def approve(self, entry_id: str, *, question: str | None = None, answer: str | None = None) -> Entry:
+        """Make a waiting entry live, changed as given, and return the live one; one that is live already stays so.
+
+        A wording for another entry goes to that entry's aliases and that entry is returned; with an ``answer`` that
+        differs it becomes an entry of its own. InputRejected where the other entry is gone.
+        """
+        async with self._writing() as writer:
+            old = await _there(writer, entry_id)
+            entry = _changed(old, question=question, answer=answer)
+            if not entry.alias_of:
+                return await _put(writer, entry.model_copy(update={"live": True}))
+            row = await writer.get(entry.alias_of)
+            if row is None:
+                raise InputRejected(
+                    f"The entry {entry.alias_of}, which this is another wording for, is gone.",
+                    advice="Give it an answer of its own, or reject it.",
+                )
+            whole = _entry(row)
+            await writer.delete(entry_id)
+            if stripped(entry.question) in forms_of(whole):
+                return whole
+            return await _put(writer, _changed(whole, aliases=(*whole.aliases, entry.question)))
+
+    async def reject(self, entry_id: str) -> Entry:
+        """Throw a waiting entry away, and return it. InputRejected where it is live: that is deleted, not rejected."""
+        async with self._writing() as writer:
+            entry = await _there(writer, entry_id)
+            if entry.live:
+                raise InputRejected(f"The entry {entry_id} is live.", advice="Delete it where it is wrong.")
+            await writer.delete(entry_id)
+            return entry
 
     async def get(self, entry_id: str) -> Entry | None:
         row = await _safely(self._index.get(entry_id))
@@ -104,9 +181,26 @@ class EmbeddedKnowledge:
         """Whether there was one."""
         return await _safely(self._index.delete(entry_id))
 
-    async def list(self, *, live: bool | None = None) -> Sequence[Entry]:
-        """Every entry, or only the live or the waiting ones, oldest first."""
-        return tuple(_entry(row) for row in await _safely(self._index.entries(live=live)))
+    async def doubles(self, entry: Entry) -> Sequence[Entry]:
+        """The other live entries that a wording of this one means too: while it is so, that wording is never sure."""
+        found: dict[str, Entry] = {}
+        for form in sorted(forms_of(entry)):
+            for row in await _safely(self._index.with_form(form)):
+                if row.id not in (entry.id, entry.alias_of):
+                    found[row.id] = _entry(row)
+        return tuple(found.values())
+
+    async def stats(self) -> Stats:
+        entries = await self.list()
+        live = [entry for entry in entries if entry.live]
+        tags = Counter(tag for entry in live for tag in entry.tags)
+        return Stats(
+            live=len(live),
+            pending=len(entries) - len(live),
+            aliases=sum(len(entry.aliases) for entry in live),
+            newest=max((entry.updated_at for entry in entries), default=None),
+            tags=sorted(tags.items(), key=lambda item: (-item[1], item[0])),
+        )
 
     async def count(self) -> int:
         return await _safely(self._index.count())
@@ -119,37 +213,78 @@ class EmbeddedKnowledge:
         await self.add_all(entries)
         return len(entries)
 
+    async def list(self, *, live: bool | None = None) -> Sequence[Entry]:
+        """Every entry, or only the live or the waiting ones, oldest first."""
+        return tuple(_entry(row) for row in await _safely(self._index.entries(live=live)))
 
-def sample_entries() -> Sequence[Entry]:
-    """The entries of the sample: a shop for phone accessories, in Chinese."""
-    text = (resources.files("knowledge") / "sample" / "phone_accessories.jsonl").read_text(encoding="utf-8")
-    return read_entries(text)
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[Writer]:
+        with _said():
+            async with self._index.writing() as writer:
+                yield writer
 
 
-def read_entries(text: str) -> Sequence[Entry]:
-    """Entries from JSON Lines, blank lines left out. InputRejected names the line that is wrong."""
-    entries: list[Entry] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            entries.append(Entry.model_validate_json(line))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise InputRejected(f"Line {number} is no entry: {where} {first['msg']}.") from None
-    return tuple(entries)
+def forms_of(entry: Entry) -> frozenset[str]:
+    """The exact forms that mean the entry: its question and aliases, politeness left aside."""
+    return frozenset(stripped(text) for text in (entry.question, *entry.aliases)) - {""}
+
+
+async def _there(writer: Writer, entry_id: str) -> Entry:
+    row = await writer.get(entry_id)
+    if row is None:
+        raise InputRejected(f"There is no entry {entry_id}.", advice="Search for it: it may have been deleted.")
+    return _entry(row)
+
+
+async def _put(writer: Writer, entry: Entry) -> Entry:
+    entry = _renewed(entry)
+    await writer.put(*_indexed(entry))
+    row = await writer.get(entry.id)
+    return _entry(row) if row else entry
+
+
+def _renewed(entry: Entry) -> Entry:
+    return entry.model_copy(update={"updated_at": now()})
+
+
+def _changed(entry: Entry, **changes: object) -> Entry:
+    """With those that are not None. InputRejected where it would be no entry."""
+    given = {name: value for name, value in changes.items() if value is not None}
+    new = make_entry(**{**{name: getattr(entry, name) for name in Entry.model_fields}, **given})
+    return new.model_copy(update={"alias_of": ""}) if new.answer != entry.answer else new
 
 
 def _indexed(entry: Entry) -> tuple[EntryRow, EntryWords]:
-    row = EntryRow(entry.id, entry.question, entry.answer, entry.aliases, entry.tags, entry.live)
+    row = EntryRow(
+        entry.id,
+        entry.question,
+        entry.answer,
+        entry.aliases,
+        entry.tags,
+        entry.live,
+        entry.origin,
+        entry.alias_of,
+        entry.created_at,
+        entry.updated_at,
+    )
     aliases = [word for text in (*entry.aliases, *entry.tags) for word in tokens(text)]
-    forms = {stripped(text) for text in (entry.question, *entry.aliases)} - {""}
-    return row, EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms))
+    return row, EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms_of(entry)))
 
 
 def _entry(row: EntryRow) -> Entry:
-    return Entry(id=row.id, question=row.question, answer=row.answer, aliases=row.aliases, tags=row.tags, live=row.live)
+    """Nothing is checked: it was when it came in, and an earlier release may have allowed more."""
+    return Entry.model_construct(
+        id=row.id,
+        question=row.question,
+        answer=row.answer,
+        aliases=row.aliases,
+        tags=row.tags,
+        live=row.live,
+        origin=row.origin,
+        alias_of=row.alias_of,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
 
 
 def _score(query: str, row: EntryRow) -> float:
@@ -164,11 +299,26 @@ def _score(query: str, row: EntryRow) -> float:
     return min(0.99, round(best, 2))
 
 
-async def _safely(call: Awaitable[T]) -> T:
+def _share(words: str, row: EntryRow) -> float:
+    """0–0.99: how many of these words stand somewhere in the entry."""
+    wanted = set(tokens(words))
+    if not wanted:
+        return 0.0
+    held = {word for text in (row.question, *row.aliases, *row.tags, row.answer) for word in tokens(text)}
+    return min(0.99, round(len(wanted & held) / len(wanted), 2))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
     try:
-        return await call
+        yield
     except (sqlite3.Error, OSError) as error:
         raise KnowledgeUnreachable(
             f"The knowledge file cannot be used: {error}.",
             advice="Check that the folder of PHONEDESK_DATA_DIR exists and can be written.",
         ) from error
+
+
+async def _safely(call: Awaitable[T]) -> T:
+    with _said():
+        return await call

@@ -1,49 +1,139 @@
-"""The knowledge provider that the configuration names."""
+"""The knowledge providers that the configuration names."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 import aiohttp
 
-from agent_core.errors import ConfigMissing
+from agent_core import retry
+from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
+from knowledge.chain import ChainKnowledge
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
+from knowledge.http_client import Names
+from knowledge.ragflow import RagflowKnowledge
+from knowledge.template import Template, TemplateKnowledge
+
+Provider = Literal["embedded", "dify", "ragflow", "http"]
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+PREFIX = "PHONEDESK_KNOWLEDGE__"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnConfig:
+    """What one remote provider has for itself; "" and None: as all have it."""
+
+    base_url: str = ""
+    dataset_id: str = ""
+    token: str = field(default="", repr=False)
+    timeout: float | None = None
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeConfig:
-    """Plain values, already checked one by one. ``path`` is the embedded store's file; ``timeout`` in seconds."""
+    """Plain values, already checked one by one. ``provider`` is a name or several with commas between them, in the
+    order in which they are asked; ``path`` is the embedded store's file; ``timeout`` in seconds. ``base_url`` and the
+    values after it are for every remote provider that has no ``own``.
+    """
 
-    provider: Literal["embedded", "dify"] = "embedded"
+    provider: str = "embedded"
     path: Path = Path("knowledge.db")
     base_url: str = ""
     dataset_id: str = ""
     token: str = field(default="", repr=False)
     timeout: float = 10.0
     min_score: float = 0.6
+    own: Mapping[Provider, OwnConfig] = field(default_factory=dict)
+    template: Template = field(default_factory=Template)
 
 
-def build(config: KnowledgeConfig, *, session: aiohttp.ClientSession | None = None) -> KnowledgeBase:
-    """The provider; nothing is opened or asked yet. ConfigMissing where a value that it needs is blank."""
-    if config.provider == "embedded":
+def providers_of(written: str) -> tuple[Provider, ...]:
+    """The providers of a list with commas. ValueError for a name that is none, for one twice, and for no name."""
+    names = [name.strip().lower() for name in written.split(",") if name.strip()]
+    known: dict[str, Provider] = {provider: provider for provider in PROVIDERS}
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        found = f"{unknown[0]!r} is no provider" if unknown else "there is no provider"
+        raise ValueError(f"{found}; known are {', '.join(PROVIDERS)}, or several with commas between them")
+    if len(set(names)) < len(names):
+        raise ValueError("a provider stands there twice")
+    return tuple(known[name] for name in names)
+
+
+def build(
+    config: KnowledgeConfig, *, session: aiohttp.ClientSession | None = None, sleep: retry.Sleep = asyncio.sleep
+) -> KnowledgeBase:
+    """The provider, or the chain of them; nothing is opened or asked yet. ConfigMissing where a value that it needs is
+    blank, ConfigInvalid where one cannot be used.
+    """
+    try:
+        names = providers_of(config.provider)
+    except ValueError as error:
+        raise ConfigInvalid(f"{error}.", advice=f"Correct {PREFIX}PROVIDER.") from None
+    providers = [_one(name, config, session, sleep) for name in names]
+    return providers[0] if len(providers) == 1 else ChainKnowledge(providers)
+
+
+def _one(
+    provider: Provider, config: KnowledgeConfig, session: aiohttp.ClientSession | None, sleep: retry.Sleep
+) -> KnowledgeBase:
+    if provider == "embedded":
         return EmbeddedKnowledge(config.path)
-    if config.provider == "dify":
-        for name in ("base_url", "dataset_id", "token"):
-            if not str(getattr(config, name)).strip():
-                raise ConfigMissing(
-                    f"The knowledge provider dify needs {name}.",
-                    advice=f"Set PHONEDESK_KNOWLEDGE__{name.upper()}.",
-                )
-        return DifyKnowledge(
-            config.base_url,
-            config.dataset_id,
-            config.token,
-            timeout=config.timeout,
-            min_score=config.min_score,
-            session=session,
+    remote, names = _remote(provider, config)
+    needed = ("base_url",) if provider == "http" else ("base_url", "dataset_id", "token")
+    for name in needed:
+        if not str(getattr(remote, name)).strip():
+            raise ConfigMissing(
+                f"The knowledge provider {provider} needs {name}.", advice=f"Set {getattr(names, name)}."
+            )
+    timeout = config.timeout if remote.timeout is None else remote.timeout
+    min_score = config.min_score if remote.min_score is None else remote.min_score
+    values = (remote.base_url, remote.dataset_id, remote.token)
+    if provider == "dify":
+        return DifyKnowledge(*values, timeout=timeout, min_score=min_score, names=names, session=session, sleep=sleep)
+    if provider == "ragflow":
+        return RagflowKnowledge(
+            *values, timeout=timeout, min_score=min_score, names=names, session=session, sleep=sleep
         )
-    assert_never(config.provider)
+    if provider == "http":
+        return TemplateKnowledge(
+            *values,
+            template=config.template,
+            timeout=timeout,
+            min_score=min_score,
+            names=names,
+            session=session,
+            sleep=sleep,
+        )
+    assert_never(provider)
+
+
+def _remote(provider: Provider, config: KnowledgeConfig) -> tuple[OwnConfig, Names]:
+    """What this provider is asked with, and the settings where it stands.
+
+    One with an address of its own takes nothing of the dataset and the token that are meant for another address.
+    """
+    own = config.own.get(provider, OwnConfig())
+    alone = bool(own.base_url.strip())
+    prefix = f"{PREFIX}{provider.upper()}__"
+    dataset_own, token_own = alone or bool(own.dataset_id.strip()), alone or bool(own.token.strip())
+    remote = OwnConfig(
+        base_url=own.base_url if alone else config.base_url,
+        dataset_id=own.dataset_id if dataset_own else config.dataset_id,
+        token=own.token if token_own else config.token,
+        timeout=own.timeout,
+        min_score=own.min_score,
+    )
+    names = Names(
+        base_url=f"{prefix if alone else PREFIX}BASE_URL",
+        dataset_id=f"{prefix if dataset_own else PREFIX}DATASET_ID",
+        token=f"{prefix if token_own else PREFIX}TOKEN",
+    )
+    return remote, names

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
+
+import structlog
 
 from agent_core import ports
 from agent_core.session import Answer, Question, Session
 from storage import ledger as rows
-from storage.answers import Answers, NewAnswer
+from storage.answers import Answers, ToldAnswer
 from storage.engine import Database
 from storage.events import Events
 from storage.ledger import Ledger
 from storage.questions import ANSWERED, EXPIRED, QuestionRow, Questions
 from storage.runs import Runs
+
+log = structlog.get_logger(__name__)
 
 
 class StoredLedger:
@@ -102,43 +107,56 @@ class StoredLedger:
         return [_ledger_row(row) for row in await self._ledger.recent(serial, app, contact)]
 
 
-class StoredRuns:
-    """``agent_core.ports.RunStore`` over runs, events and the answer log."""
+Learn = Callable[[ports.AnswerEvent], Awaitable[None]]
 
-    def __init__(self, db: Database) -> None:
+
+class StoredRuns:
+    """``agent_core.ports.RunStore`` over runs, events and the answer log.
+
+    ``learn`` is called with each answer that a person had a hand in, once it is sent: their own text, or the record
+    that they chose. It is called after the answer is stored, and again where the event is told again after a restart;
+    its errors are logged.
+    """
+
+    def __init__(self, db: Database, *, learn: Learn | None = None) -> None:
         self._runs = Runs(db)
         self._events = Events(db)
         self._answers = Answers(db)
+        self._learn = learn
 
     async def save(self, session: Session) -> None:
         await self._runs.save_session(session.run_id, session.model_dump_json())
 
     async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
-        if event.kind == "reply":
-            await self._log_answer(run_id, event.data)
-        await self._events.append(run_id, event.kind, dict(event.data), picture=picture)
-
-    async def _log_answer(self, run_id: str, data: Mapping[str, Any]) -> None:
-        logged = await self._answers.find(run_id=run_id)
-        if any(row.question == data["question"] and row.sent == data["text"] for row in logged):
-            return  # a restart tells of the same reply once more
-        run = await self._runs.get(run_id)
-        await self._answers.add(
-            NewAnswer(
-                run_id=run_id,
-                serial=run.serial if run else "",
-                app=str(data.get("app", "")),
-                contact=data["contact"],
-                question=data["question"],
-                query=data.get("query", ""),
-                sent=data["text"],
-                provenance=data["provenance"],
-                record_id=data["record_id"],
-                record_source=data["record_source"],
-                score=data["score"],
-                person=data["person"],
-            )
+        if event.kind != "answer":
+            await self._events.append(run_id, event.kind, dict(event.data), picture=picture)
+            return
+        answer = _answer_event(event.data)
+        told = ToldAnswer(**{field.name: getattr(answer, field.name) for field in fields(ToldAnswer)})
+        told = replace(
+            told,
+            state=answer.state.value,
+            records=None if answer.records is None else [asdict(record) for record in answer.records],
         )
+        await self._answers.tell(run_id, told, dict(event.data), picture=picture)
+        if self._learn is not None and _teaches(answer):
+            try:
+                await self._learn(answer)
+            except Exception as error:  # the answer is out; what could be learnt from it must not end the run
+                log.exception("answer_not_learnt", run=run_id, ledger_id=answer.ledger_id, error=repr(error))
+
+
+def _answer_event(data: Mapping[str, Any]) -> ports.AnswerEvent:
+    """The event whose ``data()`` this is."""
+    values: dict[str, Any] = {**data, "state": ports.ReplyState(data["state"])}
+    if values.get("records") is not None:
+        values["records"] = [ports.Record(**record) for record in values["records"]]
+    return ports.AnswerEvent(**values)
+
+
+def _teaches(answer: ports.AnswerEvent) -> bool:
+    by_person = answer.provenance == ports.Provenance.PERSON.value or (answer.person and answer.record_id)
+    return answer.state is ports.ReplyState.SENT and bool(by_person)
 
 
 class StoredHuman:

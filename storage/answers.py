@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.tables import answers
+from storage.events import append_event
+from storage.requests import AlreadyMade, made_under, remember
+from storage.tables import answers, events, runs
 from storage.uncut import uncut
+
+PLANNED, TYPING, SENDING, SENT = "planned", "typing", "sending", "sent"
+SKIPPED, FAILED, UNKNOWN = "skipped", "failed", "unknown"
+STATES = (PLANNED, TYPING, SENDING, SENT, SKIPPED, FAILED, UNKNOWN)
+UNDER_WAY = (PLANNED, TYPING, SENDING)
+FORGOTTEN = timedelta(hours=1)  # what is under way for longer will not be answered by itself
+PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True)
-class NewAnswer:
-    """``records``: what the knowledge base gave (id, text, score, source), best first. ``state`` as in the ledger."""
+class ToldAnswer:
+    """What one event tells of a customer's question; ``ledger_id`` is the row of the ledger that it is about.
 
-    run_id: str
-    serial: str
+    ``records``: what the knowledge base gave (id, text, score, source), best first; None where it does not tell.
+    ``state`` as in the ledger.
+    """
+
+    ledger_id: int
     app: str
     contact: str
     question: str
+    state: str
     query: str = ""
-    records: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    records: Sequence[Mapping[str, Any]] | None = None
     sent: str = ""
     provenance: str = ""
     record_id: str = ""
     record_source: str = ""
     score: float | None = None
-    state: str = "sent"
     person: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """``rating``: 1 thumbs up, -1 thumbs down, 0 none."""
+    """``rating``: 1 thumbs up, -1 thumbs down, 0 none; ``rated_by`` is our id of who gave it.
+
+    ``sent`` is what was chosen to be sent; ``state`` tells whether it was. Pictures may be gone before their row.
+    """
 
     id: int
     run_id: str
@@ -54,8 +70,62 @@ class AnswerRow:
     state: str
     person: str
     rating: int
+    rated_by: str
+    rated_at: datetime | None
+    ledger_id: int | None
+    before_picture_id: int | None
+    after_picture_id: int | None
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which answers; what is not given matters not.
+
+    ``text``: words that stand in the question or in what was sent. ``since`` is inside, ``until`` is not (both aware,
+    of when it was asked). ``unanswered``: skipped, failed, unknown, or under way for over an hour. ``missed``: the
+    knowledge base gave no answer (skipped, failed, or a person's own words).
+    """
+
+    contact: str = ""
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    state: str = ""
+    rating: int | None = None
+    provenance: str = ""
+    unanswered: bool = False
+    missed: bool = False
+    app: str = ""
+    serial: str = ""
+    run_id: str = ""
+
+    def conditions(self, now: datetime) -> list[sa.ColumnElement[bool]]:
+        found = [
+            answers.c[name] == value
+            for name in ("contact", "state", "provenance", "app", "serial", "run_id")
+            if (value := getattr(self, name))
+        ]
+        if self.text:
+            places = (answers.c.question, answers.c.sent)
+            found.append(sa.or_(*(place.icontains(self.text, autoescape=True) for place in places)))
+        if self.since is not None:
+            found.append(answers.c.created_at >= self.since)
+        if self.until is not None:
+            found.append(answers.c.created_at < self.until)
+        if self.rating is not None:
+            found.append(answers.c.rating == self.rating)
+        if self.unanswered:
+            forgotten = sa.and_(answers.c.state.in_(UNDER_WAY), answers.c.updated_at < now - FORGOTTEN)
+            found.append(sa.or_(answers.c.state.in_((SKIPPED, FAILED, UNKNOWN)), forgotten))
+        if self.missed:
+            own_words = sa.and_(answers.c.provenance == PERSON, answers.c.record_id == "", answers.c.state == SENT)
+            found.append(sa.or_(answers.c.state.in_((SKIPPED, FAILED)), own_words))
+        return found
+
+
+ALL = AnswerFilter()
 
 
 @uncut
@@ -63,25 +133,68 @@ class Answers:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def add(self, new: NewAnswer) -> int:
-        now = self._db.now()
-        values = {name: getattr(new, name) for name in NewAnswer.__slots__}
-        values["records"] = [dict(record) for record in new.records]
-        statement = sa.insert(answers).values(**values, created_at=now, updated_at=now).returning(answers.c.id)
+    async def tell(
+        self, run_id: str, told: ToldAnswer, data: Mapping[str, Any], *, picture: bytes | None = None
+    ) -> AnswerRow:
+        """Append the run's ``answer`` event with its ``data``, and bring the row of this question to what it tells.
+
+        Both or neither. ``picture`` (JPEG) is kept as that of before where the state is planned, else of after. What
+        an earlier event told stays where this one tells nothing, and an answer that was sent stays sent: the same
+        told again changes nothing.
+        """
         async with self._db.write(durable=True) as connection:
-            answer_id: int = (await connection.execute(statement)).scalar_one()
-        return answer_id
+            event_id = await append_event(connection, self._db, run_id, "answer", data, picture=picture)
+            found = await connection.execute(sa.select(events.c.picture_id).where(events.c.id == event_id))
+            row = await self._tell(connection, run_id, told, found.scalar_one())
+        self._db.signal("events").notify()
+        return row
 
-    async def update(self, answer_id: int, *, state: str, sent: str | None = None, person: str | None = None) -> bool:
-        values: dict[str, Any] = {"state": str(state), "updated_at": self._db.now()}
-        values |= {} if sent is None else {"sent": sent}
-        values |= {} if person is None else {"person": person}
-        return await self._set(answer_id, values)
+    async def _tell(
+        self, connection: AsyncConnection, run_id: str, told: ToldAnswer, picture_id: int | None
+    ) -> AnswerRow:
+        now = self._db.now()
+        before, after = (picture_id, None) if told.state == PLANNED else (None, picture_id)
+        serial = (await connection.execute(sa.select(runs.c.serial).where(runs.c.id == run_id))).scalar_one_or_none()
+        values = {name: getattr(told, name) for name in ToldAnswer.__slots__}
+        values |= {"run_id": run_id, "serial": serial or "", "records": _plain(told.records)}
+        values |= {"before_picture_id": before, "after_picture_id": after, "created_at": now, "updated_at": now}
+        add = self._db.insert(answers).values(**values).on_conflict_do_nothing(index_elements=["ledger_id"])
+        await connection.execute(add)
+        known = sa.select(answers).where(answers.c.ledger_id == told.ledger_id).with_for_update()
+        row = AnswerRow(**(await connection.execute(known)).mappings().one())
+        merged = _merged(row, run_id, told, before, after)
+        if merged == row:
+            return row
+        merged = replace(merged, updated_at=now)
+        changes = {name: getattr(merged, name) for name in AnswerRow.__slots__ if name != "id"}
+        changes["records"] = list(merged.records)
+        await connection.execute(sa.update(answers).where(answers.c.id == row.id).values(**changes))
+        return merged
 
-    async def rate(self, answer_id: int, rating: int) -> bool:
+    async def rate(self, answer_id: int, rating: int, *, by: str, toggle: bool = False, key: str = "") -> bool:
+        """Set the rating: 1, -1, or 0 for none; ``by`` is our id of who does. False where there is no such answer.
+
+        ``toggle``: the rating that stands there already is taken away. ``key`` names the request: asked again with the
+        same one, nothing happens.
+        """
         if rating not in (-1, 0, 1):
             raise ValueError(f"A rating is -1, 0 or 1, not {rating}.")
-        return await self._set(answer_id, {"rating": rating})
+        new = sa.case((answers.c.rating == rating, 0), else_=rating) if toggle else sa.literal(rating)
+        none = new == 0
+        values = {
+            "rating": new,
+            "rated_by": sa.case((none, ""), else_=by),
+            "rated_at": sa.case((none, sa.null()), else_=sa.literal(self._db.now(), answers.c.rated_at.type)),
+        }
+        try:
+            async with self._db.write(durable=True) as connection:
+                if await made_under(connection, key) is not None:
+                    return True
+                await remember(connection, self._db, key, str(answer_id))
+                done = await connection.execute(sa.update(answers).where(answers.c.id == answer_id).values(**values))
+                return done.rowcount == 1
+        except AlreadyMade:
+            return True
 
     async def get(self, answer_id: int) -> AnswerRow | None:
         async with self._db.read() as connection:
@@ -90,33 +203,69 @@ class Answers:
 
     async def find(
         self,
+        wanted: AnswerFilter = ALL,
         *,
-        run_id: str = "",
-        contact: str = "",
-        text: str = "",
-        since: datetime | None = None,
         before_id: int | None = None,
+        after_id: int | None = None,
         limit: int = 50,
     ) -> list[AnswerRow]:
-        """The newest first. ``text``: words that stand in the question or in what was sent."""
-        statement = sa.select(answers).order_by(answers.c.id.desc()).limit(limit)
-        if run_id:
-            statement = statement.where(answers.c.run_id == run_id)
-        if contact:
-            statement = statement.where(answers.c.contact == contact)
-        if text:
-            there = sa.or_(
-                answers.c.question.icontains(text, autoescape=True), answers.c.sent.icontains(text, autoescape=True)
-            )
-            statement = statement.where(there)
-        if since is not None:
-            statement = statement.where(answers.c.created_at >= since)
+        """The newest first. ``before_id``: only older ones; ``after_id``: the ``limit`` that follow this one."""
+        statement = sa.select(answers).where(*wanted.conditions(self._db.now())).limit(limit)
         if before_id is not None:
             statement = statement.where(answers.c.id < before_id)
+        if after_id is not None:
+            statement = statement.where(answers.c.id > after_id).order_by(answers.c.id)
+        else:
+            statement = statement.order_by(answers.c.id.desc())
         async with self._db.read() as connection:
-            return [AnswerRow(**row) for row in (await connection.execute(statement)).mappings()]
+            rows = [AnswerRow(**row) for row in (await connection.execute(statement)).mappings()]
+        return rows if after_id is None else rows[::-1]
 
-    async def _set(self, answer_id: int, values: dict[str, Any]) -> bool:
-        async with self._db.write(durable=True) as connection:
-            done = await connection.execute(sa.update(answers).where(answers.c.id == answer_id).values(**values))
-            return done.rowcount == 1
+    async def count(self, wanted: AnswerFilter = ALL) -> int:
+        statement = sa.select(sa.func.count()).select_from(answers).where(*wanted.conditions(self._db.now()))
+        async with self._db.read() as connection:
+            return (await connection.execute(statement)).scalar_one()
+
+    async def is_contact(self, name: str) -> bool:
+        """Whether anything of a contact with exactly this name is in the log."""
+        statement = sa.select(answers.c.id).where(answers.c.contact == name).limit(1)
+        async with self._db.read() as connection:
+            return (await connection.execute(statement)).first() is not None
+
+
+def _plain(records: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
+    return [dict(record) for record in records or ()]
+
+
+def _merged(row: AnswerRow, run_id: str, told: ToldAnswer, before: int | None, after: int | None) -> AnswerRow:
+    """The row with what is told. What was chosen changes as a whole: a person's text has no record of an earlier one.
+
+    Of the pictures before the first stays, of those after the one that shows the present state.
+    """
+    if row.state == SENT:
+        if told.state != SENT:
+            return row  # told late: what was sent cannot be undone
+        run_id = row.run_id  # it was that run which sent it
+    merged = replace(
+        row,
+        run_id=run_id,
+        question=told.question or row.question,
+        query=told.query or row.query,
+        records=row.records if told.records is None else _plain(told.records),
+        state=told.state,
+        person=told.person or row.person,
+        before_picture_id=before if row.before_picture_id is None else row.before_picture_id,
+        after_picture_id=after if after and (row.after_picture_id is None or told.state != row.state)
+        else row.after_picture_id,
+    )  # fmt: skip
+    if not told.sent and not told.provenance:
+        return merged
+    return replace(
+        merged,
+        sent=told.sent,
+        provenance=told.provenance,
+        record_id=told.record_id,
+        record_source=told.record_source,
+        score=told.score,
+        person=told.person,
+    )

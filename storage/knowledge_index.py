@@ -1,7 +1,8 @@
 """The file of the embedded knowledge base: entries, their exact forms, and a full-text index. All its SQL is here.
 
 Texts come in already cut into words; this file knows SQLite and no language. It is a file of its own, so that it can be
-copied, replaced and thrown away apart from the runs.
+copied, replaced and thrown away apart from the runs. ``PRAGMA user_version`` tells which tables a file has; an older
+one is upgraded when it is opened, one from a later release is refused.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiosqlite
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (
+VERSION = 1
+_TABLES = (
+    """
+CREATE TABLE entries (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     question TEXT NOT NULL,
@@ -24,33 +29,64 @@ CREATE TABLE IF NOT EXISTS entries (
     aliases TEXT NOT NULL,
     tags TEXT NOT NULL,
     live INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS forms (
+)""",
+    """
+CREATE TABLE forms (
     number INTEGER NOT NULL REFERENCES entries (number) ON DELETE CASCADE,
     form TEXT NOT NULL,
     PRIMARY KEY (form, number)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS forms_of_entry ON forms (number);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (question, aliases, answer, tokenize = 'unicode61');
-"""
-_GET = "SELECT id, question, answer, aliases, tags, live FROM entries WHERE id = ?"
-_LIST = """
-SELECT id, question, answer, aliases, tags, live FROM entries WHERE ?1 IS NULL OR live = ?1 ORDER BY number
-"""
-_WITH_FORM = """
-SELECT e.id, e.question, e.answer, e.aliases, e.tags, e.live FROM forms f JOIN entries e USING (number)
-WHERE f.form = ? AND e.live = 1 ORDER BY number
-"""
+) WITHOUT ROWID""",
+    "CREATE INDEX forms_of_entry ON forms (number)",
+    "CREATE VIRTUAL TABLE words USING fts5 (question, aliases, answer, tokenize = 'unicode61')",
+)
+_UNKNOWN = "1970-01-01T00:00:00.000000+00:00"  # what an earlier release, which knows no times, leaves in a new file
+# From version 0: where an entry comes from, which one it is a wording of, and when it was made and changed.
+_TO_1 = (
+    "ALTER TABLE entries ADD COLUMN origin TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE entries ADD COLUMN alias_of TEXT NOT NULL DEFAULT ''",
+    f"ALTER TABLE entries ADD COLUMN created_at TEXT NOT NULL DEFAULT '{_UNKNOWN}'",
+    f"ALTER TABLE entries ADD COLUMN updated_at TEXT NOT NULL DEFAULT '{_UNKNOWN}'",
+)
+_COLUMNS = "e.id, e.question, e.answer, e.aliases, e.tags, e.live, e.origin, e.alias_of, e.created_at, e.updated_at"
+_GET = f"SELECT {_COLUMNS} FROM entries e WHERE id = ?"  # noqa: S608 - constants only, as in those below
+_LIST = f"SELECT {_COLUMNS} FROM entries e WHERE ?1 IS NULL OR live = ?1 ORDER BY number"  # noqa: S608
+_NEWEST = f"""
+SELECT {_COLUMNS} FROM entries e WHERE ?1 IS NULL OR live = ?1 ORDER BY updated_at DESC, number DESC LIMIT ?2
+"""  # noqa: S608
+_WITH_FORM = f"""
+SELECT {_COLUMNS} FROM forms f JOIN entries e USING (number)
+WHERE f.form = ?1 AND (?2 IS NULL OR e.live = ?2) ORDER BY number
+"""  # noqa: S608
+_ID_BEGINS = f"""
+SELECT {_COLUMNS} FROM entries e
+WHERE substr(id, 1, length(?1)) = ?1 AND (?2 IS NULL OR live = ?2) ORDER BY id <> ?1, number LIMIT ?3
+"""  # noqa: S608
 # The weights are of the columns of words: question, aliases, answer.
-_SEARCH = """
-SELECT e.id, e.question, e.answer, e.aliases, e.tags, e.live FROM words JOIN entries e ON e.number = words.rowid
-WHERE words MATCH ? AND e.live = 1 ORDER BY bm25(words, 2.0, 2.0, 0.4), e.number LIMIT ?
+_SEARCH = f"""
+SELECT {_COLUMNS} FROM words JOIN entries e ON e.number = words.rowid
+WHERE words MATCH ?1 AND (?2 IS NULL OR e.live = ?2) ORDER BY bm25(words, 2.0, 2.0, 0.4), e.number LIMIT ?3
+"""  # noqa: S608
+_PUT = """
+INSERT INTO entries (id, question, answer, aliases, tags, live, origin, alias_of, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET question = excluded.question, answer = excluded.answer, aliases = excluded.aliases,
+    tags = excluded.tags, live = excluded.live, origin = excluded.origin, alias_of = excluded.alias_of,
+    updated_at = excluded.updated_at
 """
+_PUT_WORDS = """
+INSERT INTO words (rowid, question, aliases, answer) SELECT number, ?1, ?2, ?3 FROM entries WHERE id = ?4
+"""
+_PUT_FORM = "INSERT OR IGNORE INTO forms (number, form) SELECT number, ?1 FROM entries WHERE id = ?2"
+_NUMBER = "SELECT number FROM entries WHERE id = ?"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One entry. Only a live one is found; the others wait for approval."""
+    """One entry. Only a live one is found; the others wait for approval. Times are UTC."""
 
     id: str
     question: str
@@ -58,6 +94,10 @@ class EntryRow:
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     live: bool = True
+    origin: str = ""
+    alias_of: str = ""
+    created_at: datetime = field(default_factory=_now)
+    updated_at: datetime = field(default_factory=_now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +110,74 @@ class EntryWords:
     forms: Sequence[str]
 
 
+class Writer:
+    """One write transaction: what is read in it stays true until it ends."""
+
+    def __init__(self, database: aiosqlite.Connection) -> None:
+        self._database = database
+
+    async def get(self, entry_id: str) -> EntryRow | None:
+        rows = list(await self._database.execute_fetchall(_GET, (entry_id,)))
+        return _entry(rows[0]) if rows else None
+
+    async def entries(self) -> Sequence[EntryRow]:
+        return tuple(_entry(row) for row in await self._database.execute_fetchall(_LIST, (None,)))
+
+    async def with_form(self, form: str) -> Sequence[EntryRow]:
+        """Every entry that this exact form means, live or waiting."""
+        return tuple(_entry(row) for row in await self._database.execute_fetchall(_WITH_FORM, (form, None)))
+
+    async def put(self, entry: EntryRow, words: EntryWords) -> None:
+        """Add the entry, or change the one with its id, which keeps its place and ``created_at``."""
+        await self.put_all([(entry, words)])
+
+    async def put_all(self, entries: Sequence[tuple[EntryRow, EntryWords]]) -> None:
+        """A handful of statements, however many entries: each is a way to SQLite's thread and back."""
+        ids = [(entry.id,) for entry, _ in entries]
+        cut = [(" ".join(w.question), " ".join(w.aliases), " ".join(w.answer), entry.id) for entry, w in entries]
+        forms = [(form, entry.id) for entry, words in entries for form in words.forms if form]
+        await self._database.executemany(f"DELETE FROM words WHERE rowid = ({_NUMBER})", ids)  # noqa: S608
+        await self._database.executemany(f"DELETE FROM forms WHERE number = ({_NUMBER})", ids)  # noqa: S608
+        await self._database.executemany(_PUT, [_values(entry) for entry, _ in entries])
+        await self._database.executemany(_PUT_WORDS, cut)
+        await self._database.executemany(_PUT_FORM, forms)
+
+    async def delete(self, entry_id: str) -> bool:
+        """Whether there was one."""
+        rows = list(await self._database.execute_fetchall(_NUMBER, (entry_id,)))
+        for (number,) in rows:
+            await self._database.execute("DELETE FROM words WHERE rowid = ?", (number,))
+            await self._database.execute("DELETE FROM entries WHERE number = ?", (number,))
+        return bool(rows)
+
+
 class KnowledgeIndex:
-    """Opens its file with the first call. Several processes may share it; errors are sqlite3.Error."""
+    """Opens its file with the first call. Several processes may share it; errors are sqlite3.Error.
+
+    Reading has a connection of its own, so that a customer does not wait for an import.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection: aiosqlite.Connection | None = None
-        self._lock = asyncio.Lock()  # a transaction belongs to one caller
+        self._writer: aiosqlite.Connection | None = None
+        self._reader: aiosqlite.Connection | None = None
+        self._writing = asyncio.Lock()  # a transaction belongs to one caller
+        self._opening = asyncio.Lock()
 
     async def close(self) -> None:
-        async with self._lock:
-            if self._connection is not None:
-                await self._connection.close()
-                self._connection = None
+        async with self._writing, self._opening:
+            for connection in (self._reader, self._writer):
+                if connection is not None:
+                    await connection.close()
+            self._reader = self._writer = None
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Writer]:
+        """All that is done inside is kept or, where something is raised, nothing."""
+        async with self._writing:
+            _, database = await self._open()
+            async with _transaction(database):
+                yield Writer(database)
 
     async def put(self, entry: EntryRow, words: EntryWords) -> None:
         """Add the entry, or replace the one with its id."""
@@ -90,103 +185,144 @@ class KnowledgeIndex:
 
     async def put_all(self, entries: Sequence[tuple[EntryRow, EntryWords]]) -> None:
         """All of them or, where one fails, none."""
-        async with self._lock:
-            database = await self._open()
-            await database.execute("BEGIN IMMEDIATE")
-            try:
-                for entry, words in entries:
-                    await _remove(database, entry.id)
-                    await _insert(database, entry, words)
-            except BaseException:
-                await database.rollback()
-                raise
-            await database.commit()
+        async with self.writing() as writer:
+            await writer.put_all(entries)
 
     async def delete(self, entry_id: str) -> bool:
         """Whether there was one."""
-        async with self._lock:
-            database = await self._open()
-            await database.execute("BEGIN IMMEDIATE")
-            found = await _remove(database, entry_id)
-            await database.commit()
-            return found
+        async with self.writing() as writer:
+            return await writer.delete(entry_id)
 
     async def get(self, entry_id: str) -> EntryRow | None:
         rows = await self._rows(_GET, (entry_id,))
-        return _entry(rows[0]) if rows else None
+        return rows[0] if rows else None
 
     async def entries(self, *, live: bool | None = None) -> Sequence[EntryRow]:
         """In the order in which they were added; None: live and waiting ones."""
-        rows = await self._rows(_LIST, (None if live is None else int(live),))
-        return tuple(_entry(row) for row in rows)
+        return await self._rows(_LIST, (live,))
+
+    async def newest(self, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
+        """The latest change first."""
+        return await self._rows(_NEWEST, (live, limit))
 
     async def count(self) -> int:
-        rows = await self._rows("SELECT count(*) FROM entries", ())
+        database, _ = await self._open()
+        rows = list(await database.execute_fetchall("SELECT count(*) FROM entries"))
         return int(rows[0][0])
 
-    async def with_form(self, form: str) -> Sequence[EntryRow]:
-        """The live entries that this exact form means."""
-        rows = await self._rows(_WITH_FORM, (form,))
-        return tuple(_entry(row) for row in rows)
+    async def with_form(self, form: str, *, live: bool | None = True) -> Sequence[EntryRow]:
+        """The entries that this exact form means."""
+        return await self._rows(_WITH_FORM, (form, live))
 
-    async def search(self, words: Sequence[str], limit: int) -> Sequence[EntryRow]:
-        """The live entries that share words with these, best BM25 first. Every word is data, whatever is in it."""
+    async def with_id_like(self, start: str, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
+        """The entries whose ids begin so, the one with this very id first."""
+        return await self._rows(_ID_BEGINS, (start, live, limit))
+
+    async def search(self, words: Sequence[str], limit: int, *, live: bool | None = True) -> Sequence[EntryRow]:
+        """The entries that share words with these, best BM25 first. Every word is data, whatever is in it."""
         match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words) if word)
-        if not match:
-            return ()
-        rows = await self._rows(_SEARCH, (match, limit))
-        return tuple(_entry(row) for row in rows)
+        return await self._rows(_SEARCH, (match, live, limit)) if match else ()
 
-    async def _rows(self, statement: str, values: Sequence[object]) -> list[sqlite3.Row]:
-        async with self._lock:
-            database = await self._open()
-            return list(await database.execute_fetchall(statement, values))
+    async def _rows(self, statement: str, values: Sequence[object]) -> Sequence[EntryRow]:
+        database, _ = await self._open()
+        return tuple(_entry(row) for row in await database.execute_fetchall(statement, values))
 
-    async def _open(self) -> aiosqlite.Connection:
-        if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            database = await aiosqlite.connect(self._path, timeout=30, isolation_level=None)
-            try:
-                await database.execute("PRAGMA journal_mode = WAL")
-                await database.execute("PRAGMA foreign_keys = ON")
-                await database.executescript(_SCHEMA)
-            except BaseException:
-                await database.close()
-                raise
-            self._connection = database
-        return self._connection
+    async def _open(self) -> tuple[aiosqlite.Connection, aiosqlite.Connection]:
+        """The connections that read and write."""
+        async with self._opening:
+            if self._writer is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._writer = await _connected(self._path, _prepared)
+            if self._reader is None:
+                self._reader = await _connected(self._path, _only_reading)
+            return self._reader, self._writer
 
 
-async def _remove(database: aiosqlite.Connection, entry_id: str) -> bool:
-    rows = list(await database.execute_fetchall("SELECT number FROM entries WHERE id = ?", (entry_id,)))
-    for (number,) in rows:
-        await database.execute("DELETE FROM words WHERE rowid = ?", (number,))
-        await database.execute("DELETE FROM entries WHERE number = ?", (number,))
-    return bool(rows)
+async def _connected(path: Path, prepare: Callable[[aiosqlite.Connection], Awaitable[object]]) -> aiosqlite.Connection:
+    database = await aiosqlite.connect(path, timeout=30, isolation_level=None)
+    try:
+        await prepare(database)
+    except BaseException:
+        await database.close()
+        raise
+    return database
 
 
-async def _insert(database: aiosqlite.Connection, entry: EntryRow, words: EntryWords) -> None:
-    cursor = await database.execute(
-        "INSERT INTO entries (id, question, answer, aliases, tags, live) VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            entry.id,
-            entry.question,
-            entry.answer,
-            json.dumps(entry.aliases, ensure_ascii=False),
-            json.dumps(entry.tags, ensure_ascii=False),
-            int(entry.live),
-        ),
+async def _prepared(database: aiosqlite.Connection) -> None:
+    await database.execute("PRAGMA journal_mode = WAL")
+    await database.execute("PRAGMA foreign_keys = ON")
+    await _upgrade(database)
+
+
+async def _only_reading(database: aiosqlite.Connection) -> None:
+    await database.execute("PRAGMA query_only = ON")
+
+
+@asynccontextmanager
+async def _transaction(database: aiosqlite.Connection) -> AsyncIterator[None]:
+    await database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        await database.rollback()
+        raise
+    await database.commit()
+
+
+async def _upgrade(database: aiosqlite.Connection) -> None:
+    """Make the tables, or bring those of an earlier release up to this one, in one transaction."""
+    if await _version(database) == VERSION:
+        return
+    async with _transaction(database):
+        found = await _version(database)  # another process may have been faster
+        if found > VERSION:
+            raise sqlite3.DatabaseError(f"it was made by a later release (version {found}, this one reads {VERSION})")
+        if found == VERSION:
+            return
+        known = list(await database.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'entries'"))
+        for statement in (*(() if known else _TABLES), *_TO_1):
+            await database.execute(statement)
+        at = _stored(_now())  # the old tables did not know
+        await database.execute("UPDATE entries SET created_at = ?, updated_at = ?", (at, at))
+        await database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+async def _version(database: aiosqlite.Connection) -> int:
+    rows = list(await database.execute_fetchall("PRAGMA user_version"))
+    return int(rows[0][0])
+
+
+def _values(entry: EntryRow) -> tuple[object, ...]:
+    return (
+        entry.id,
+        entry.question,
+        entry.answer,
+        json.dumps(entry.aliases, ensure_ascii=False),
+        json.dumps(entry.tags, ensure_ascii=False),
+        int(entry.live),
+        entry.origin,
+        entry.alias_of,
+        _stored(entry.created_at),
+        _stored(entry.updated_at),
     )
-    number = cursor.lastrowid
-    await database.execute(
-        "INSERT INTO words (rowid, question, aliases, answer) VALUES (?, ?, ?, ?)",
-        (number, " ".join(words.question), " ".join(words.aliases), " ".join(words.answer)),
-    )
-    await database.executemany(
-        "INSERT OR IGNORE INTO forms (number, form) VALUES (?, ?)", [(number, form) for form in words.forms if form]
-    )
+
+
+def _stored(at: datetime) -> str:
+    """One width, so that the text sorts as the time does."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _entry(row: sqlite3.Row) -> EntryRow:
-    entry_id, question, answer, aliases, tags, live = row
-    return EntryRow(entry_id, question, answer, tuple(json.loads(aliases)), tuple(json.loads(tags)), bool(live))
+    entry_id, question, answer, aliases, tags, live, origin, alias_of, created_at, updated_at = row
+    return EntryRow(
+        entry_id,
+        question,
+        answer,
+        tuple(json.loads(aliases)),
+        tuple(json.loads(tags)),
+        bool(live),
+        origin,
+        alias_of,
+        datetime.fromisoformat(created_at),
+        datetime.fromisoformat(updated_at),
+    )

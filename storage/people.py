@@ -170,6 +170,13 @@ class Audit:
         async with self._db.write() as connection:
             await connection.execute(row)
 
+    async def done_by(self, actor: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
+        """What this actor was allowed to do of these commands, the newest first."""
+        wanted = (audit.c.actor == actor) & audit.c.command.in_(list(commands)) & audit.c.allowed
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
+            return [AuditRow(**row) for row in found.mappings()]
+
     async def last(self, limit: int = 100) -> list[AuditRow]:
         """The newest first."""
         async with self._db.read() as connection:

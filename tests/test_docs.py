@@ -15,9 +15,10 @@ from dotenv import dotenv_values
 from pydantic import BaseModel, SecretStr
 from typer.main import get_command
 
-from agent_core.devices.virtual import scenario
+from agent_core.devices.virtual import scenario_file
 from bot.chat.commands import COMMANDS as CHAT_COMMANDS
 from bot.cli import app
+from bot.eval.scenario import EvalScenario
 from bot.settings import Settings, aliases
 
 ROOT = Path(__file__).parent.parent
@@ -176,7 +177,11 @@ def test_every_command_of_the_bot_stands_in_the_reference() -> None:
 # -- the virtual phone
 
 
-@pytest.mark.parametrize("part", [*scenario._PARTS.values(), scenario.Scenario], ids=lambda part: part.__name__)
+PARTS: list[type[BaseModel]] = [EvalScenario, *scenario_file.parts_of(EvalScenario).values()]
+SCENARIO_PARTS = {part.__name__: part for part in PARTS}
+
+
+@pytest.mark.parametrize("part", SCENARIO_PARTS.values(), ids=SCENARIO_PARTS)
 def test_every_field_of_a_scenario_stands_in_the_reference(part: type[BaseModel]) -> None:
     for field in part.model_fields:
         assert f"`{field}`" in read(REFERENCE / "scenario.md"), f"{part.__name__}.{field}"
@@ -186,7 +191,7 @@ def test_every_field_of_a_scenario_stands_in_the_reference(part: type[BaseModel]
 def test_scenarios_in_the_pages_are_read(page: Path) -> None:
     for text in blocks(page, "toml"):
         if "[[contacts]]" in text:
-            assert scenario.parse_scenario(text).contacts
+            assert scenario_file.parse_scenario(text, EvalScenario).contacts
 
 
 # -- the pages

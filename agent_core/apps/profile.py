@@ -24,6 +24,7 @@ class AppProfile(BaseModel):
     name: str  # "QQ", as launchers show it
     aliases: tuple[str, ...] = ()
     packages: tuple[str, ...]
+    unlike: tuple[str, ...] = ()  # names of other things that this one's name is a part of; they never mean this app
     ai_entries: tuple[str, ...] = ()  # texts of the built-in AI, never to be tapped in a reply task
     risky: tuple[str, ...] = ()  # texts that pay, delete, add, call, grant: never tapped without a person
     send_texts: tuple[str, ...] = ("发送", "Send")

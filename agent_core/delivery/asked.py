@@ -10,6 +10,8 @@ from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen
 from agent_core.texts import Lang, say
 from agent_core.wording import asks, query_of, sentences
 
+MOST_IN_A_MESSAGE = 4  # a message that asks more is for one person to read, as one
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -57,7 +59,7 @@ def _questions(chat: ChatScreen, texts: Sequence[tuple[int, Bubble]]) -> list[As
         if not asking:
             (found[-1][0] if found else before).append(bubble.text)
             continue
-        if len(asking) == 1:
+        if len(asking) == 1 or len(asking) > MOST_IN_A_MESSAGE:
             found.append(([bubble.text], fingerprint(chat, index)))
         else:
             found += [([sentence], fingerprint(chat, index, part=sentence)) for sentence in asking]

@@ -16,6 +16,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.screen import picture, shapes, tree
+from agent_core.screen.cards import read_card
 from agent_core.screen.compare import Match, compare, contains, ends_with, fold, normalise
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, Side, Source
@@ -24,6 +25,7 @@ from agent_core.screen.title import Title, read_title
 TEXT_CONFIDENCE = 0.80
 SIGNS_CONFIDENCE = 0.5
 _WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
+_CALL_SIGN = re.compile(r"^.*?(?=通话时长)")  # a receiver, read as some letter
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _QUOTE_CONTRAST = 0.9  # of a quotation against the words under it
 
@@ -63,18 +65,14 @@ async def read_box(ocr: OcrEngine, image: Image.Image, box: Box, background: pic
     return _joined(await read_lines(ocr, image, picture.text_lines(image, box, background)))
 
 
-async def read_bubble(ocr: OcrEngine, image: Image.Image, box: Box, ground: picture.Color) -> Words:
-    """The words of a bubble without what it quotes."""
-    return _joined(await read_lines(ocr, image, bubble_lines(image, box, ground)))
-
-
-def bubble_lines(image: Image.Image, box: Box, ground: picture.Color) -> list[Box]:
-    """The lines of a bubble; paler lines before the first strong one are a quotation and left out."""
+def quoted_and_own(image: Image.Image, box: Box, ground: picture.Color) -> tuple[list[Box], list[Box]]:
+    """The lines of a bubble: the paler ones before the first strong one are a quotation, the rest its own words."""
     lines = picture.text_lines(image, box, ground)
     strengths = [picture.contrast(image, line, ground) for line in lines]
-    while len(lines) > 1 and strengths[0] < _QUOTE_CONTRAST * strengths[-1]:
-        lines, strengths = lines[1:], strengths[1:]
-    return lines
+    own = 0
+    while own < len(lines) - 1 and strengths[own] < _QUOTE_CONTRAST * strengths[-1]:
+        own += 1
+    return lines[:own], lines[own:]
 
 
 def _joined(found: Sequence[Recognised]) -> Words:
@@ -172,20 +170,39 @@ async def _read_shapes(ocr: OcrEngine, image: Image.Image, page: shapes.Page) ->
         found = found[1:]  # what the edge cuts is no part of what is asked now
     bubbles, confidence = [], 1.0
     for shape in found:
-        words = Words()
+        words, quoted = Words(), ""
         kind = shape.kind
-        if kind is BubbleKind.TEXT:
-            words = await read_bubble(ocr, image, shape.box, shape.color)
+        if shape.words is not None:
+            kind, text = await read_card(ocr, image, shape)
+            words = Words(text)
+        elif kind is BubbleKind.TEXT:
+            words, quoted = await _read_text(ocr, image, shape)
             kind = tree.kind_of(words.text)
             if kind in tree.WORDLESS:
                 words = Words()
+            elif kind is BubbleKind.CALL:
+                words = replace(words, text=_CALL_SIGN.sub("", words.text))
         elif kind is BubbleKind.RED_PACKET:
             past = shape.box.left + shape.box.width // 5  # the envelope
             upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
             words = replace(await read_box(ocr, image, upper, shape.color), confidence=1.0)
         confidence = words.confidence
-        bubbles.append(Bubble(shape.side, words.text, shape.box, kind, shape.state))
+        bubbles.append(Bubble(shape.side, words.text, shape.box, kind, shape.state, quoted))
     return bubbles, confidence
+
+
+async def _read_text(ocr: OcrEngine, image: Image.Image, shape: shapes.Shape) -> tuple[Words, str]:
+    """The words of a bubble, and those that it quotes."""
+    quote, own = quoted_and_own(image, shape.box, shape.color)
+    said = _joined(await read_lines(ocr, image, own))
+    return said, _joined(await read_lines(ocr, image, [_without_bar(image, line) for line in quote])).text
+
+
+def _without_bar(image: Image.Image, line: Box) -> Box:
+    """A quotation's line without the upright bar that some apps draw before it."""
+    parts = picture.segments(image, line, apart=max(3, round(0.2 * line.height)))
+    bar = len(parts) > 1 and parts[0].width < 0.6 * line.height
+    return Box(parts[1].left, line.top, line.right, line.bottom) if bar else line
 
 
 async def _footer_by_detection(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> Footer | None:
@@ -342,7 +359,7 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
         return misplaced
     # The bubble as the picture has it: in a tree that is older it may be a shorter one at the same place.
     box = page.shapes[-1].box if page.plain else newest.box
-    lines = bubble_lines(image, box, picture.common_color(image.crop(box.as_tuple())))
+    _, lines = quoted_and_own(image, box, picture.common_color(image.crop(box.as_tuple())))
     some = lines if len(lines) <= 4 else [*lines[:2], *lines[-2:]]
     read = [line for line in await read_lines(ocr, image, some) if line.text]
     text = join_lines([line.text for line in read])

@@ -23,10 +23,17 @@ from agent_core.screen.picture import (
 )
 from agent_core.screen.readings import BubbleKind, BubbleState, Side
 
+_CELL = 0.028  # of a bubble's width: cells that a picture fills and letters do not
+_CELLS = 3
+_PLAY_PART = 0.36  # of a picture's shorter side
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One message as it stands on the page, unread. ``cut``: its upper part is out of sight."""
+    """One message as it stands on the page, unread. ``cut``: its upper part is out of sight.
+
+    ``words``: of a card (a file, a place, a link …) the part that is written on.
+    """
 
     side: Side
     box: Box
@@ -34,6 +41,7 @@ class Shape:
     state: BubbleState = BubbleState.OK
     cut: bool = False
     color: Color = (255, 255, 255)
+    words: Box | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ def page(image: Image.Image, profile: AppProfile, *, bottom: int) -> Page:
     ground = rgb(profile.page_color)
     region = region_box(profile.messages_region, image.size)
     bottom = _above_footer(image, bottom, ground)
-    area = Box(0, region.top, image.width, max(region.top + 1, bottom))
+    top = _below_strip(image, region.top, ground)
+    area = Box(0, top, image.width, max(top + 1, bottom))
     step, small = small_copy(image.crop(area.as_tuple()))
     free = mask(small, ground)
     if sum(free.histogram()[255:]) < 0.2 * small.width * small.height:
@@ -77,6 +86,15 @@ def _above_footer(image: Image.Image, bottom: int, ground: Color) -> int:
     return y if y > max(0, lowest) else bottom
 
 
+def _below_strip(image: Image.Image, top: int, ground: Color) -> int:
+    """The lower edge of a strip under the title (no network, a notice) that has a ground of its own; else ``top``."""
+    y = min(top, image.height - 1)
+    lowest = min(image.height - 1, y + image.height // 8)
+    while y < lowest and not near(image.getpixel((1, y)), ground):
+        y += 1
+    return y if y < lowest else top
+
+
 def _shape(rows: Span, filled: Image.Image, masks: dict[Side, Image.Image], profile: AppProfile) -> Shape | None:
     """The message in one band of the page, in small pixels; None for a line of the app's own."""
     top, end = rows
@@ -90,12 +108,67 @@ def _shape(rows: Span, filled: Image.Image, masks: dict[Side, Image.Image], prof
         above = _block_above(filled, box, top)
         if above < box.top - 0.3 * box.height:  # a card of which only a part has a bubble's colour
             return Shape(side, Box(box.left, above, box.right, box.bottom), BubbleKind.OTHER, BubbleState.OK, cut)
+        card = _card(rows, box, filled, masks[side], cut=cut)
+        if card is not None:
+            return card
         state = BubbleState.OK
         if side is Side.ME:
             state = _state(filled, box)
         color = rgb(profile.my_bubble_color if side is Side.ME else profile.their_bubble_color)
         return Shape(side, box, BubbleKind.TEXT, state, cut, color)
     return _pictured(rows, columns, filled, cut=cut)
+
+
+def _card(rows: Span, box: Box, filled: Image.Image, ground: Image.Image, *, cut: bool) -> Shape | None:
+    """The card of which ``box`` is the part in a bubble's colour: a picture is under it or in it. None for a bubble.
+
+    Cards of both sides have one colour: whose they are is told by where they stand.
+    """
+    side = Side.ME if filled.width - box.right < box.left else Side.THEM
+    below = _block_below(filled, box, rows[1])
+    words = box
+    kind = BubbleKind.LOCATION
+    if below <= box.bottom + 0.3 * box.height:
+        icon = _icon(ground.crop(box.as_tuple()))
+        if icon is None:
+            return None
+        kind, below = BubbleKind.OTHER, box.bottom
+        left, right = box.left + icon[0], box.left + icon[1]
+        words = (
+            Box(box.left, box.top, left, box.bottom)
+            if left - box.left > box.right - right
+            else Box(right, box.top, box.right, box.bottom)
+        )
+    whole = Box(box.left, box.top, box.right, below)
+    state = _state(filled, whole) if side is Side.ME else BubbleState.OK
+    return Shape(side, whole, kind, state, cut, words=words)
+
+
+def _block_below(filled: Image.Image, box: Box, end: int) -> int:
+    """Where the block really ends whose upper part is ``box``: rows under it that are filled all the way."""
+    filled_shares = shares(filled.crop((box.left, box.bottom, box.right, max(box.bottom + 1, end))), rows=True)
+    y = box.bottom
+    while y < end and filled_shares[y - box.bottom] > 225:
+        y += 1
+    return y
+
+
+def _icon(ground: Image.Image) -> Span | None:
+    """From where to where a picture stands in a bubble, across; ``ground`` is the mask of the bubble's own colour.
+
+    Letters leave ground between their strokes; a picture leaves none.
+    """
+    cell = max(2, round(_CELL * ground.width))
+    if min(ground.size) < (_CELLS + 2) * cell:
+        return None
+    inner = ground.crop((cell, cell, ground.width - cell, ground.height - cell))  # without the round corners
+    full = ImageChops.invert(inner).reduce(cell).point([255 if level > 235 else 0 for level in range(256)])
+    least = 255 * _CELLS // full.height  # so many cells of a column
+    blocks = spans([share >= least for share in shares(full, rows=False)], least=_CELLS)
+    if not blocks:
+        return None
+    left, right = max(blocks, key=lambda block: block[1] - block[0])
+    return (left + 1) * cell, (right + 1) * cell
 
 
 def _block_above(filled: Image.Image, box: Box, top: int) -> int:
@@ -155,9 +228,12 @@ def _placed(shape: Shape, area: Box, step: int, image: Image.Image) -> Shape:
     small = shape.box
     box = Box(small.left * step, area.top + small.top * step, small.right * step, area.top + small.bottom * step)
     state, kind, color = shape.state, shape.kind, shape.color
+    words = shape.words
+    if words is not None:
+        words = Box(words.left * step, area.top + words.top * step, words.right * step, area.top + words.bottom * step)
     if state is BubbleState.SENDING and _is_red(image.crop((0, box.top, max(1, box.left - step), box.bottom))):
         state = BubbleState.FAILED
-    if kind is BubbleKind.OTHER:
+    if kind is BubbleKind.OTHER and words is None:
         color = common_color(image.crop(box.as_tuple()))
         red, green, blue = color
         if red > 190 and 50 < green < 190 and blue < 130 and red - blue > 90 and box.width > 1.6 * box.height:
@@ -165,8 +241,27 @@ def _placed(shape: Shape, area: Box, step: int, image: Image.Image) -> Shape:
         elif box.width <= 0.28 * image.width and box.height <= 0.28 * image.width:
             kind = BubbleKind.STICKER
         else:
-            kind = BubbleKind.IMAGE
-    return Shape(shape.side, box, kind, state, shape.cut, color)
+            kind = BubbleKind.VIDEO if _plays(image, box) else BubbleKind.IMAGE
+    return Shape(shape.side, box, kind, state, shape.cut, color, words)
+
+
+def _plays(image: Image.Image, box: Box) -> bool:
+    """Whether the white mark of a film stands in the middle of a picture, and nothing as white around it."""
+    inner, outer = (
+        _white(image.crop(_middle(box, part).as_tuple())) for part in (_PLAY_PART, min(1.0, 1.7 * _PLAY_PART))
+    )
+    return 0.06 < inner[0] / inner[1] < 0.7 and outer[0] - inner[0] < 0.02 * outer[1]
+
+
+def _middle(box: Box, part: float) -> Box:
+    half = max(2, round(part * min(box.width, box.height) / 2))
+    return Box(box.center.x - half, box.center.y - half, box.center.x + half, box.center.y + half)
+
+
+def _white(crop: Image.Image) -> tuple[int, int]:
+    """How many pixels are white, of how many."""
+    levels = ImageChops.darker(ImageChops.darker(*crop.split()[:2]), crop.split()[2]).histogram()
+    return sum(levels[236:]), crop.width * crop.height
 
 
 def _is_red(crop: Image.Image) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent_core.session import Answer, Question, QuestionKind
+from agent_core.session import TO_CUSTOMER, Answer, Question
 
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
@@ -19,7 +19,7 @@ def read_answer(question: Question, said: str, *, by: str = "") -> Answer | None
     for number, choice in enumerate(question.choices, start=1):
         if wanted and wanted in {str(number), choice.label.casefold(), choice.value.casefold()}:
             return Answer(choice=choice.value, by=by)
-    if question.kind is QuestionKind.NO_SURE_ANSWER and _MISTYPED.fullmatch(text):
+    if question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text):
         return None
     answer = Answer(text=text, by=by)
     return answer if question.accepts(answer) else None

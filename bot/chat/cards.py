@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from agent_core.session import QuestionKind, ReplyRecord, StepRecord
+from agent_core.session import TO_CUSTOMER, QuestionKind, ReplyRecord, StepRecord
 from bot.chat.texts import Texts
-from bot.desk.port import QuestionView, RunStatus, RunView, ScheduleView, StatusView
+from bot.desk.port import AnswerView, QuestionView, RunStatus, RunView, ScheduleView, StatusView
 
 Style = Literal["", "danger", "success", "primary"]
 
@@ -33,13 +33,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """A file for a person. ``name`` is a plain file name with its ending."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """``picture``: an encoded JPEG."""
+    """``picture``: an encoded JPEG. A ``document`` goes out with the card as its words, in place of a picture."""
 
     title: str
     lines: tuple[Line, ...] = ()
     picture: bytes | None = None
     buttons: tuple[tuple[Button, ...], ...] = ()
+    document: Document | None = None
 
 
 def plain(title: str, *lines: str) -> Card:
@@ -101,7 +110,8 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines += [Line(said) for said in error_lines(run.error_kind, texts)]
     for reply in run.replies:
         lines += reply_lines(reply, texts)
-    buttons: tuple[tuple[Button, ...], ...] = ()
+    lines += rating_lines(run.answers, texts)
+    buttons = rating_buttons(run.answers) if run.status.final else ()
     if not run.status.final:
         stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
         buttons = ((stop, Button(screen_action(run.serial), texts.get("button.screen"))),)
@@ -124,6 +134,10 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
         lines.append(Line(thought.strip(), texts.get("card.thinking"), "quote"))
     if run.last_step and (action := describe_action(texts, run.last_step)):
         lines.append(Line(action, texts.get("card.action")))
+    for verdict in run.last_step.verdicts if run.last_step else ():
+        decided = texts.find(f"gate.{verdict.decision}", verdict.decision)
+        said = ": ".join(part for part in (decided, verdict.message) if part)
+        lines.append(Line(f"{said} ({verdict.policy})", texts.get("card.gate")))
     return lines
 
 
@@ -140,30 +154,78 @@ def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
         lines.append(Line(reply.question, texts.get("card.customer", contact=reply.contact), "quote"))
     sent = texts.get("card.sent" if reply.delivered else "card.not_delivered")
     lines.append(Line(reply.text, sent, "quote"))
-    if reply.provenance == "person":
-        lines.append(Line(texts.get("card.from_person", person=reply.person), texts.get("card.source")))
-    elif reply.record_source or reply.record_id:
-        parts = [reply.record_source, reply.record_id and f"#{reply.record_id}"]
-        if reply.score is not None:
-            parts.append(texts.get("card.score", score=reply.score))
-        lines.append(Line(" · ".join(part for part in parts if part), texts.get("card.source")))
-    return lines
+    return [*lines, *source_lines(reply, texts)]
+
+
+def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
+    """Where a text came from: a person, or a record with its score; nothing where that is not known."""
+    if answer.provenance == "person":
+        return [Line(texts.get("card.from_person", person=answer.person), texts.get("card.source"))]
+    if not answer.record_source and not answer.record_id:
+        return []
+    parts = [answer.record_source, answer.record_id and f"#{answer.record_id}"]
+    if answer.score is not None:
+        parts.append(texts.get("card.score", score=answer.score))
+    return [Line(" · ".join(part for part in parts if part), texts.get("card.source"))]
+
+
+# Thumbs ---------------------------------------------------------------------------------------------------------------
+
+THUMBS = {1: "👍", -1: "👎"}
+MOST_RATED = 20  # on one card; the rest can be rated in the list of answers
+_PRESSED: Mapping[int, Style] = {1: "success", -1: "danger"}
+
+
+def rating_buttons(answers: Sequence[AnswerView], *, place: str = "") -> tuple[tuple[Button, ...], ...]:
+    """👍 and 👎 for each answer, ``rate:<answer>:<1 or -1>``, numbered where there are several.
+
+    ``place`` stands at the end of the action: on which card the button is.
+    """
+    rows = []
+    for number, answer in enumerate(answers[:MOST_RATED], start=1):
+        rows.append(
+            tuple(
+                Button(
+                    f"rate:{answer.id}:{rating}" + (f":{place}" if place else ""),
+                    (f"{number} " if len(answers) > 1 else "") + thumb + (" ✓" if answer.rating == rating else ""),
+                    _PRESSED[rating] if answer.rating == rating else "",
+                )
+                for rating, thumb in THUMBS.items()
+            )
+        )
+    return tuple(rows)
+
+
+def rating_lines(answers: Sequence[AnswerView], texts: Texts) -> list[Line]:
+    """Which thumb was given, and by whom."""
+    label = texts.get("answers.rating")
+    return [
+        Line(f"{THUMBS[answer.rating]} {answer.rated_by}", f"{label} {number}" if len(answers) > 1 else label)
+        for number, answer in enumerate(answers, start=1)
+        if answer.rating
+    ]
 
 
 # Questions ------------------------------------------------------------------------------------------------------------
 
 _STYLES: Mapping[str, Style] = {
     "yes": "success", "allow": "success", "done": "success", "arrived": "success", "go_on": "success",
-    "retry": "primary", "again": "primary", "not_arrived": "danger", "clear": "danger",
+    "retry": "primary", "again": "primary", "send": "success", "not_arrived": "danger", "clear": "danger",
     "no": "danger", "deny": "danger", "stop": "danger",
 }  # fmt: skip
 
 _DATA_LABELS = (
     ("title", "question.shown_title"),
     ("draft", "question.draft"),
+    ("customer", "question.asked"),
 )
-_ANSWER_LABEL = {QuestionKind.DELIVERY_UNKNOWN: "question.our_answer", QuestionKind.ANSWERED_BEFORE: "question.earlier"}
-_CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE}
+_ANSWER_LABEL = {
+    QuestionKind.DELIVERY_UNKNOWN: "question.our_answer",
+    QuestionKind.FIRST_DELIVERY: "question.our_answer",
+    QuestionKind.ANSWERED_BEFORE: "question.earlier",
+    QuestionKind.REST_UNSENT: "question.rest",
+}
+_CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE, QuestionKind.UNREADABLE}
 
 
 def question_card(
@@ -182,6 +244,8 @@ def question_card(
     lines += _data_lines(view, texts)
     if not view.open:
         lines.append(Line(_outcome(view, texts)))
+        if question.kind is QuestionKind.NO_SURE_ANSWER and _own_words(view):
+            lines.append(Line(texts.get("question.learnt")))
         return Card(texts.get(f"question.{question.kind.value}"), tuple(lines), picture)
     lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
@@ -215,6 +279,11 @@ def _outcome(view: QuestionView, texts: Texts) -> str:
     if not view.by and not view.answer:
         return texts.get("question.closed")
     return texts.get("question.answered", by=view.by, answer=answer_label(view, view.answer))
+
+
+def _own_words(view: QuestionView) -> bool:
+    """What a person wrote themselves, not one of the choices, and so goes to the customer."""
+    return bool(view.answer) and view.answer not in {choice.value for choice in view.question.choices}
 
 
 def _hint(view: QuestionView, texts: Texts) -> str:
@@ -253,7 +322,7 @@ def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ..
             rows[-1] = (*rows[-1], button)
         else:
             rows.append((button,))
-    if question.free_text and question.kind is QuestionKind.NO_SURE_ANSWER:
+    if question.free_text and question.kind in TO_CUSTOMER:
         rows.append((Button(f"own:{view.id}", texts.get("button.own"), "primary"),))
     return tuple(rows)
 

@@ -6,11 +6,13 @@ import difflib
 import re
 from dataclasses import dataclass
 
-COMMANDS = ("start", "run", "stop", "status", "screen", "schedule", "whoami", "help")
+from agent_core.tasks import NO_RULES, TaskRules
+
+COMMANDS = ("start", "run", "stop", "status", "screen", "schedule", "kb", "answers", "contacts", "whoami", "help")
 
 # What is said in Chinese without a slash. A word that takes something after it needs a blank or a colon in between, and
 # the others must stand alone, so that a sentence that merely begins so stays a sentence.
-_WITH_ARGUMENT = {"运行": "run", "执行": "run", "定时": "schedule"}
+_WITH_ARGUMENT = {"运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers"}
 _ALONE = {
     "停止": "stop",
     "停": "stop",
@@ -18,6 +20,7 @@ _ALONE = {
     "截图": "screen",
     "屏幕": "screen",
     "看屏幕": "screen",
+    "联系人": "contacts",
     "帮助": "help",
     "我是谁": "whoami",
 }
@@ -102,14 +105,21 @@ def unquoted(text: str) -> str:
 class RunRequest:
     task: str
     phone: str = ""
+    rules: TaskRules = NO_RULES
+
+
+_OPTION = re.compile(r"(?:-d|--(?P<name>device|policy|app))(?:\s*=\s*|\s+)(?P<value>\S+)\s*", re.IGNORECASE)
 
 
 def read_run(rest: str) -> RunRequest:
-    """``[-d PHONE] TASK``; the task in quotes or not."""
-    match = re.match(r"(?:-d|--device)[ =]\s*(\S+)\s*(.*)", rest, re.DOTALL)
-    if match:
-        return RunRequest(unquoted(match.group(2)), match.group(1))
-    return RunRequest(unquoted(rest))
+    """``[-d PHONE] [--policy NAME] [--app APP]… TASK``; the task in quotes or not."""
+    given: dict[str, list[str]] = {"device": [], "policy": [], "app": []}
+    rest = rest.strip()
+    while match := _OPTION.match(rest):
+        given[(match["name"] or "device").lower()].append(unquoted(match["value"]))
+        rest = rest[match.end() :]
+    last = {name: values[-1] if values else "" for name, values in given.items()}
+    return RunRequest(unquoted(rest), last["device"], TaskRules(last["policy"].lower(), tuple(given["app"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +130,11 @@ class ScheduleRequest:
     expression: str = ""
     task: str = ""
     schedule_id: str = ""
+    rules: TaskRules = NO_RULES
 
 
 def read_schedule(rest: str) -> ScheduleRequest | None:
-    """``add EXPRESSION TASK``, ``list`` or ``VERB ID``. None where it is none of these."""
+    """``add EXPRESSION [--policy NAME] [--app APP]… TASK``, ``list`` or ``VERB ID``. None where it is none of these."""
     word, _, after = rest.strip().partition(" ")
     after = after.strip()
     verb = _SCHEDULE_VERBS.get(word.lower())
@@ -133,7 +144,10 @@ def read_schedule(rest: str) -> ScheduleRequest | None:
         return ScheduleRequest("list")
     if verb == "add":
         expression, task = _split_expression(after)
-        return ScheduleRequest("add", expression, unquoted(task)) if expression and unquoted(task) else None
+        run = read_run(task)
+        if not expression or not run.task:
+            return None
+        return ScheduleRequest("add", expression, run.task, rules=run.rules)
     return ScheduleRequest(verb, schedule_id=after.lstrip("#")) if after else None
 
 

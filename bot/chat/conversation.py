@@ -3,114 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Literal
+from dataclasses import replace
+from datetime import datetime
 
 from agent_core.errors import PhonedeskError
 from bot.chat import cards, commands
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
+from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, language_of, texts
-from bot.desk.port import (
-    AccessDenied,
-    Actor,
-    AnswerResult,
-    ChatRef,
-    Desk,
-    MessageRef,
-    QuestionView,
-    RunView,
-    ScheduleView,
-)
+from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
+from bot.desk.port import AccessDenied, AnswerResult, Desk, QuestionView, RunView, ScheduleView
 
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Who wrote, as the channel knows them. ``lang`` is an IETF tag."""
-
-    user_id: str
-    name: str
-    lang: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """Something a person wrote or tapped.
-
-    ``key`` names it once and for ever (the same one is handed in again where it is not known whether the first time
-    took effect). ``reply_to`` is our message that a reply answers, or that carries the tapped button. ``subject`` is
-    the text that the tapped message itself is a reply to: the task that was offered.
-    """
-
-    kind: Literal["text", "button", "reply"]
-    person: Person
-    chat: ChatRef
-    key: str
-    text: str = ""
-    action: str = ""
-    message_id: str = ""
-    reply_to: MessageRef | None = None
-    reply_question: str = ""  # the question that the buttons under ``reply_to`` belong to
-    subject: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A message to say. ``replaces``: our message that this takes the place of, instead of a new one.
-
-    ``once``: a name; what was said under it is not said again. ``shows``: what it is the card of (``run:<id>``); the
-    message is remembered as such and kept up to date.
-    """
-
-    card: Card
-    chat: ChatRef
-    reply_to: str = ""
-    replaces: MessageRef | None = None
-    once: str = ""
-    shows: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The answer to one incoming message. A toast is shown where a button was tapped (``alert``: to be closed)."""
-
-    messages: tuple[Outgoing, ...] = ()
-    toast: str = ""
-    alert: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    incoming: Incoming
-    actor: Actor
-    texts: Texts
-    rest: str = ""
-    chat: ChatRef = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "chat", self.incoming.chat)
-
-    def say(self, card: Card) -> Said:
-        return Said((Outgoing(card, self.chat, self.incoming.message_id),))
-
-    def tell(self, title: str, *lines: str) -> Said:
-        return self.say(cards.plain(title, *lines))
+__all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
 
 class Conversation:
-    """``bot_name`` is what commands in groups may be addressed to (without the @)."""
+    """``bot_name``: what commands in groups may be addressed to (without the @). ``files``: the channel's documents."""
 
-    def __init__(self, desk: Desk, *, bot_name: str = "", clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        bot_name: str = "",
+        clock: Callable[[], datetime] = utc_now,
+        files: Files | None = None,
+    ) -> None:
         self.desk = desk
+        self._files = files
         self._clock = clock
         self.bot_name = bot_name
-        self._commands: dict[str, Callable[[_Turn], Awaitable[Said]]] = {
+        self._commands: dict[str, Callable[[Turn], Awaitable[Said]]] = {
+            **{name: handler for subject in SUBJECTS for name, handler in subject.commands.items()},
             "start": self._hello,
             "run": self._run,
             "stop": self._stop,
@@ -120,13 +45,14 @@ class Conversation:
             "whoami": self._whoami,
             "help": self._help,
         }
+        self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
 
     async def handle(self, incoming: Incoming) -> Said:
         """What to say to it. Errors of the product are said; any other is raised."""
         actor = await self.desk.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
             return await self._stranger(incoming)
-        turn = _Turn(incoming, actor, texts(actor.lang))
+        turn = Turn(incoming, actor, texts(actor.lang), self.desk, self._clock(), files=self._files)
         try:
             if incoming.kind == "button":
                 return await self._button(turn)
@@ -176,7 +102,7 @@ class Conversation:
 
     # What is written --------------------------------------------------------------------------------------------------
 
-    async def _written(self, turn: _Turn) -> Said:
+    async def _written(self, turn: Turn) -> Said:
         incoming = turn.incoming
         command = commands.parse(incoming.text, bot_name=self.bot_name)
         if isinstance(command, ForAnotherBot):
@@ -184,6 +110,8 @@ class Conversation:
         slashed = _slashed(incoming)
         if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
             return Said()  # people talk to each other there
+        if incoming.document is not None and command is None:
+            return await self._document(turn)
         if incoming.kind == "reply" and incoming.reply_to is not None and not slashed:
             # A card whose message was not remembered (killed between sending and storing) names its question itself.
             question_id = await self.desk.question_at(incoming.reply_to) or incoming.reply_question
@@ -194,19 +122,23 @@ class Conversation:
         if isinstance(command, Unknown):
             return self._unknown(turn, command)
         if isinstance(command, Command):
-            return await self._commands[command.name](
-                _Turn(incoming, turn.actor, turn.texts, command.rest),
-            )
+            return await self._commands[command.name](replace(turn, rest=command.rest))
         return self._offer(turn) if incoming.chat.kind == "private" and incoming.text.strip() else Said()
 
-    def _offer(self, turn: _Turn) -> Said:
+    @staticmethod
+    async def _document(turn: Turn) -> Said:
+        """A document without a command: whoever of the subjects takes one; never an answer to a question."""
+        handler = next((subject.document for subject in SUBJECTS if subject.document is not None), None)
+        return await handler(turn) if handler is not None and turn.chat.kind == "private" else Said()
+
+    def _offer(self, turn: Turn) -> Said:
         """Free text is offered as a task. The text itself is read again from the message that this replies to."""
         words = turn.texts
         buttons = ((Button("go", words.get("offer.yes"), "success"), Button("no", words.get("offer.no"))),)
         return turn.say(Card(words.get("offer.title"), (Line(turn.incoming.text.strip(), "", "quote"),), None, buttons))
 
     @staticmethod
-    def _unknown(turn: _Turn, command: Unknown) -> Said:
+    def _unknown(turn: Turn, command: Unknown) -> Said:
         if command.nearest:
             return turn.tell(turn.texts.get("help.nearest", command=command.written, nearest=command.nearest))
         return turn.tell(
@@ -215,10 +147,10 @@ class Conversation:
 
     # Commands ---------------------------------------------------------------------------------------------------------
 
-    async def _hello(self, turn: _Turn) -> Said:
+    async def _hello(self, turn: Turn) -> Said:
         return turn.say(Card(turn.texts.get("access.hello", name=turn.actor.name), self._help_lines(turn.texts)))
 
-    async def _help(self, turn: _Turn) -> Said:
+    async def _help(self, turn: Turn) -> Said:
         return turn.say(Card(turn.texts.get("help.title"), self._help_lines(turn.texts)))
 
     @staticmethod
@@ -226,34 +158,39 @@ class Conversation:
         listed = [Line(words.get(f"command.{name}"), f"/{name}") for name in commands.COMMANDS if name != "start"]
         return (*listed, *(Line(words.get(f"help.{key}")) for key in ("free", "plain", "reply")))
 
-    async def _run(self, turn: _Turn) -> Said:
+    async def _run(self, turn: Turn) -> Said:
         request = commands.read_run(turn.rest)
         if not request.task:
             return turn.tell(turn.texts.get("usage.run"))
         run = await self.desk.start_run(
-            turn.actor, request.task, chat=turn.chat, serial=request.phone or None, key=turn.incoming.key
+            turn.actor,
+            request.task,
+            chat=turn.chat,
+            serial=request.phone or None,
+            rules=request.rules,
+            key=turn.incoming.key,
         )
         return Said((self._card_of(turn, run),))
 
-    def _card_of(self, turn: _Turn, run: RunView) -> Outgoing:
+    def _card_of(self, turn: Turn, run: RunView) -> Outgoing:
         """The run's card as it begins; the channel keeps it up to date from the run's events."""
-        card = cards.run_card(run, turn.texts, now=self._clock())
+        card = cards.run_card(run, turn.texts, now=turn.now)
         return Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}")
 
-    async def _stop(self, turn: _Turn) -> Said:
+    async def _stop(self, turn: Turn) -> Said:
         run = await self.desk.stop_run(turn.actor, turn.rest.strip() or None)
         return turn.tell(turn.texts.get("run.stopping" if run else "run.nothing_to_stop"), *([run.task] if run else []))
 
-    async def _status(self, turn: _Turn) -> Said:
+    async def _status(self, turn: Turn) -> Said:
         return turn.say(cards.status_card(await self.desk.status(turn.actor), turn.texts))
 
-    async def _screen(self, turn: _Turn) -> Said:
+    async def _screen(self, turn: Turn) -> Said:
         serial = commands.unquoted(turn.rest)
         picture = await self.desk.screenshot(turn.actor, serial or None)
         button = Button(cards.screen_action(serial), turn.texts.get("button.screen"))
         return turn.say(Card(turn.texts.get("screen.title"), (Line(serial),) if serial else (), picture, ((button,),)))
 
-    async def _whoami(self, turn: _Turn) -> Said:
+    async def _whoami(self, turn: Turn) -> Said:
         words, actor = turn.texts, turn.actor
         lines = (
             Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
@@ -262,7 +199,7 @@ class Conversation:
         )
         return turn.say(Card(words.get("whoami.title", name=actor.name), lines))
 
-    async def _schedule(self, turn: _Turn) -> Said:
+    async def _schedule(self, turn: Turn) -> Said:
         words, actor = turn.texts, turn.actor
         request = commands.read_schedule(turn.rest)
         if request is None:
@@ -272,7 +209,7 @@ class Conversation:
             return self._schedules(turn, list(await self.desk.list_schedules(actor)))
         if request.verb == "add":
             done = await self.desk.add_schedule(
-                actor, request.expression, request.task, chat=turn.chat, key=turn.incoming.key
+                actor, request.expression, request.task, chat=turn.chat, rules=request.rules, key=turn.incoming.key
             )
             said = "schedule.added"
         else:
@@ -285,7 +222,7 @@ class Conversation:
         return turn.say(Card(words.get(said, id=done.id), tuple(cards.schedule_lines(done, words))))
 
     @staticmethod
-    def _schedules(turn: _Turn, schedules: list[ScheduleView]) -> Said:
+    def _schedules(turn: Turn, schedules: list[ScheduleView]) -> Said:
         if not schedules:
             return turn.tell(turn.texts.get("schedule.empty"), turn.texts.get("usage.schedule"))
         lines = []
@@ -296,7 +233,7 @@ class Conversation:
 
     # Questions --------------------------------------------------------------------------------------------------------
 
-    async def _answer_in_words(self, turn: _Turn, question_id: str) -> Said:
+    async def _answer_in_words(self, turn: Turn, question_id: str) -> Said:
         view = await self.desk.question(question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
@@ -320,23 +257,25 @@ class Conversation:
 
     # Buttons ----------------------------------------------------------------------------------------------------------
 
-    async def _button(self, turn: _Turn) -> Said:
+    async def _button(self, turn: Turn) -> Said:
         words = turn.texts
         name, _, value = turn.incoming.action.partition(":")
         if name == "stop":
             run = await self.desk.stop_run(turn.actor, value)
             return Said(toast=words.get("run.stopping" if run else "run.nothing_to_stop"))
         if name == "screen":
-            return await self._screen(_Turn(turn.incoming, turn.actor, words, value))
+            return await self._screen(replace(turn, rest=value))
         if name == "q":
             return await self._chosen_button(turn, value)
         if name == "own":
             return Said(toast=words.get("question.hint_own"), alert=True)
         if name in {"go", "no"}:
             return await self._offered(turn, accepted=name == "go")
+        if name in self._buttons:
+            return await self._buttons[name](turn, value)
         return Said(toast=words.get("question.unknown"))
 
-    async def _chosen_button(self, turn: _Turn, value: str) -> Said:
+    async def _chosen_button(self, turn: Turn, value: str) -> Said:
         question_id, _, number = value.rpartition(":")
         view = await self.desk.question(question_id)
         if view is None or not number.isdigit() or int(number) >= len(view.question.choices):
@@ -345,7 +284,7 @@ class Conversation:
         result = await self.desk.answer(turn.actor, question_id, choice=choice)
         return Said(toast=self._verdict(turn.texts, view, result), alert=result.state != "accepted")
 
-    async def _offered(self, turn: _Turn, *, accepted: bool) -> Said:
+    async def _offered(self, turn: Turn, *, accepted: bool) -> Said:
         words, incoming = turn.texts, turn.incoming
         task = incoming.subject.strip()
         if accepted and not task:

@@ -58,7 +58,7 @@ async def _headless(
     from bot.demo.world import demo_world
     from bot.running import run_here
     from bot.terminal.live import LiveRuns, outcome_line
-    from scheduler.ports import StoredHuman, StoredRuns
+    from scheduler.ports import StoredHuman
 
     check_task(task)
     started = time.monotonic()
@@ -69,7 +69,7 @@ async def _headless(
             core,
             task,
             human=StoredHuman(core.db, hold_seconds=0),
-            store=LiveRuns(StoredRuns(core.db), console, words),
+            store=LiveRuns(core.runs(), console, words),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

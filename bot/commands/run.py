@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from agent_core.session import Session
+from agent_core.tasks import TaskRules
 from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, print_json, result_of, run_async, settings_from
 from bot.settings import Settings
@@ -18,6 +19,13 @@ def run(
     task: Annotated[str, typer.Argument(help="What to do, in your own words.")],
     device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
     max_steps: Annotated[int | None, typer.Option(min=1, max=1000, help="Steps at most.")] = None,
+    policy: Annotated[
+        Literal["reply", "careful", "open"] | None,
+        typer.Option(help="What holds for the task; without it, what its text says."),
+    ] = None,
+    app: Annotated[
+        list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")
+    ] = None,
     lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look and think once, touch nothing.")] = False,
     as_json: Annotated[
@@ -29,27 +37,28 @@ def run(
     Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
     """
     settings = settings_from(lang=lang)
+    rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
-    session = run_async(lambda: _run(settings, task, device, max_steps, dry_run, as_json))
+    session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json))
     if as_json:
         print_json(result_of(session, time.monotonic() - started))
     raise typer.Exit(BY_STATUS[session.status])
 
 
 async def _run(
-    settings: Settings, task: str, device: str, max_steps: int | None, dry_run: bool, as_json: bool
+    settings: Settings, task: str, device: str, max_steps: int | None, rules: TaskRules, dry_run: bool, as_json: bool
 ) -> Session:
     # What a run needs takes a second to import; `--help` does not need it.
     from bot.app import open_core
     from bot.running import run_here
     from bot.terminal.ask import TerminalHuman
     from bot.terminal.live import LiveRuns, outcome_line
-    from scheduler.ports import StoredHuman, StoredRuns
+    from scheduler.ports import StoredHuman
 
     words = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(StoredRuns(core.db), console, words)
+        store = LiveRuns(core.runs(), console, words)
         human = StoredHuman(core.db, hold_seconds=0) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,
@@ -58,6 +67,7 @@ async def _run(
             human=human,
             store=store,
             max_steps=max_steps,
+            rules=rules,
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
-from agent_core.errors import DeviceOffline
+from agent_core.tasks import TaskRules
 from bot.chat.cards import Card, schedule_lines
 from bot.chat.texts import texts
-from bot.commands.common import print_json, run_async, settings_from
-from bot.desk.port import Actor, Role, ScheduleView
+from bot.commands.at_desk import with_desk
+from bot.commands.common import print_json
+from bot.desk.port import Actor, ScheduleView
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
-    from agent_core.devices.adb.server import DeviceEntry
     from bot.desk.desk import HouseDesk
 
-T = TypeVar("T")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Number = Annotated[str, typer.Argument(help="The schedule's number, see `phonedesk schedule list`.")]
 
@@ -34,13 +33,21 @@ schedule = typer.Typer(
 def add(
     expression: Annotated[str, typer.Argument(help='Five cron fields, "every 5m", or "at 18:30".')],
     task: Annotated[str, typer.Argument(help="What to do.")],
+    policy: Annotated[
+        Literal["reply", "careful", "open"] | None,
+        typer.Option(help="What holds for the task; without it, what its text says."),
+    ] = None,
+    app: Annotated[
+        list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Add a schedule and show its next three times.
 
     Example: phonedesk schedule add "*/5 9-18 * * 1-5" "QQ回复联系人11"
     """
-    _one(lambda desk, me: desk.add_schedule(me, expression, task, chat=None), "schedule.added", as_json)
+    rules = TaskRules(policy or "", tuple(app or ()))
+    _one(lambda desk, me: desk.add_schedule(me, expression, task, chat=None, rules=rules), "schedule.added", as_json)
 
 
 @schedule.command("list")
@@ -49,7 +56,7 @@ def list_(as_json: Json = False) -> None:
 
     Example: phonedesk schedule list --json
     """
-    found, lang = _with_desk(lambda desk, me: desk.list_schedules(me))
+    found, lang = with_desk(lambda desk, me: desk.list_schedules(me))
     if as_json:
         print_json([_plain(view) for view in found])
     else:
@@ -79,7 +86,7 @@ def remove(number: Number, as_json: Json = False) -> None:
 
 
 def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
-    view, lang = _with_desk(call)
+    view, lang = with_desk(call)
     if as_json:
         print_json(_plain(view))
         return
@@ -89,30 +96,3 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, 
 
 def _plain(view: ScheduleView) -> dict[str, Any]:
     return {**asdict(view), "next_times": [moment.isoformat() for moment in view.next_times]}
-
-
-def _with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Any]:
-    """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
-    from bot.app import open_database
-    from bot.desk.desk import HouseDesk
-    from bot.desk.house import House
-    from scheduler.runs import RunService
-
-    settings = settings_from()
-
-    async def no_phones() -> list[DeviceEntry]:
-        return []
-
-    async def no_phone(serial: str) -> Any:
-        raise DeviceOffline("This command reaches no phone.")
-
-    async def called() -> T:
-        db = await open_database(settings)
-        try:
-            house = House(db, RunService(db), no_phones, no_phone, settings.timezone, settings.device.serial)
-            me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
-            return await call(HouseDesk(house), me)
-        finally:
-            await db.close()
-
-    return run_async(called), settings.lang

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from agent_core.errors import ConfigInvalid, DeviceError
 from bot.chat.texts import texts
 from bot.commands.common import err, print_json, run_async, settings_from
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from agent_core.devices.virtual.scenario import Scenario
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
 
@@ -76,7 +79,7 @@ def virtual_phone(
     from agent_core.devices.virtual.server import run_virtual_phone
 
     settings_from()
-    run_async(lambda: _taken(port, run_virtual_phone(port, scenario, state_port, auth, say=_say)))
+    run_async(lambda: _taken(port, run_virtual_phone(port, _world(scenario), state_port, auth, say=_say)))
 
 
 def demo_model(port: Port = 0) -> None:
@@ -88,6 +91,14 @@ def demo_model(port: Port = 0) -> None:
 
     settings_from()
     run_async(lambda: _taken(port, run_demo_model(port, _say)))
+
+
+def _world(file: Path | None) -> Scenario | None:
+    """Of a file that may also say what is tried in it."""
+    from agent_core.devices.virtual.scenario_file import load_scenario
+    from bot.eval.scenario import EvalScenario
+
+    return load_scenario(file, EvalScenario) if file else None
 
 
 async def _taken(port: int, server: object) -> None:

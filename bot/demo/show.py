@@ -80,7 +80,8 @@ class Stage:
                 continue
             first = message.id not in self.shown
             self.shown[message.id] = edits
-            if first or not message.buttons:
+            goes_on = any(button.data.startswith(("stop:", "q:")) for button in _buttons(message))
+            if first or not goes_on:
                 self.console.print(
                     Panel(Text(harmless(message.words)), title=self.words.get("demo.bot"), title_align="left")
                 )

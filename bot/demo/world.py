@@ -11,8 +11,10 @@ from typing import Any
 
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.devices.virtual.scenario_file import load_scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.model.demo.server import MODEL_NAME, start_demo_model
+from bot.eval.scenario import EvalScenario
 from bot.settings import Settings, load
 
 
@@ -33,7 +35,8 @@ async def demo_world(
     """Start the stand-ins on free ports of 127.0.0.1 and end them afterwards. Nothing of it stays on the disk."""
     async with AsyncExitStack() as stack:
         data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="phonedesk-demo-")))
-        running = await stack.enter_async_context(serve(scenario))
+        world = load_scenario(scenario, EvalScenario) if scenario else None  # what is tried in it is left aside
+        running = await stack.enter_async_context(serve(world))
         # Own port, own keys, no USB: the phones and the adb server of this machine are left alone.
         adb = await stack.enter_async_context(await open_adb(port=0, usb=False, home=data_dir))
         model = await start_demo_model()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from bot.desk.answers import AnswersDesk
+from bot.desk.contacts import ContactsDesk
+from bot.desk.knowledge import KnowledgePart
 from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
 from bot.desk.port import Actor, EventView, Role, StatusView
@@ -16,8 +19,12 @@ from storage.runs import ACTIVE, Runs
 WAIT_SECONDS = 1.0  # how soon events of other processes are seen
 
 
-class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk):
+class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk, AnswersDesk, ContactsDesk):
     """``bot.desk.port.Desk`` over the database and the phones."""
+
+    @property
+    def kb(self) -> KnowledgePart:
+        return KnowledgePart(self.house)
 
     async def status(self, actor: Actor) -> StatusView:
         await self._allow(actor, Role.VIEWER, "status")

@@ -9,6 +9,7 @@ from typing import Any
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from bot.desk.port import AccessDenied, Actor, ChatRef, Role
+from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs import RunService
 from storage.engine import Database
 from storage.people import Audit, People
@@ -28,6 +29,8 @@ class House:
     device: Callable[[str], Awaitable[AdbDevice]]
     timezone: str
     serial: str = ""  # the phone that is meant where none is named
+    store: EmbeddedKnowledge | None = None  # the shop's own entries; None where a command has no use for them
+    provider: str = "embedded"  # what answers customers, as the settings write it
 
 
 class DeskPart:

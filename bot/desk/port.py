@@ -13,7 +13,11 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from agent_core.errors import PhonedeskError, SecurityError
+from agent_core.ports import Record
 from agent_core.session import Question, ReplyRecord, StepRecord
+from agent_core.tasks import NO_RULES, TaskRules
+from knowledge.entries import Entry, Found, Stats
+from knowledge.importing import ImportPlan
 
 
 class AccessDenied(SecurityError):
@@ -32,6 +36,12 @@ class BadRequest(PhonedeskError):
     """What was asked for cannot be read: a schedule's expression, an empty task."""
 
     kind = "desk.bad_request"
+
+
+class DoubleEntry(BadRequest):
+    """The knowledge base has an entry for this question already."""
+
+    kind = "desk.double"
 
 
 class Role(StrEnum):
@@ -85,6 +95,100 @@ class MessageRef:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerView:
+    """One customer's question and what became of it. ``records``: what the knowledge base gave, best first.
+
+    ``sent`` is what was chosen to be sent, ``state`` (as in the ledger) tells whether it was. ``person``: who wrote or
+    chose it; ``rated_by``: who gave the thumb (1 up, -1 down, 0 none). Times are in the owner's zone. ``before`` and
+    ``after``: whether there was a picture.
+    """
+
+    id: str
+    run_id: str
+    serial: str
+    app: str
+    contact: str
+    question: str
+    state: str
+    asked_at: datetime
+    changed_at: datetime
+    query: str = ""
+    records: tuple[Record, ...] = ()
+    sent: str = ""
+    provenance: str = ""
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+    rating: int = 0
+    rated_by: str = ""
+    rated_at: datetime | None = None
+    before: bool = False
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersAsked:
+    """Which answers are asked for; what is not given matters not.
+
+    ``words``: a contact by the whole name, else words of question or answer. ``since`` and ``until`` in the owner's
+    zone: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``; until a day is with
+    that day. ``rating`` 1, -1 or 0. ``unanswered``: skipped, failed, unknown, or under way for over an hour.
+    """
+
+    words: str = ""
+    contact: str = ""
+    text: str = ""
+    since: str = ""
+    until: str = ""
+    state: str = ""
+    rating: int | None = None
+    provenance: str = ""
+    unanswered: bool = False
+    app: str = ""
+    serial: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersPage:
+    """The newest first. ``total``: how many there are in all; ``older`` and ``newer``: whether there are some."""
+
+    answers: tuple[AnswerView, ...] = ()
+    total: int = 0
+    older: bool = False
+    newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredView:
+    """Questions that are one question, to which the knowledge base had no answer.
+
+    ``answer_id`` and ``example`` are of the newest one. ``answer``: the newest words that a person sent for it, empty
+    where nobody did. ``contacts``: who asked.
+    """
+
+    answer_id: str
+    example: str
+    count: int
+    newest: datetime
+    contacts: tuple[str, ...] = ()
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContactView:
+    """A customer who is known beforehand. ``serial`` "" is any phone; ``number`` is the account's in the app."""
+
+    app: str
+    name: str
+    serial: str = ""
+    number: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """A run as a person sees it, made from its rows.
 
@@ -106,6 +210,7 @@ class RunView:
     message: str = ""
     error_kind: str = ""  # of the error that ended it, see agent_core.errors
     replies: tuple[ReplyRecord, ...] = ()
+    answers: tuple[AnswerView, ...] = ()  # those of the log that were sent, the oldest first: to be rated
     position: int = 0
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -163,6 +268,7 @@ class ScheduleView:
     task: str
     next_times: tuple[datetime, ...] = ()  # the next three, in the schedule's time zone
     paused: bool = False
+    rules: TaskRules = NO_RULES
     chat: ChatRef | None = None
 
 
@@ -178,7 +284,97 @@ class EventView:
     created_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EntryText:
+    """What a person writes of a knowledge entry; None is what they left alone."""
+
+    question: str | None = None
+    answer: str | None = None
+    aliases: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeFile:
+    """A file to import, or an export. ``name`` is a plain name; its ending says the form."""
+
+    name: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportView:
+    """What an import would do, or did (``done``). ``mark`` names the plan: another one, another mark."""
+
+    plan: ImportPlan
+    mark: str
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeStats:
+    """``provider``: the knowledge base that answers customers; ``used``: the store's own entries are a part of it."""
+
+    entries: Stats
+    provider: str
+    used: bool
+
+
+class KnowledgeDesk(Protocol):
+    """The entries of the shop's own store. An id may be written with a number sign; NotFound for one that is none.
+
+    A viewer searches; an operator adds (waiting for approval), edits what waits, approves and rejects; an owner also
+    edits what is live, deletes, imports and exports.
+    """
+
+    async def search(self, actor: Actor, words: str) -> Sequence[Found]:
+        """The live entries that fit, best first."""
+
+    async def entry(self, actor: Actor, entry_id: str) -> Entry:
+        """One entry; a waiting one is for operators."""
+
+    async def add(self, actor: Actor, text: EntryText, *, key: str = "") -> Entry:
+        """An owner's is live, an operator's waits. DoubleEntry where it is there. ``key`` as ``start_run``."""
+
+    async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
+        """Change what is not None."""
+
+    async def delete(self, actor: Actor, entry_id: str) -> Entry:
+        """The entry that was there."""
+
+    async def pending(self, actor: Actor) -> Sequence[Entry]:
+        """What waits for approval, oldest first."""
+
+    async def approve(self, actor: Actor, entry_id: str) -> Entry:
+        """The entry that is live now: of another wording for one, that one."""
+
+    async def reject(self, actor: Actor, entry_id: str) -> Entry:
+        """The waiting entry that was thrown away."""
+
+    async def undo(self, actor: Actor, entry_id: str) -> Entry:
+        """Take back this person's newest edit, deletion or rejection; BadRequest where that was of another entry."""
+
+    async def allow_import(self, actor: Actor) -> None:
+        """AccessDenied for who may not import; asked before a file is fetched."""
+
+    async def plan_import(self, actor: Actor, files: Sequence[KnowledgeFile]) -> ImportView:
+        """What would be added and changed, what doubles and what is refused; nothing is written."""
+
+    async def carry_out(
+        self, actor: Actor, files: Sequence[KnowledgeFile], *, replace_doubles: bool = False, mark: str = ""
+    ) -> ImportView:
+        """Import. Where the plan is not the one of ``mark`` any more, nothing is done and the new plan is given."""
+
+    async def export(self, actor: Actor, form: str) -> KnowledgeFile:
+        """Every entry. BadRequest for a form that is none."""
+
+    async def stats(self, actor: Actor) -> KnowledgeStats: ...
+
+
 class Desk(Protocol):
+    @property
+    def kb(self) -> KnowledgeDesk: ...
+
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
         """Take a stranger in by a pairing code; the first person becomes the owner.
 
@@ -189,9 +385,18 @@ class Desk(Protocol):
         """The paired person; None for a stranger."""
 
     async def start_run(
-        self, actor: Actor, task: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+        self,
+        actor: Actor,
+        task: str,
+        *,
+        chat: ChatRef,
+        serial: str | None = None,
+        rules: TaskRules = NO_RULES,
+        key: str = "",
     ) -> RunView:
-        """Queue a run. ``key`` names the request: asked again with the same one, the run that it started is given.
+        """Queue a run. InputRejected where ``rules`` do not fit the task.
+
+        ``key`` names the request: asked again with the same one, the run that it started is given.
 
         A channel hands a message on again where it cannot know whether the first time took effect.
         """
@@ -208,7 +413,14 @@ class Desk(Protocol):
         """The first answer wins. The same answer by the same person again is ``accepted``, not ``late``."""
 
     async def add_schedule(
-        self, actor: Actor, expression: str, task: str, *, chat: ChatRef, key: str = ""
+        self,
+        actor: Actor,
+        expression: str,
+        task: str,
+        *,
+        chat: ChatRef,
+        rules: TaskRules = NO_RULES,
+        key: str = "",
     ) -> ScheduleView:
         """BadRequest where the expression cannot be read. ``key`` as with ``start_run``."""
 
@@ -219,6 +431,53 @@ class Desk(Protocol):
     async def resume_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView: ...
 
     async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView: ...
+
+    async def answers(
+        self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
+    ) -> AnswersPage:
+        """The answer log. ``before`` and ``after``: an answer's id, for the page of older and of newer ones.
+
+        BadRequest where a time or a state cannot be read.
+        """
+
+    async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
+        """NotFound where there is none."""
+
+    async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
+        """The screen before and after, as JPEG; None for one that was not kept, or not for so long."""
+
+    async def rate_answer(
+        self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
+    ) -> AnswerView:
+        """A thumb: 1, -1, or 0 for none. With ``toggle`` the same again takes it away. ``key`` as with ``start_run``.
+
+        Another person's thumb is changed by an owner only.
+        """
+
+    async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
+        """What the knowledge base had no answer to (``since``: as in ``AnswersAsked``), the most frequent first."""
+
+    async def contacts(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
+        """By app and name. ``text``: words in name, number or note."""
+
+    async def add_contact(self, actor: Actor, contact: ContactView) -> ContactView:
+        """BadRequest where it is there already, or something in it cannot be right."""
+
+    async def edit_contact(
+        self,
+        actor: Actor,
+        name: str,
+        *,
+        app: str = "qq",
+        serial: str = "",
+        rename: str | None = None,
+        number: str | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> ContactView:
+        """Change what is given of the contact with this name, app and phone."""
+
+    async def remove_contact(self, actor: Actor, name: str, *, app: str = "qq", serial: str = "") -> ContactView: ...
 
     def events(self, consumer: str) -> AsyncIterator[EventView]:
         """The log from the consumer's own position on, then what comes, for ever. An async generator."""

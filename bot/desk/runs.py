@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from agent_core.session import Session, Status
-from agent_core.tasks import check_task
-from bot.desk.house import DeskPart, chat_data
+from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
+from bot.desk.answers import AnswersDesk
+from bot.desk.house import chat_data
 from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
 from storage.people import People
 from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs
 
 
-class RunsDesk(DeskPart):
+class RunsDesk(AnswersDesk):
     async def start_run(
-        self, actor: Actor, task: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+        self,
+        actor: Actor,
+        task: str,
+        *,
+        chat: ChatRef,
+        serial: str | None = None,
+        rules: TaskRules = NO_RULES,
+        key: str = "",
     ) -> RunView:
         """Queue a run. InputRejected for a task that is none; ``key`` as the port says."""
         task = check_task(task)
+        check_rules(task, rules)
         await self._allow(actor, Role.OPERATOR, "run", task=task, serial=serial or "")
         wanted = serial or self.house.serial
         if serial and serial not in {entry.serial for entry in await self.house.entries()}:
@@ -23,7 +32,7 @@ class RunsDesk(DeskPart):
         run_id = await self.house.runs.submit(
             task,
             serial=wanted,
-            options={"lang": actor.lang},
+            options={"lang": actor.lang, **rules.data()},
             requested_by=actor.id,
             chat=chat_data(chat),
             key=key,
@@ -70,6 +79,7 @@ class RunsDesk(DeskPart):
             message=row.message or (session.message if session else ""),
             error_kind=session.error_kind if session else "",
             replies=tuple(session.replies) if session else (),
+            answers=await self.sent_in(row.id) if session and session.replies else (),
             position=await self._position(row),
             created_at=row.created_at,
             started_at=row.started_at,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent_core.errors import InputRejected
-from agent_core.tasks import check_task
+from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.port import Actor, BadRequest, ChatRef, NotFound, Role, ScheduleView
 from scheduler.times import parse_schedule, parse_zone
@@ -17,10 +17,18 @@ SHOWN_TIMES = 3
 
 class SchedulesDesk(DeskPart):
     async def add_schedule(
-        self, actor: Actor, expression: str, task: str, *, chat: ChatRef | None, key: str = ""
+        self,
+        actor: Actor,
+        expression: str,
+        task: str,
+        *,
+        chat: ChatRef | None,
+        rules: TaskRules = NO_RULES,
+        key: str = "",
     ) -> ScheduleView:
         """A new schedule with its next three times. BadRequest where the expression cannot be read."""
         task = check_task(task)
+        check_rules(task, rules)
         await self._allow(actor, Role.OWNER, "schedule add", expression=expression, task=task)
         try:
             times = parse_schedule(expression, self.house.timezone)
@@ -35,7 +43,7 @@ class SchedulesDesk(DeskPart):
                 task=task,
                 serial=self.house.serial,
                 chat=chat_data(chat) if chat else await self._owners_chat(),
-                options={"lang": actor.lang},
+                options={"lang": actor.lang, **rules.data()},
                 created_by=actor.id,
             ),
             key=key,
@@ -81,5 +89,6 @@ class SchedulesDesk(DeskPart):
             task=row.task,
             next_times=tuple(moment.astimezone(zone) for moment in coming),
             paused=row.paused,
+            rules=TaskRules.of(row.options),
             chat=chat_ref(row.chat),
         )

@@ -24,6 +24,7 @@ from bot.chat.texts import LANGUAGES, language_of, texts
 from bot.desk.port import Desk
 from bot.telegram import render, updates
 from bot.telegram.feed import DeskRefs, Feed
+from bot.telegram.files import TelegramFiles
 from bot.telegram.inbox import Inbox, InboxStore
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox, OutboxStore
@@ -66,7 +67,7 @@ class TelegramAdapter:
             request=HTTPXRequest(connection_pool_size=16, media_write_timeout=30),
             get_updates_request=self._updates_request,
         )
-        self._conversation = Conversation(desk, clock=clock)
+        self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
         self._outbox = Outbox(outbox, Telegram(self.bot), DeskRefs(desk), options)
         self._inbox = Inbox(inbox, options, self._handle, self._gave_up)
         self._feed = Feed(desk, self._outbox, options, clock=clock)

@@ -205,7 +205,9 @@ class Outbox:
         """Edit the message that shows this, or send a new one, and remember it under ``ref``."""
         known = await self._refs.get(ref) if ref else None
         at = Shown(int(known.message_id), known.picture) if known is not None else None
-        if at is None and parcel.edit is not None:
+        if parcel.document is not None:
+            at = None  # it is a message of its own
+        elif at is None and parcel.edit is not None:
             at = Shown(parcel.edit, parcel.edit_picture)
         if at is not None:
             await self._keep_pace(chat_id)

@@ -12,7 +12,7 @@ def _read(value: object) -> object:
     return base64.b64decode(value) if isinstance(value, str) else value
 
 
-Picture = Annotated[
+Data = Annotated[
     bytes, BeforeValidator(_read), PlainSerializer(lambda data: base64.b64encode(data).decode(), when_used="json")
 ]
 
@@ -28,7 +28,8 @@ class Key(BaseModel):
 class Parcel(BaseModel):
     """``text`` and ``caption`` are the same card as HTML, cut for the one use and for the other.
 
-    ``edit``: the number of our message to be changed, ``edit_picture``: it carries a picture.
+    ``edit``: the number of our message to be changed, ``edit_picture``: it carries a picture. A ``document`` is a
+    message of its own: none is edited for it, and there is no picture beside it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,7 +37,9 @@ class Parcel(BaseModel):
     text: str
     caption: str
     keyboard: list[list[Key]] = []
-    picture: Picture | None = None
+    picture: Data | None = None
+    document: Data | None = None
+    document_name: str = ""
     thread_id: int | None = None
     reply_to: int | None = None
     group: bool = False

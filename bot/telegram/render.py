@@ -22,6 +22,9 @@ CUT = "…"
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
+_UNFIT_NAME = re.compile(r"[\s<>:\"|?*\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
 def units(text: str) -> int:
     """The length of a text as Telegram counts it."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
@@ -40,6 +43,18 @@ def cut(text: str, limit: int) -> str:
 def clean(text: str) -> str:
     """The text without what cannot be sent; line ends as newlines."""
     return _UNFIT.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def file_name(written: str) -> str:
+    """A name that no program takes for anything but a name: no folders, no control characters, at most 80 characters.
+
+    The ending stays.
+    """
+    plain = _UNFIT_NAME.sub("_", clean(written).replace("\\", "/").rpartition("/")[2]).strip(" .")
+    stem, dot, ending = plain.rpartition(".")
+    if not dot or not stem or len(ending) > 8:
+        return plain[:80] or "file"
+    return f"{stem[: 79 - len(ending)]}.{ending}"
 
 
 def _line_units(line: Line) -> int:
@@ -98,7 +113,9 @@ def parcel(card: Card, *, thread_id: str = "", reply_to: str = "", kind: str = "
         text=to_html(card, MAX_TEXT),
         caption=to_html(card, MAX_CAPTION),
         keyboard=keyboard(card),
-        picture=card.picture,
+        picture=card.picture if card.document is None else None,
+        document=card.document.data if card.document is not None else None,
+        document_name=file_name(card.document.name) if card.document is not None else "",
         thread_id=int(thread_id) if thread_id else None,
         reply_to=int(reply_to) if reply_to else None,
         group=kind == "group",

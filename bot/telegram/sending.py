@@ -22,7 +22,7 @@ NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A message of ours. ``picture``: it carries one, and its words are a caption."""
+    """A message of ours. ``picture``: it carries one, or a document, and its words are a caption."""
 
     message_id: int
     picture: bool
@@ -44,6 +44,18 @@ class Telegram:
         reply = None
         if parcel.reply_to is not None:
             reply = ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
+        if parcel.document is not None:
+            message = await self._bot.send_document(
+                chat_id,
+                parcel.document,
+                filename=parcel.document_name,
+                caption=parcel.caption,
+                parse_mode=ParseMode.HTML,
+                reply_markup=markup(parcel.keyboard),
+                message_thread_id=parcel.thread_id,
+                reply_parameters=reply,
+            )
+            return Shown(message.message_id, True)
         if parcel.picture is not None:
             try:
                 message = await self._bot.send_photo(

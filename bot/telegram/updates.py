@@ -8,8 +8,9 @@ from typing import Any
 from telegram import CallbackQuery, Message, Update, User
 
 from bot.chat import commands
-from bot.chat.conversation import Incoming, Person
+from bot.chat.conversation import Attached, Incoming, Person
 from bot.desk.port import ChatRef, MessageRef
+from bot.telegram.render import file_name
 
 CHANNEL = "telegram"
 ALLOWED_UPDATES = ["message", "callback_query"]
@@ -33,7 +34,7 @@ def chat_ref(message: Message) -> ChatRef:
 
 
 def message_ref(message: Message) -> MessageRef:
-    return MessageRef(chat_ref(message), str(message.message_id), bool(message.photo))
+    return MessageRef(chat_ref(message), str(message.message_id), bool(message.photo or message.document))
 
 
 def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
@@ -41,12 +42,18 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
     if update.callback_query is not None:
         return _tap(update.update_id, update.callback_query)
     message = update.message
-    if message is None or not message.text or message.from_user is None or message.from_user.is_bot:
+    if message is None or message.from_user is None or message.from_user.is_bot:
+        return None
+    document = attached(message)
+    text = message.text or (message.caption or "" if document is not None else "")
+    if not text and document is None:
         return None
     if message.sender_chat is not None or message.via_bot is not None or message.chat.type == "channel":
         return None
-    if message.forward_origin is not None and commands.parse(message.text, bot_name=bot_name) is not None:
-        return None
+    if message.forward_origin is not None and commands.parse(text, bot_name=bot_name) is not None:
+        if document is None:
+            return None
+        text = ""  # the file is what was handed on; the command was somebody else's
     answered = message.reply_to_message
     ours = answered is not None and answered.from_user is not None and answered.from_user.id == bot_id
     return Incoming(
@@ -54,11 +61,20 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
         _person(message.from_user),
         chat_ref(message),
         f"{CHANNEL}:{update.update_id}",
-        message.text,
+        text,
         message_id=str(message.message_id),
         reply_to=message_ref(answered) if answered is not None and ours else None,
         reply_question=_question_under(answered) if answered is not None and ours else "",
+        document=document,
     )
+
+
+def attached(message: Message | None) -> Attached | None:
+    """The document that a message carries; a moving picture is none."""
+    if message is None or message.document is None or message.animation is not None:
+        return None
+    document = message.document
+    return Attached(document.file_id, file_name(document.file_name or "file"), document.file_size or 0)
 
 
 def _question_under(message: Message) -> str:
@@ -84,6 +100,7 @@ def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
         message_id=str(message.message_id),
         reply_to=message_ref(message),
         subject=subject or "",
+        document=attached(message.reply_to_message),
     )
 
 

@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from agent_core.devices.virtual.report import Report
-from agent_core.devices.virtual.scenario import Scenario, default_scenario
+from agent_core.devices.virtual.scenario import Scenario
+from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.model.demo import rules
 from agent_core.model.demo.reading import ChatRequest, read_request

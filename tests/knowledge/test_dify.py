@@ -22,7 +22,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from knowledge import DifyKnowledge
-from knowledge.dify import cut_query
+from knowledge.dify import MAX_QUERY
+from knowledge.http_client import cut_query
 
 TOKEN = "dataset-geheim42"
 
@@ -222,9 +223,9 @@ async def test_a_long_query_is_cut_at_a_sensible_place(dify: Dify, session: aioh
     await DifyKnowledge(dify.base_url, "d 1", TOKEN, session=session).retrieve(query)
     assert dify.queries[0].endswith("。")
     assert 200 < len(dify.queries[0]) <= 250
-    assert len(cut_query("发" * 300)) == 250
-    assert cut_query("好，" * 200).endswith("，")
-    assert cut_query("短") == "短"
+    assert len(cut_query("发" * 300, MAX_QUERY)) == 250
+    assert cut_query("好，" * 200, MAX_QUERY).endswith("，")
+    assert cut_query("短", MAX_QUERY) == "短"
 
 
 @pytest.mark.parametrize(

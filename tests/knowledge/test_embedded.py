@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -116,7 +117,8 @@ async def test_entries_are_added_replaced_approved_and_deleted(base: EmbeddedKno
     assert await base.delete(waiting.id)
     assert not await base.delete(waiting.id)
     assert await base.get(waiting.id) is None
-    assert await base.approve(waiting.id) is None
+    with pytest.raises(InputRejected, match="no entry"):
+        await base.approve(waiting.id)
     assert sure_of(await base.retrieve("有紫色的绳子吗")) is None
 
 
@@ -146,6 +148,162 @@ async def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeUnreachable):
         await base.retrieve("几天能发货")
     await base.close()
+
+
+async def test_a_change_keeps_the_place_and_the_time_of_making(base: EmbeddedKnowledge) -> None:
+    before = await base.get("delivery-time")
+    assert before is not None
+    after = await base.add(Entry(id="delivery-time", question="多久发货", answer="当天"))
+    assert after.created_at == before.created_at
+    assert after.updated_at > before.updated_at
+    assert (await base.list())[0] == after
+    assert [found.entry.id for found in await base.search("", limit=1)] == ["delivery-time"]
+
+
+async def test_a_person_finds_by_words_ids_and_tags(base: EmbeddedKnowledge) -> None:
+    async def ids(words: str, *, live: bool | None = None) -> list[str]:
+        return [found.entry.id for found in await base.search(words, limit=5, live=live)]
+
+    assert (await ids("快递几天到"))[0] == "arrival-time"
+    assert (await ids("delivery-time"))[0] == "delivery-time"
+    assert (await ids("return-"))[:2] == ["return-policy", "return-steps"]
+    assert {"delivery-time", "arrival-time"} <= set(await ids("物流"))
+    assert (await ids("58小时")) != []
+    assert await ids("quantum") == []
+    await base.add(Entry(id="w", question="有彩虹色的绳子吗", answer="有", live=False))
+    assert (await ids("彩虹色的绳子"))[0] == "w"
+    assert (await ids(""))[0] == "w"
+    assert (await ids("", live=True))[0] != "w"
+    assert "w" not in await ids("彩虹色的绳子", live=True)
+    assert await ids("彩虹色的绳子", live=False) == ["w"]
+    best = (await base.search("几天能发货"))[0]
+    assert (best.entry.id, best.score) == ("delivery-time", 1.0)
+    assert all(0 <= found.score < 1 for found in await base.search("发货 退货 运费"))
+
+
+@pytest.mark.parametrize("words", [*SIGNS, "%", "_", "'; DROP TABLE entries; --"])
+async def test_signs_in_what_a_person_looks_for_are_data(base: EmbeddedKnowledge, words: str) -> None:
+    await base.search(words)
+    assert not any(found.score == 1 for found in await base.search(words))
+
+
+async def test_an_entry_is_edited(base: EmbeddedKnowledge) -> None:
+    edited = await base.edit("courier", answer="发顺丰", aliases=["发 哪家\n", "发 哪家", " "], tags=["快递", "新"])
+    assert (edited.answer, edited.aliases, edited.tags, edited.live) == ("发顺丰", ("发 哪家",), ("快递", "新"), True)
+    assert edited.question == "你们发什么快递？"
+    assert sure_of(await base.retrieve("发哪家呀")) is not None
+    assert sure_of(await base.retrieve("发啥快递")) is None
+    for changes in ({"question": " "}, {"answer": "x" * 5000}, {"question": "?" * 501}):
+        with pytest.raises(InputRejected):
+            await base.edit("courier", **changes)
+    with pytest.raises(InputRejected, match="no entry"):
+        await base.edit("none", answer="x")
+    assert await base.get("courier") == edited
+
+
+async def test_a_waiting_entry_is_approved_as_it_was_corrected(base: EmbeddedKnowledge) -> None:
+    waiting = await base.add(Entry(question="有彩虹绳吗", answer="有", live=False, origin="person:a"))
+    assert await base.pending() == (waiting,)
+    live = await base.approve(waiting.id, question="有没有彩虹绳", answer="有，9 元")
+    assert (live.question, live.answer, live.live, live.origin) == ("有没有彩虹绳", "有，9 元", True, "person:a")
+    assert await base.pending() == ()
+    assert await base.approve(waiting.id) == live
+    with pytest.raises(InputRejected, match="is live"):
+        await base.reject(waiting.id)
+
+
+async def test_a_wording_goes_to_its_entry(base: EmbeddedKnowledge) -> None:
+    wording = Entry(id="w", question="啥时候给我寄", answer="x", live=False, alias_of="delivery-time")
+    await base.add(wording)
+    assert sure_of(await base.retrieve("啥时候给我寄")) is None
+    whole = await base.approve("w")
+    assert (whole.id, whole.aliases[-1]) == ("delivery-time", "啥时候给我寄")
+    found = sure_of(await base.retrieve("亲，啥时候给我寄呀"))
+    assert found is not None
+    assert found.id == "delivery-time"
+    assert await base.get("w") is None
+    await base.add(wording.model_copy(update={"question": "亲，啥时候给我寄？"}))
+    assert await base.approve("w") == whole  # it has it already
+    await base.add(wording)
+    own = await base.approve("w", answer="明天")
+    assert (own.id, own.alias_of, own.live) == ("w", "", True)
+    await base.add(wording.model_copy(update={"id": "w2"}))
+    await base.delete("delivery-time")
+    with pytest.raises(InputRejected, match="delivery-time"):
+        await base.approve("w2")
+    assert (await base.reject("w2")).id == "w2"
+    with pytest.raises(InputRejected):
+        await base.reject("w2")
+
+
+def test_only_a_waiting_entry_is_a_wording_of_another() -> None:
+    with pytest.raises(ValueError, match="wait"):
+        Entry(question="a", answer="b", alias_of="c")
+
+
+async def test_doubles_and_figures(base: EmbeddedKnowledge) -> None:
+    before = await base.stats()
+    assert (before.live, before.pending) == (40, 0)
+    assert before.aliases == sum(len(entry.aliases) for entry in sample_entries())
+    assert before.newest is not None
+    assert before.tags[0][1] >= before.tags[-1][1]
+    aliases = ("亲，几天能发货？", "包邮吗")
+    double = await base.add(Entry(id="d", question="别的", answer="x", aliases=aliases, live=False))
+    assert {entry.id for entry in await base.doubles(double)} == {"delivery-time", "shipping-fee"}
+    delivery = await base.get("delivery-time")
+    assert delivery is not None
+    assert await base.doubles(delivery) == ()  # the other one waits
+    assert (await base.stats()).pending == 1
+
+
+async def test_two_processes_change_one_file(tmp_path: Path) -> None:
+    one, two = EmbeddedKnowledge(tmp_path / "k.db"), EmbeddedKnowledge(tmp_path / "k.db")
+    await one.add(Entry(id="e", question="问", answer="答"))
+    names = [f"说法{n}" for n in range(12)]
+    for n, name in enumerate(names):
+        await one.add(Entry(id=f"p{n}", question=name, answer="答", live=False, alias_of="e"))
+    await asyncio.gather(*((one, two)[n % 2].approve(f"p{n}") for n in range(len(names))))
+    whole = await two.get("e")
+    assert whole is not None
+    assert set(whole.aliases) == set(names)
+    await one.close()
+    await two.close()
+
+
+async def test_a_customer_does_not_wait_for_an_import(base: EmbeddedKnowledge) -> None:
+    held, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(_: Sequence[Entry]) -> Sequence[Entry]:
+        loop.call_soon_threadsafe(held.set)
+        go_on.wait(30)
+        return [Entry(id="late", question="迟到的问题", answer="x")]
+
+    work = asyncio.create_task(base.rewrite(slow))
+    await held.wait()
+    assert sure_of(await asyncio.wait_for(base.retrieve("几天能发货"), 10)) is not None
+    assert await base.get("late") is None
+    go_on.set()
+    await work
+    assert await base.get("late") is not None
+
+
+async def test_what_fails_in_the_middle_writes_nothing(base: EmbeddedKnowledge) -> None:
+    def fails(_: Sequence[Entry]) -> Sequence[Entry]:
+        raise InputRejected("no")
+
+    with pytest.raises(InputRejected):
+        await base.rewrite(fails)
+    await base.add(Entry(question="a", answer="b"))
+    assert await base.count() == 41
+
+
+def test_what_no_phone_can_type_is_left_out() -> None:
+    entry = Entry(question=" 一\r\n二\x00 ", answer=" 一\r\n二\r三\x07\ufffe ", aliases=("a\nb", "a b", "\x01"))
+    assert (entry.question, entry.answer, entry.aliases) == ("一 二", "一\n二\n三", ("a b",))
+    for bad in ({"id": "a b"}, {"question": "\x00"}, {"answer": "\x00 "}, {"aliases": ("x" * 501,)}):
+        with pytest.raises(ValueError, match="must"):
+            Entry.model_validate({"question": "q", "answer": "a", **bad})
 
 
 def test_lines_that_are_no_entry_are_named() -> None:

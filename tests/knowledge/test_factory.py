@@ -1,4 +1,4 @@
-"""Building the provider that is configured."""
+"""Building the providers that are configured."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.errors import ConfigMissing
+from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
-from knowledge import DifyKnowledge, EmbeddedKnowledge, KnowledgeConfig, build
+from bot.app import knowledge_config
+from bot.settings import load
+from knowledge import (
+    ChainKnowledge,
+    DifyKnowledge,
+    EmbeddedKnowledge,
+    KnowledgeConfig,
+    OwnConfig,
+    RagflowKnowledge,
+    TemplateKnowledge,
+    build,
+    providers_of,
+)
+from tests.support.knowledge_servers import FakeDify, FakeRagflow
 
 
 def test_the_provider_is_built_from_plain_values(tmp_path: Path) -> None:
@@ -20,3 +33,95 @@ def test_the_provider_is_built_from_plain_values(tmp_path: Path) -> None:
     assert "geheim" not in repr(config)
     with pytest.raises(ConfigMissing, match="base_url"):
         build(KnowledgeConfig(provider="dify", token="t"))
+
+
+def test_several_in_the_order_in_which_they_are_named() -> None:
+    config = KnowledgeConfig(provider=" http, Embedded,ragflow,dify", base_url="http://x", dataset_id="d", token="t")
+    chain = build(config)
+    assert isinstance(chain, ChainKnowledge)
+    kinds = [type(provider) for provider in chain.providers]
+    assert kinds == [TemplateKnowledge, EmbeddedKnowledge, RagflowKnowledge, DifyKnowledge]
+    assert chain.name == "http,embedded,ragflow,dify"
+    assert isinstance(build(KnowledgeConfig(provider="http", base_url="http://x")), TemplateKnowledge)  # needs no token
+
+
+@pytest.mark.parametrize("written", ["", " , ", "difi", "dify,dify", "dify;embedded"])
+def test_what_names_no_provider_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="provider"):
+        providers_of(written)
+    with pytest.raises(ConfigInvalid, match="PHONEDESK_KNOWLEDGE__PROVIDER"):
+        build(KnowledgeConfig(provider=written))
+    with pytest.raises(ConfigInvalid, match="PHONEDESK_KNOWLEDGE__PROVIDER"):
+        load(knowledge={"provider": written})
+
+
+@pytest.mark.parametrize("provider", ["dify", "ragflow"])
+@pytest.mark.parametrize("name", ["base_url", "dataset_id", "token"])
+def test_what_is_missing_is_named_where_it_belongs(provider: str, name: str) -> None:
+    values = {"base_url": "http://x", "dataset_id": "d", "token": "t", name: ""}
+    with pytest.raises(ConfigMissing, match=f"PHONEDESK_KNOWLEDGE__{name.upper()}"):
+        build(knowledge_config(load(knowledge={"provider": provider, **values})))
+    if name != "base_url":
+        with pytest.raises(ConfigMissing, match=f"PHONEDESK_KNOWLEDGE__{provider.upper()}__{name.upper()}"):
+            build(knowledge_config(load(knowledge={"provider": provider, provider: values})))
+
+
+def test_a_token_goes_to_no_other_address_than_it_was_meant_for() -> None:
+    flat = {"base_url": "http://a", "dataset_id": "d", "token": "of-a"}
+    settings = load(
+        knowledge={"provider": "dify,ragflow", **flat, "ragflow": {"base_url": "http://b", "dataset_id": "e"}}
+    )
+    with pytest.raises(ConfigMissing, match="PHONEDESK_KNOWLEDGE__RAGFLOW__TOKEN"):
+        build(knowledge_config(settings))
+
+
+async def test_each_section_is_for_its_provider_and_the_rest_for_all() -> None:
+    async with FakeDify() as one, FakeRagflow() as two:
+        settings = load(
+            knowledge={
+                "provider": "dify,ragflow",
+                "base_url": one.base_url,
+                "dataset_id": "another",
+                "token": one.token,
+                "min_score": 0.95,
+                "dify": {"dataset_id": one.dataset_id},
+                "ragflow": {
+                    "base_url": two.base_url,
+                    "dataset_id": two.dataset_id,
+                    "token": two.token,
+                    "min_score": 0.5,
+                },
+            }
+        )
+        chain = build(knowledge_config(settings))
+        records = await chain.retrieve("q")
+        await chain.close()
+        assert records[0].source == "ragflow:faq.csv"  # 0.92 is sure there, and not for the first
+        assert (one.calls, two.calls) == (1, 1)
+        assert one.refused == two.refused == []
+
+
+def test_sections_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {
+        "PROVIDER": "embedded,http",
+        "HTTP__BASE_URL": "http://b/{dataset_id}",
+        "HTTP__DATASET_ID": "7",
+        "HTTP__TIMEOUT_SECONDS": "3",
+        "HTTP__BODY": '{"q": "{query}"}',
+        "HTTP__HEADERS": '{"X-Key": "{token}"}',
+        "HTTP__TOKEN": "geheim-77",
+    }.items():
+        monkeypatch.setenv(f"PHONEDESK_KNOWLEDGE__{name}", value)
+    config = knowledge_config(load())
+    assert config.own["http"] == OwnConfig("http://b/{dataset_id}", "7", "geheim-77", 3.0, None)
+    assert config.template.body == {"q": "{query}"}
+    assert "geheim-77" not in repr(config)
+    assert isinstance(build(config), ChainKnowledge)
+
+
+def test_the_old_names_go_on_working(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"BASE_URL": "http://a", "DATASET_ID": "d", "AUTH_TOKEN": "t"}.items():
+        monkeypatch.setenv(f"PHONE_AGENT_KNOWLEDGE_{name}", value)
+    assert isinstance(build(knowledge_config(load())), DifyKnowledge)

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex
+from storage.knowledge_index import VERSION, EntryRow, EntryWords, KnowledgeIndex
+
+# As the first release wrote it, with user_version 0.
+OLD = """
+CREATE TABLE IF NOT EXISTS entries (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, question TEXT NOT NULL, answer TEXT NOT NULL,
+    aliases TEXT NOT NULL, tags TEXT NOT NULL, live INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS forms (
+    number INTEGER NOT NULL REFERENCES entries (number) ON DELETE CASCADE, form TEXT NOT NULL,
+    PRIMARY KEY (form, number)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS forms_of_entry ON forms (number);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (question, aliases, answer, tokenize = 'unicode61');
+"""
+OLD_ROWS = """
+INSERT INTO entries VALUES (7, 'a', 'q', 'x', '["z"]', '["t"]', 1), (8, 'b', 'r', 'y', '[]', '[]', 0);
+INSERT INTO words (rowid, question, aliases, answer) VALUES (7, 'q', 'z t', 'x'), (8, 'r', '', 'y');
+INSERT INTO forms VALUES (7, 'q'), (7, 'z'), (8, 'r');
+"""
 
 
 @pytest.mark.parametrize("word", ['"', '" OR "a', 'a" NOT "b', "a*", "NEAR(a b)", "question : a"])
@@ -18,6 +39,63 @@ async def test_a_word_is_data_even_with_signs(tmp_path: Path, word: str) -> None
     await index.close()
 
 
+def version(path: Path) -> int:
+    with sqlite3.connect(path) as database:
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+    database.close()
+    return int(found)
+
+
+async def test_a_file_of_the_first_release_is_upgraded(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    old = sqlite3.connect(path)
+    old.executescript(OLD + OLD_ROWS)
+    old.close()
+    assert version(path) == 0
+    for _ in range(2):
+        index = KnowledgeIndex(path)
+        first, second = await index.entries()
+        assert (first.id, first.question, first.answer, first.aliases, first.tags) == ("a", "q", "x", ("z",), ("t",))
+        assert (first.live, second.live, first.origin, first.alias_of) == (True, False, "", "")
+        assert datetime.now(UTC) - first.created_at < timedelta(minutes=5)
+        assert [row.id for row in await index.with_form("z")] == ["a"]
+        assert [row.id for row in await index.search(["t"], 5)] == ["a"]
+        assert await index.search(["r"], 5) == ()
+        await index.put(EntryRow("c", "c", "c", origin="terminal"), EntryWords(["c"], [], [], ["c"]))
+        await index.close()
+        assert version(path) == VERSION
+        assert await index.delete("c")
+        await index.close()
+
+
+async def test_the_first_release_may_still_write_to_it(tmp_path: Path) -> None:
+    """After a way back to it, and forward again."""
+    path = tmp_path / "k.db"
+    index = KnowledgeIndex(path)
+    assert await index.count() == 0
+    await index.close()
+    old = sqlite3.connect(path)
+    old.executescript(OLD)
+    old.execute("INSERT INTO entries (id, question, answer, aliases, tags, live) VALUES ('a', 'q', 'x', '[]', '[]', 1)")
+    old.commit()
+    old.close()
+    (row,) = await index.entries()
+    assert (row.id, row.created_at.year) == ("a", 1970)
+    await index.close()
+
+
+async def test_a_file_of_a_later_release_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    with sqlite3.connect(path) as later:
+        later.execute(f"PRAGMA user_version = {VERSION + 1}")
+    later.close()
+    index = KnowledgeIndex(path)
+    with pytest.raises(sqlite3.DatabaseError, match="later release"):
+        await index.count()
+    await index.close()
+    assert version(path) == VERSION + 1
+
+
 async def test_all_entries_or_none(tmp_path: Path) -> None:
     index = KnowledgeIndex(tmp_path / "k.db")
     good = (EntryRow("1", "q", "x"), EntryWords(["b"], [], [], ["q"]))
@@ -27,5 +105,7 @@ async def test_all_entries_or_none(tmp_path: Path) -> None:
     assert await index.count() == 0
     assert await index.with_form("q") == ()
     await index.put_all([good])
+    await index.put_all([good])
     assert await index.count() == 1
+    assert [row.id for row in await index.search(["b"], 5)] == ["1"]
     await index.close()

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from agent_core.defaults import MemoryLedger
-from agent_core.ports import Event, Ledger, LedgerConflict, MessageKey, Provenance, ReplyState
+from agent_core.ports import (
+    AnswerEvent,
+    Event,
+    Ledger,
+    LedgerConflict,
+    MessageKey,
+    Provenance,
+    Record,
+    ReplyState,
+)
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session
 from scheduler.ports import StoredHuman, StoredLedger, StoredRuns, given_answer
-from storage.answers import Answers
+from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions
@@ -104,21 +114,69 @@ async def test_sessions_and_events_are_stored(db: Database) -> None:
         await store.save(Session(run_id="nothing", task="t"))
 
 
-async def test_a_reply_stands_in_the_answer_log_once(db: Database) -> None:
+ANSWER = AnswerEvent(
+    ledger_id=3, app="qq", contact="11", question="几天能发货", state=ReplyState.SENT, sent="48小时内",
+    provenance="person", person="Desk A",
+)  # fmt: skip
+
+
+async def test_an_answer_stands_in_the_answer_log_once(db: Database) -> None:
     session, store = await session_in(db), StoredRuns(db)
-    reply = ReplyRecord(
-        contact="11", question="几天能发货", text="48小时内", app="qq", query="发货", provenance="person",
-        person="Desk A",
-        score=0.25, record_id="k1", record_source="shelf", delivered=True,
-    )  # fmt: skip
-    for told in (reply, reply, reply.model_copy(update={"question": "能退吗"})):
-        await store.event(session.run_id, Event("reply", told.model_dump()))
-    rows = list(reversed(await Answers(db).find(run_id=session.run_id)))
-    assert [row.question for row in rows] == ["几天能发货", "能退吗"]
-    first = rows[0]
-    assert (first.serial, first.app, first.contact, first.query, first.sent) == ("a", "qq", "11", "发货", "48小时内")
-    assert (first.provenance, first.person, first.score, first.record_id) == ("person", "Desk A", 0.25, "k1")
-    assert [event.kind for event in await Events(db).after(0)].count("reply") == 3
+    record = Record("k1", "48小时内发货", "发货", 0.25, sure=True, source="shelf")
+    read = AnswerEvent(3, "qq", "11", "几天能发货", ReplyState.PLANNED, query="发货", records=[record])
+    for told, picture in ((read, b"before"), (ANSWER, b"after"), (ANSWER, b"later")):
+        await store.event(session.run_id, Event("answer", told.data()), picture=picture)
+    [row] = await Answers(db).find(AnswerFilter(run_id=session.run_id))
+    assert (row.serial, row.app, row.contact, row.question, row.query) == ("a", "qq", "11", "几天能发货", "发货")
+    assert (row.state, row.sent, row.provenance, row.person) == ("sent", "48小时内", "person", "Desk A")
+    assert row.records == [
+        {"id": "k1", "text": "48小时内发货", "question": "发货", "score": 0.25, "sure": True, "source": "shelf"}
+    ]
+    assert row.before_picture_id is not None
+    assert row.after_picture_id is not None
+    assert await Events(db).picture(row.before_picture_id) == b"before"
+    assert await Events(db).picture(row.after_picture_id) == b"after"
+    events = [event for event in await Events(db).after(0) if event.kind == "answer"]
+    assert [event.data for event in events] == [read.data(), ANSWER.data(), ANSWER.data()]
+
+
+async def test_a_reply_is_told_but_not_logged(db: Database) -> None:
+    session, store = await session_in(db), StoredRuns(db)
+    reply = ReplyRecord(contact="11", question="q", text="t", provenance="knowledge", delivered=True)
+    await store.event(session.run_id, Event("reply", reply.model_dump()))
+    assert await Answers(db).find() == []
+    assert (await Events(db).after(0))[-1].data["text"] == "t"
+
+
+@pytest.mark.parametrize(
+    ("told", "learnt"),
+    [
+        (ANSWER, True),
+        (replace(ANSWER, provenance="knowledge", record_id="k1"), True),  # a person chose the record
+        (replace(ANSWER, provenance="knowledge", record_id="k1", person=""), False),
+        (replace(ANSWER, provenance="knowledge"), False),
+        (replace(ANSWER, state=ReplyState.UNKNOWN), False),
+        (replace(ANSWER, state=ReplyState.SKIPPED), False),
+    ],
+)
+async def test_what_a_person_had_a_hand_in_is_learnt_once_it_is_sent(
+    db: Database, told: AnswerEvent, learnt: bool
+) -> None:
+    seen: list[tuple[AnswerEvent, int]] = []
+
+    async def learn(answer: AnswerEvent) -> None:
+        seen.append((answer, len(await Answers(db).find())))
+
+    await StoredRuns(db, learn=learn).event((await session_in(db)).run_id, Event("answer", told.data()))
+    assert seen == ([(told, 1)] if learnt else [])  # the row is there by then
+
+
+async def test_what_cannot_be_learnt_ends_no_run(db: Database) -> None:
+    async def learn(answer: AnswerEvent) -> None:
+        raise RuntimeError(f"no place for {answer.ledger_id}")
+
+    await StoredRuns(db, learn=learn).event((await session_in(db)).run_id, Event("answer", ANSWER.data()))
+    assert [row.state for row in await Answers(db).find()] == ["sent"]
 
 
 async def test_without_holding_nobody_is_waited_for(db: Database) -> None:

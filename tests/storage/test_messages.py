@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from storage.answers import Answers, NewAnswer
 from storage.engine import Database
 from storage.events import Events, append_event
 from storage.inbox import Inbox
@@ -132,31 +131,6 @@ async def test_of_edits_the_newest_wins(db: Database, clock: Clock) -> None:
     replaced = await outbox.get(first)
     assert replaced is not None
     assert replaced.state == "replaced"
-
-
-async def test_the_answer_log(db: Database, clock: Clock) -> None:
-    answers = Answers(db)
-    records = [{"id": "k1", "text": "七天内可退。", "score": 0.91}]
-    first = await answers.add(
-        NewAnswer("r1", "phone", "qq", "11", "怎么退货100%？", query="怎么退货", records=records, sent="七天内可退。")
-    )
-    clock.move(hours=1)
-    second = await answers.add(NewAnswer("r2", "phone", "qq", "12", "几点关门", state="planned"))
-    assert [row.id for row in await answers.find()] == [second, first]
-    assert [row.id for row in await answers.find(text="100%")] == [first]
-    assert [row.id for row in await answers.find(contact="12")] == [second]
-    assert [row.id for row in await answers.find(since=clock())] == [second]
-    assert [row.id for row in await answers.find(before_id=second)] == [first]
-    assert await answers.rate(first, -1)
-    assert await answers.update(second, state="sent", sent="八点", person="1")
-    row = await answers.get(first)
-    assert row is not None
-    assert (row.records, row.rating) == (records, -1)
-    changed = await answers.get(second)
-    assert changed is not None
-    assert (changed.state, changed.sent, changed.person) == ("sent", "八点", "1")
-    with pytest.raises(ValueError, match="rating"):
-        await answers.rate(first, 5)
 
 
 async def test_a_code_pairs_one_person_once(db: Database, other_db: Database, clock: Clock) -> None:

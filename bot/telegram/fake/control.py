@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Base64Bytes, BaseModel, ConfigDict, ValidationError
 
 from bot.telegram.fake.people import FakeUser, transcript
 from bot.telegram.fake.world import Chat, Json, Message, World
@@ -28,6 +28,16 @@ class Written(_Body):
     text: str
     chat: int | None = None
     reply_to: int | None = None
+
+
+class Filed(_Body):
+    """A document: ``data`` in Base64."""
+
+    user: int
+    name: str
+    data: Base64Bytes
+    caption: str = ""
+    chat: int | None = None
 
 
 class Tapped(_Body):
@@ -79,6 +89,7 @@ class Control:
     def add_to(self, app: web.Application) -> None:
         app.router.add_post("/control/users", self.new_user)
         app.router.add_post("/control/send", self.send)
+        app.router.add_post("/control/document", self.document)
         app.router.add_post("/control/tap", self.tap)
         app.router.add_post("/control/block", self.block)
         app.router.add_post("/control/limit", self.limit)
@@ -98,6 +109,12 @@ class Control:
         chat = self._chat(body.chat if body.chat is not None else body.user)
         reply_to = None if body.reply_to is None else _message(chat, body.reply_to)
         message = await user.send(body.text, chat=chat, reply_to=reply_to)
+        return web.json_response(message_json(message))
+
+    async def document(self, request: web.Request) -> web.Response:
+        body = await _body(request, Filed)
+        chat = self._chat(body.chat if body.chat is not None else body.user)
+        message = await self._user(body.user).send_file(body.data, body.name, caption=body.caption, chat=chat)
         return web.json_response(message_json(message))
 
     async def tap(self, request: web.Request) -> web.Response:

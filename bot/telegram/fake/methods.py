@@ -55,6 +55,7 @@ def _file(world: World, call: Call, value: object, media: str) -> StoredFile:
         size = rules.photo_size(value.data) if media == "photo" else (0, 0)
         return world.store(value.data, value.filename or "file", mime=value.mime, size=size)
     if isinstance(value, str) and value in world.files:
+        rules.check_kind(world.files[value].width > 0, media)
         return world.files[value]
     raise refuse("wrong file identifier/HTTP URL specified")
 
@@ -232,6 +233,8 @@ async def get_file(world: World, call: Call) -> object:
     file = world.files.get(call.get("file_id"))
     if file is None:
         raise refuse("invalid file_id")
+    if len(file.data) > rules.MAX_DOWNLOAD_BYTES:
+        raise refuse("file is too big")
     return {**file.json(), "file_path": file.path}
 
 

@@ -56,6 +56,30 @@ class FakeUser:
             self.world.push("message", message.json())
         return message
 
+    async def send_file(
+        self,
+        data: bytes,
+        name: str,
+        *,
+        caption: str = "",
+        mime: str = "application/octet-stream",
+        chat: Chat | None = None,
+        reply_to: Message | None = None,
+        thread_id: int | None = None,
+        forwarded: bool = False,
+    ) -> Message:
+        """Send a document. Its name is the sender's own: Telegram leaves it as it is, but for folders."""
+        where = chat or self.chat
+        if where.type == "private":
+            where.started, where.blocked = True, False
+        file = self.world.store(data, name.replace("\\", "/").rpartition("/")[2], mime=mime)
+        content = Content(caption=caption, media="document", file=file).with_entities(command_entities(caption))
+        message = self.world.post(where, self.member, content, reply_to=reply_to, thread_id=thread_id)
+        message.forwarded = forwarded
+        if self._reaches_bot(where, caption, reply_to):
+            self.world.push("message", message.json())
+        return message
+
     def _reaches_bot(self, chat: Chat, text: str, reply_to: Message | None) -> bool:
         """Privacy mode: in groups a bot gets commands that may be for it, and replies to itself."""
         if chat.type in {"private", "channel"} or (reply_to is not None and reply_to.sender.id == self.world.bot.id):

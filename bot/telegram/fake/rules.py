@@ -20,6 +20,7 @@ MAX_PHOTO_BYTES = 10 * 1024 * 1024
 MAX_PHOTO_SIDES = 10_000
 MAX_PHOTO_RATIO = 20
 MAX_UPLOAD_BYTES = 50 * 1024 * 1024
+MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024  # what a bot may fetch
 MAX_PLACEHOLDER = 64
 
 NOT_MODIFIED = (
@@ -217,6 +218,13 @@ def photo_size(data: bytes) -> tuple[int, int]:
     if width + height > MAX_PHOTO_SIDES or max(width, height) > MAX_PHOTO_RATIO * min(width, height):
         raise refuse("PHOTO_INVALID_DIMENSIONS")
     return width, height
+
+
+def check_kind(is_photo: bool, media: str) -> None:
+    """A file that is sent again by its id keeps its kind."""
+    if is_photo != (media == "photo"):
+        have, want = ("Photo", media.capitalize()) if is_photo else ("Document", "Photo")
+        raise refuse(f"can't use file of type {have} as {want}")
 
 
 def check_keyboard(rows: Sequence[Sequence[Any]]) -> None:

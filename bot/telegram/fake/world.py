@@ -49,7 +49,10 @@ class StoredFile:
 
     @property
     def path(self) -> str:
-        return f"files/{self.file_id}/{self.name}"
+        """Where it is fetched from: a name of the server's own, with the file's ending."""
+        _, dot, ending = self.name.rpartition(".")
+        plain = ending.isascii() and ending.isalnum()
+        return f"documents/file_{self.file_id[1:]}{f'.{ending}' if dot and plain else ''}"
 
     def json(self) -> Json:
         size: Json = {"file_id": self.file_id, "file_unique_id": self.unique_id, "file_size": len(self.data)}

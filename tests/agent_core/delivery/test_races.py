@@ -326,7 +326,7 @@ async def test_an_answer_that_a_leg_took_up_as_it_died_is_taken_up_again(bench_l
 
 async def test_a_keyboard_over_a_long_question_is_put_away() -> None:
     """By its picture the page shows a part of what is asked only."""
-    asked = "".join(f"第{n}个问题，之前买的那一批杯子什么时候能够补发给我们呢？" for n in range(1, 12))
+    asked = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 12)) + "几天能发货？"
     contacts = [ContactPart(name="11", number="20110011", history=[MessagePart(text=asked, ago=60, unread=True)])]
     async with lab(Scenario(contacts=contacts)) as bench:
         await bench.open_chat_by_url()

@@ -10,13 +10,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agent_core.session import Choice, Question, QuestionKind
+from agent_core.tasks import NO_RULES, TaskRules
 from bot.chat.texts import language_of
 from bot.desk.port import (
     AccessDenied,
     Actor,
     AnswerResult,
+    AnswersAsked,
+    AnswersPage,
+    AnswerView,
     BadRequest,
     ChatRef,
+    ContactView,
     EventView,
     MessageRef,
     NotFound,
@@ -27,6 +32,7 @@ from bot.desk.port import (
     RunView,
     ScheduleView,
     StatusView,
+    UnansweredView,
 )
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -47,6 +53,7 @@ class MemoryDesk:
         self.cards: dict[str, MessageRef] = {}
         self.question_refs: dict[str, MessageRef] = {}
         self.picture = picture
+        self.kb: Any = None  # a KnowledgeDesk, set by the tests that have one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)
         self._news = asyncio.Event()
@@ -110,7 +117,14 @@ class MemoryDesk:
         return self.people.get((channel, user_id))
 
     async def start_run(
-        self, actor: Actor, task: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+        self,
+        actor: Actor,
+        task: str,
+        *,
+        chat: ChatRef,
+        serial: str | None = None,
+        rules: TaskRules = NO_RULES,
+        key: str = "",
     ) -> RunView:
         self._allow(actor, Role.OPERATOR, Role.OWNER)
         if serial and serial not in {phone.serial for phone in self.phones}:
@@ -162,7 +176,14 @@ class MemoryDesk:
         return AnswerResult("accepted", actor.name, given)
 
     async def add_schedule(
-        self, actor: Actor, expression: str, task: str, *, chat: ChatRef, key: str = ""
+        self,
+        actor: Actor,
+        expression: str,
+        task: str,
+        *,
+        chat: ChatRef,
+        rules: TaskRules = NO_RULES,
+        key: str = "",
     ) -> ScheduleView:
         self._allow(actor, Role.OWNER)
         if expression.startswith("every x"):
@@ -193,6 +214,50 @@ class MemoryDesk:
             raise NotFound(f"No schedule {schedule_id}.")
         self.schedules[schedule_id] = replace(self.schedules[schedule_id], **changes)
         return self.schedules[schedule_id]
+
+    # The answer log and contacts are tested over the real desk: tests/bot/chat/test_answers.py, test_contacts.py
+
+    async def answers(
+        self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
+    ) -> AnswersPage:
+        return AnswersPage()
+
+    async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
+        raise NotFound(f"No answer {answer_id}.")
+
+    async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
+        raise NotFound(f"No answer {answer_id}.")
+
+    async def rate_answer(
+        self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
+    ) -> AnswerView:
+        raise NotFound(f"No answer {answer_id}.")
+
+    async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
+        return []
+
+    async def contacts(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
+        return []
+
+    async def add_contact(self, actor: Actor, contact: ContactView) -> ContactView:
+        return contact
+
+    async def edit_contact(
+        self,
+        actor: Actor,
+        name: str,
+        *,
+        app: str = "qq",
+        serial: str = "",
+        rename: str | None = None,
+        number: str | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> ContactView:
+        raise NotFound(f"No contact {name}.")
+
+    async def remove_contact(self, actor: Actor, name: str, *, app: str = "qq", serial: str = "") -> ContactView:
+        raise NotFound(f"No contact {name}.")
 
     async def events(self, consumer: str) -> AsyncIterator[EventView]:
         position = self.positions.get(consumer, 0)

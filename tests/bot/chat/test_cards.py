@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, StepRecord
+from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, StepRecord, StepVerdict
 from bot.chat.cards import Card, describe_action, question_card, run_card, status_card
 from bot.chat.texts import texts
 from bot.desk.port import ChatRef, PhoneView, QuestionView, RunStatus, RunView, StatusView
@@ -95,6 +95,10 @@ CHOICES = {
     QuestionKind.FOREIGN_DRAFT: (("clear", "清掉"), ("skip", "保留")),
     QuestionKind.CHAT_CHANGED: (("retry", "再试"), ("skip", "跳过")),
     QuestionKind.STUCK: (("go_on", "继续"), ("stop", "停止")),
+    QuestionKind.UNREADABLE: (("skip", "跳过"), ("later", "以后")),
+    QuestionKind.PERSON_ON_PHONE: (("go_on", "继续"), ("stop", "停止")),
+    QuestionKind.FIRST_DELIVERY: (("send", "发送"), ("skip", "跳过")),
+    QuestionKind.REST_UNSENT: (("send", "继续发"), ("skip", "不发")),
 }
 DATA = {
     "contact": "11",
@@ -120,6 +124,12 @@ def test_every_kind_of_question_has_a_card_that_can_be_answered(kind: QuestionKi
     actions = [button.action for row in card.buttons for button in row]
     assert actions == ["q:q1:0", "q:q1:1"]
     assert "回复" in seen[-2]
+
+
+def test_what_the_gate_made_of_the_last_step_is_shown() -> None:
+    verdict = StepVerdict(policy="right_chat", decision="block", message="当前聊天不是 11")
+    step = StepRecord(index=1, action=None, ok=False, verdicts=[verdict])
+    assert "规则: 已拦截: 当前聊天不是 11 (right_chat)" in lines(run_card(replace(RUN, last_step=step), ZH, now=NOW))
 
 
 def test_candidates_are_numbered_with_their_scores_and_ones_own_words_offered() -> None:

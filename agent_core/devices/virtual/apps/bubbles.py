@@ -85,7 +85,7 @@ def _size(message: Message) -> tuple[int, int]:
             width = max(text_width(line, TEXT_SIZE) for line in lines)
             height = len(lines) * TEXT_LINE + 38
             if message.kind is Kind.QUOTE:
-                width = max(width, min(TEXT_WIDTH, text_width(message.quoted, QUOTE_SIZE)))
+                width = max(width, min(TEXT_WIDTH, text_width(message.quoted, QUOTE_SIZE) + 20))
                 height += 62
             return (max(round(width) + 2 * PADDING, 100), height)
 

@@ -1,0 +1,261 @@
+"""``/kb``: the shop's own knowledge entries in the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import get_args
+
+from bot.chat import commands, kb_cards, kb_reading
+from bot.chat.cards import Card, Document, Line
+from bot.chat.commands import Command
+from bot.chat.turn import Attached, Outgoing, Said, Subject, Turn
+from bot.desk.port import AccessDenied, BadRequest, ImportView, KnowledgeFile, Role
+from knowledge.entries import Entry
+from knowledge.exporting import Form
+from knowledge.importing.drafts import MOST_BYTES
+
+MOST_BYTES_OUT = 20_000_000  # of an export
+FORMS: tuple[str, ...] = get_args(Form)
+
+
+async def kb(turn: Turn) -> Said:
+    verb, rest = kb_reading.read_verb(turn.rest)
+    return await _VERBS[verb](replace(turn, rest=rest))
+
+
+async def button(turn: Turn, value: str) -> Said:
+    verb, _, rest = value.partition(":")
+    handler = _BUTTONS.get(verb)
+    return await handler(turn, rest) if handler else Said(toast=turn.texts.get("kb.lost"), alert=True)
+
+
+# Looking --------------------------------------------------------------------------------------------------------------
+
+
+async def _overview(turn: Turn) -> Said:
+    return turn.say(kb_cards.overview_card(await turn.desk.kb.stats(turn.actor), turn.texts, turn.actor))
+
+
+async def _stats(turn: Turn) -> Said:
+    lines = kb_cards.stats_lines(await turn.desk.kb.stats(turn.actor), turn.texts)
+    return turn.say(Card(turn.texts.get("kb.title"), lines))
+
+
+async def _search(turn: Turn) -> Said:
+    words = commands.unquoted(turn.rest)
+    return turn.say(kb_cards.found_card(await turn.desk.kb.search(turn.actor, words), words, turn.texts))
+
+
+async def _found_page(turn: Turn, page: str) -> Said:
+    """The words are read again from the message that the list replies to."""
+    asked = commands.parse(turn.incoming.subject)
+    if not isinstance(asked, Command) or not page.isdecimal():
+        return Said(toast=turn.texts.get("kb.lost"), alert=True)
+    words = commands.unquoted(kb_reading.read_verb(asked.rest)[1])
+    found = await turn.desk.kb.search(turn.actor, words)
+    return turn.change(kb_cards.found_card(found, words, turn.texts, page=int(page)))
+
+
+async def _shown(turn: Turn, entry_id: str) -> Said:
+    return turn.say(await _card_of(turn, await turn.desk.kb.entry(turn.actor, entry_id)))
+
+
+async def _card_of(turn: Turn, entry: Entry, title: str = "") -> Card:
+    of = await turn.desk.kb.entry(turn.actor, entry.alias_of) if entry.alias_of else None
+    return kb_cards.entry_card(entry, turn.texts, turn.actor, title=title, of=of)
+
+
+# Keeping --------------------------------------------------------------------------------------------------------------
+
+
+async def _add(turn: Turn) -> Said:
+    text = kb_reading.read_entry(turn.rest)
+    if text is None:
+        return turn.tell(turn.texts.get("kb.how_add"), turn.texts.get("kb.how_add_lines"))
+    entry = await turn.desk.kb.add(turn.actor, text, key=turn.incoming.key)
+    title = turn.texts.get("kb.added" if entry.live else "kb.added_pending", id=entry.id)
+    return turn.say(await _card_of(turn, entry, title))
+
+
+async def _edit(turn: Turn) -> Said:
+    entry_id, rest = kb_reading.read_id(turn.rest)
+    if not entry_id:
+        return turn.tell(turn.texts.get("kb.how_edit"))
+    if not rest:
+        return await _shown(turn, entry_id)
+    text = kb_reading.read_fields(rest)
+    if text is None:
+        return turn.tell(turn.texts.get("kb.how_edit"))
+    entry = await turn.desk.kb.edit(turn.actor, entry_id, text)
+    card = await _card_of(turn, entry, turn.texts.get("kb.edited", id=entry.id))
+    return turn.say(replace(card, buttons=(*card.buttons, *kb_cards.undo_button(entry.id, turn.texts))))
+
+
+async def _delete(turn: Turn) -> Said:
+    entry_id, _ = kb_reading.read_id(turn.rest)
+    if not entry_id:
+        return turn.tell(turn.texts.get("kb.how_id", verb="delete"))
+    return await _ask_to_delete(turn, entry_id)
+
+
+async def _ask_to_delete(turn: Turn, entry_id: str) -> Said:
+    if turn.actor.role is not Role.OWNER:
+        raise AccessDenied(f"A {turn.actor.role} may not delete entries.", advice="Ask an owner.")
+    return turn.say(kb_cards.delete_card(await turn.desk.kb.entry(turn.actor, entry_id), turn.texts))
+
+
+async def _deleted(turn: Turn, entry_id: str) -> Said:
+    entry = await turn.desk.kb.delete(turn.actor, entry_id)
+    said = turn.texts.get("kb.deleted", id=entry.id)
+    lines = kb_cards.entry_lines(entry, turn.texts)
+    return turn.change(Card(said, lines, None, kb_cards.undo_button(entry.id, turn.texts)), toast=said)
+
+
+async def _undone(turn: Turn, entry_id: str) -> Said:
+    entry = await turn.desk.kb.undo(turn.actor, entry_id)
+    said = turn.texts.get("kb.undone", id=entry.id)
+    return turn.change(await _card_of(turn, entry, said), toast=said)
+
+
+async def _cancelled(turn: Turn, _: str) -> Said:
+    said = turn.texts.get("kb.cancelled")
+    return turn.change(Card(said), toast=said)
+
+
+# What waits -----------------------------------------------------------------------------------------------------------
+
+
+async def _pending(turn: Turn) -> Said:
+    return turn.say(kb_cards.pending_card(await turn.desk.kb.pending(turn.actor), turn.texts))
+
+
+async def _pending_page(turn: Turn, page: str) -> Said:
+    return turn.change(await _pending_again(turn, page))
+
+
+async def _pending_again(turn: Turn, page: str) -> Card:
+    entries = await turn.desk.kb.pending(turn.actor)
+    return kb_cards.pending_card(entries, turn.texts, page=int(page) if page.isdecimal() else 0)
+
+
+async def _approve(turn: Turn) -> Said:
+    entry_id, _ = kb_reading.read_id(turn.rest)
+    if not entry_id:
+        return turn.tell(turn.texts.get("kb.how_id", verb="approve"))
+    entry = await turn.desk.kb.approve(turn.actor, entry_id)
+    return turn.say(Card(turn.texts.get("kb.approved", id=entry.id), kb_cards.entry_lines(entry, turn.texts)))
+
+
+async def _approve_button(turn: Turn, value: str) -> Said:
+    page, _, entry_id = value.partition(":")
+    entry = await turn.desk.kb.approve(turn.actor, entry_id)
+    return turn.change(await _pending_again(turn, page), toast=turn.texts.get("kb.approved", id=entry.id))
+
+
+async def _reject(turn: Turn) -> Said:
+    entry_id, _ = kb_reading.read_id(turn.rest)
+    if not entry_id:
+        return turn.tell(turn.texts.get("kb.how_id", verb="reject"))
+    entry = await turn.desk.kb.reject(turn.actor, entry_id)
+    card = Card(turn.texts.get("kb.rejected", id=entry.id), kb_cards.entry_lines(entry, turn.texts))
+    return turn.say(replace(card, buttons=kb_cards.undo_button(entry.id, turn.texts)))
+
+
+async def _reject_button(turn: Turn, value: str) -> Said:
+    page, _, entry_id = value.partition(":")
+    entry = await turn.desk.kb.reject(turn.actor, entry_id)
+    card = await _pending_again(turn, page)
+    card = replace(card, buttons=(*card.buttons, *kb_cards.undo_button(entry.id, turn.texts)))
+    return turn.change(card, toast=turn.texts.get("kb.rejected", id=entry.id))
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+async def _import(turn: Turn) -> Said:
+    if turn.incoming.document is not None:
+        return await document(turn)
+    await turn.desk.kb.allow_import(turn.actor)
+    words = turn.texts
+    return turn.tell(words.get("kb.how_import"), words.get("kb.how_import_columns"), words.get("kb.how_import_then"))
+
+
+async def document(turn: Turn) -> Said:
+    """A document of an owner is an import; nobody else's is even fetched, and told so once."""
+    if turn.incoming.document is None:
+        return Said()
+    try:
+        await turn.desk.kb.allow_import(turn.actor)
+    except AccessDenied:
+        once = f"kb-document:{turn.chat.channel}:{turn.actor.user_id}"
+        refused = Card(turn.texts.get("kb.not_your_document"))
+        return Said((Outgoing(refused, turn.chat, turn.incoming.message_id, once=once),))
+    view = await turn.desk.kb.plan_import(turn.actor, [await _fetched(turn, turn.incoming.document)])
+    return turn.say(kb_cards.import_card(view, turn.texts))
+
+
+async def _import_button(turn: Turn, value: str) -> Said:
+    """The file is fetched again from the message that the plan replies to, so that nothing needs to be kept of it."""
+    doubles, _, mark = value.partition(":")
+    if turn.incoming.document is None:
+        return Said(toast=turn.texts.get("kb.document_lost"), alert=True)
+    await turn.desk.kb.allow_import(turn.actor)
+    file = await _fetched(turn, turn.incoming.document)
+    view: ImportView = await turn.desk.kb.carry_out(turn.actor, [file], replace_doubles=doubles == "replace", mark=mark)
+    card = kb_cards.import_card(view, turn.texts)
+    if view.done:
+        return turn.change(card, toast=card.title)
+    changed = turn.texts.get("kb.plan_changed")
+    return turn.change(replace(card, lines=(Line(changed), *card.lines)), toast=changed)
+
+
+async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
+    if turn.files is None:
+        raise BadRequest("This channel takes no documents.")
+    return KnowledgeFile(file.name, await turn.files.fetch(file, MOST_BYTES))
+
+
+async def _export(turn: Turn) -> Said:
+    words = turn.texts
+    form = turn.rest.strip().lower().lstrip(".")
+    if form not in FORMS:
+        return turn.tell(words.get("kb.how_export", forms=" ".join(FORMS)))
+    stats = (await turn.desk.kb.stats(turn.actor)).entries
+    count = stats.live + stats.pending
+    file = await turn.desk.kb.export(turn.actor, form)
+    if not count:
+        return turn.tell(words.get("kb.empty"))
+    if len(file.data) > MOST_BYTES_OUT:
+        raise BadRequest("The export is too large for a chat.", advice=f"Use: phonedesk kb export {file.name}")
+    lines = (Line(words.get("kb.export_lines", count=count)),)
+    return turn.say(Card(words.get("kb.exported"), lines, document=Document(file.name, file.data)))
+
+
+_VERBS: Mapping[str, Callable[[Turn], Awaitable[Said]]] = {
+    "": _overview,
+    "search": _search,
+    "add": _add,
+    "edit": _edit,
+    "delete": _delete,
+    "pending": _pending,
+    "approve": _approve,
+    "reject": _reject,
+    "import": _import,
+    "export": _export,
+    "stats": _stats,
+}
+_BUTTONS: Mapping[str, Callable[[Turn, str], Awaitable[Said]]] = {
+    "found": _found_page,
+    "show": _shown,
+    "del": _ask_to_delete,
+    "delete": _deleted,
+    "undo": _undone,
+    "cancel": _cancelled,
+    "pending": _pending_page,
+    "ok": _approve_button,
+    "drop": _reject_button,
+    "import": _import_button,
+}
+
+SUBJECT = Subject(commands={"kb": kb}, buttons={"kb": button}, document=document)

@@ -1,0 +1,216 @@
+"""What people are shown of the knowledge base: pure functions to a ``Card``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.chat.cards import Button, Card, Line
+from bot.chat.texts import Texts
+from bot.desk.port import Actor, ImportView, KnowledgeStats, Role
+from knowledge.entries import Entry, Found
+from knowledge.learning import personal_data
+
+FOUND_A_PAGE = 5
+PENDING_A_PAGE = 3
+SHOWN_OF_A_GROUP = 5  # of an import's rows
+LONGEST_COPY = 1200  # characters of an answer that are given to be copied: a card that is cut must not cut there
+MOST_BYTES_OF_ACTION = 64
+
+Row = tuple[Button, ...]
+
+
+def row(*buttons: Button) -> tuple[Row, ...]:
+    """The buttons as one row, those left out whose action is too long: an entry may have a long id."""
+    fitting = tuple(button for button in buttons if len(button.action.encode()) <= MOST_BYTES_OF_ACTION)
+    return (fitting,) if fitting else ()
+
+
+def pages(texts: Texts, action: str, page: int, count: int) -> tuple[Row, ...]:
+    """Buttons to the pages before and behind; pages are counted from 0."""
+    before = [Button(f"{action}:{page - 1}", texts.get("kb.previous"))] if page > 0 else []
+    behind = [Button(f"{action}:{page + 1}", texts.get("kb.next"))] if page + 1 < count else []
+    return row(*before, *behind)
+
+
+def page_count(items: int, size: int) -> int:
+    return max(1, -(-items // size))
+
+
+# Entries --------------------------------------------------------------------------------------------------------------
+
+
+def entry_lines(entry: Entry, texts: Texts, *, of: Entry | None = None) -> tuple[Line, ...]:
+    """``of``: the entry that this one is only another wording for."""
+    lines = [Line(entry.question, texts.get("kb.question"), "quote")]
+    if entry.alias_of:
+        meant = f"#{entry.alias_of}" + (f" {of.question}" if of else "")
+        lines.append(Line(meant, texts.get("kb.alias_of")))
+    lines.append(Line(entry.answer, texts.get("kb.answer"), "quote"))
+    if entry.aliases:
+        lines.append(Line(" | ".join(entry.aliases), texts.get("kb.aliases")))
+    if entry.tags:
+        lines.append(Line(" ".join(entry.tags), texts.get("kb.tags")))
+    if entry.origin:
+        lines.append(Line(origin(entry, texts), texts.get("kb.origin")))
+    if not entry.live:
+        lines.append(Line(texts.get("kb.waits")))
+        if seen := personal_data(f"{entry.question}\n{entry.answer}"):
+            lines.append(Line(texts.get("kb.personal", seen=" ".join(seen))))
+    return tuple(lines)
+
+
+def origin(entry: Entry, texts: Texts) -> str:
+    """Where it came from, in words."""
+    kind, _, name = entry.origin.partition(":")
+    pattern = texts.find(f"kb.origin_{kind}", "")
+    return pattern.format(name=name or kind, time=entry.created_at.strftime("%Y-%m-%d")) if pattern else entry.origin
+
+
+def entry_card(entry: Entry, texts: Texts, actor: Actor, *, title: str = "", of: Entry | None = None) -> Card:
+    """One entry, with what this person may do with it. The text to copy is the command that changes it."""
+    lines = entry_lines(entry, texts, of=of)
+    owner = actor.role is Role.OWNER
+    buttons: tuple[Row, ...] = ()
+    if owner or (not entry.live and actor.role is Role.OPERATOR):
+        lines = (*lines, Line(texts.get("kb.copy")), Line(edit_command(entry, texts), "", "code"))
+        buttons = review(entry, texts) if not entry.live else row(_button(texts, "del", entry.id, "kb.delete"))
+    return Card(title or f"#{entry.id}", lines, None, buttons)
+
+
+def edit_command(entry: Entry, texts: Texts) -> str:
+    answer = entry.answer if len(entry.answer) <= LONGEST_COPY else ""
+    return f"/kb edit {entry.id} {texts.get('kb.answer')}{texts.get('kb.colon')}{answer}"
+
+
+def review(entry: Entry, texts: Texts, number: str = "", page: int = 0) -> tuple[Row, ...]:
+    """What can be done with a waiting entry."""
+    mark = f" {number}" if number else ""
+    return row(
+        Button(f"kb:ok:{page}:{entry.id}", texts.get("kb.approve") + mark, "success"),
+        Button(f"kb:show:{entry.id}", texts.get("kb.edit") + mark),
+        Button(f"kb:drop:{page}:{entry.id}", texts.get("kb.reject") + mark, "danger"),
+    )
+
+
+def _button(texts: Texts, verb: str, entry_id: str, key: str) -> Button:
+    return Button(f"kb:{verb}:{entry_id}", texts.get(key), "danger" if verb.startswith("del") else "")
+
+
+def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 0, paged: bool = True) -> Card:
+    """A page of what was found; ``paged`` False puts all of it on one."""
+    if not found:
+        return Card(texts.get("kb.nothing_found", words=words), (Line(texts.get("kb.nothing_found_advice")),))
+    size = FOUND_A_PAGE if paged else len(found)
+    count = page_count(len(found), size)
+    page = min(max(0, page), count - 1)
+    shown = found[page * size : (page + 1) * size]
+    lines: list[Line] = []
+    for one in shown:
+        state = "" if one.entry.live else f" · {texts.get('kb.waiting')}"
+        lines.append(Line(f"{one.entry.question}\n{one.entry.answer}", f"#{one.entry.id}{state}", "quote"))
+    title = texts.get("kb.found", words=words, count=len(found)) if words else texts.get("kb.newest")
+    if count > 1:
+        lines.append(Line(texts.get("kb.page", page=page + 1, pages=count)))
+    show = row(*(Button(f"kb:show:{one.entry.id}", f"#{one.entry.id}") for one in shown))
+    each = tuple((button,) for buttons in show for button in buttons)
+    return Card(title, tuple(lines), None, (*each, *pages(texts, "kb:found", page, count)) if paged else ())
+
+
+def pending_card(entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged: bool = True) -> Card:
+    if not entries:
+        return Card(texts.get("kb.no_pending"), (Line(texts.get("kb.no_pending_advice")),))
+    size = PENDING_A_PAGE if paged else len(entries)
+    count = page_count(len(entries), size)
+    page = min(max(0, page), count - 1)
+    lines: list[Line] = []
+    buttons: list[Row] = []
+    for number, entry in enumerate(entries[page * size : (page + 1) * size], start=page * size + 1):
+        lines += [Line(f"#{entry.id}", f"{number}."), *entry_lines(entry, texts)]
+        buttons += review(entry, texts, str(number), page)
+    if count > 1:
+        lines.append(Line(texts.get("kb.page", page=page + 1, pages=count)))
+    shown = (*buttons, *pages(texts, "kb:pending", page, count)) if paged else ()
+    return Card(texts.get("kb.pending", count=len(entries)), tuple(lines), None, shown)
+
+
+def delete_card(entry: Entry, texts: Texts) -> Card:
+    """Asks before it is done."""
+    lines = entry_lines(entry, texts)
+    sure = row(_button(texts, "delete", entry.id, "kb.delete"))
+    if not sure:
+        return Card(texts.get("kb.long_id", id=entry.id), lines)
+    asked = ((*sure[0], Button("kb:cancel", texts.get("kb.cancel"))),)
+    return Card(texts.get("kb.delete_sure", id=entry.id), lines, None, asked)
+
+
+def undo_button(entry_id: str, texts: Texts) -> tuple[Row, ...]:
+    return row(Button(f"kb:undo:{entry_id}", texts.get("kb.undo")))
+
+
+# The rest -------------------------------------------------------------------------------------------------------------
+
+
+def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
+    entries = stats.entries
+    lines = [
+        Line(texts.get("kb.counts", live=entries.live, aliases=entries.aliases)),
+        Line(texts.get("kb.count_pending", count=entries.pending)),
+    ]
+    if entries.newest is not None:
+        lines.append(Line(entries.newest.strftime("%Y-%m-%d %H:%M UTC"), texts.get("kb.newest_change")))
+    if entries.tags:
+        lines.append(Line(" ".join(f"{tag}×{count}" for tag, count in entries.tags[:10]), texts.get("kb.tags")))
+    if not entries.live and not entries.pending:
+        lines.append(Line(texts.get("kb.empty")))
+    lines.append(Line(stats.provider, texts.get("kb.provider")))
+    if not stats.used:
+        lines.append(Line(texts.get("kb.not_used", provider=stats.provider)))
+    return tuple(lines)
+
+
+def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
+    """Numbers, and what this person can do."""
+    verbs = ["search", "stats"]
+    if actor.role is not Role.VIEWER:
+        verbs += ["pending", "add", "edit"]
+    if actor.role is Role.OWNER:
+        verbs += ["delete", "import", "export"]
+    can = tuple(Line(texts.get(f"kb.can_{verb}"), texts.get(f"kb.use_{verb}")) for verb in verbs)
+    return Card(texts.get("kb.title"), (*stats_lines(stats, texts), *can))
+
+
+def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A_GROUP) -> Card:
+    """What an import would do, with its buttons; or what it did. ``most`` rows of each kind are shown, None for all."""
+    plan = view.plan
+    lines = [Line(texts.get("kb.import_counts", added=len(plan.added), changed=len(plan.changed), same=len(plan.same)))]
+    if plan.doubles or plan.rejected:
+        lines.append(Line(texts.get("kb.import_left", doubles=len(plan.doubles), refused=len(plan.rejected))))
+    lines += [Line(note) for note in plan.notes]
+    if not view.done and not plan.writes and not plan.doubles:
+        lines.append(Line(texts.get("kb.import_nothing")))
+    added = [added.entry.question for added in plan.added]
+    changed = [f"#{change.old.id} {change.new.question}" for change in plan.changed]
+    doubles = [
+        texts.get("kb.import_double", place=one.place, wording=one.wording, other=one.other, at=one.other_place)
+        for one in plan.doubles
+    ]
+    refused = [f"{one.place}: {one.reason}" for one in plan.rejected]
+    for key, group in (("added", added), ("changed", changed), ("doubles", doubles), ("refused", refused)):
+        if group:
+            more = [texts.get("kb.more", count=len(group) - most)] if most and len(group) > most else []
+            lines.append(Line("\n".join([*group[:most], *more]), texts.get(f"kb.import_{key}"), "quote"))
+    if view.done:
+        return Card(texts.get("kb.imported", name=plan.name), tuple(lines))
+    return Card(texts.get("kb.import_plan", name=plan.name), tuple(lines), None, _import_buttons(view, texts))
+
+
+def _import_buttons(view: ImportView, texts: Texts) -> tuple[Row, ...]:
+    plan = view.plan
+    buttons: list[Row] = []
+    if plan.writes:
+        buttons.append((Button(f"kb:import:skip:{view.mark}", texts.get("kb.import_go"), "success"),))
+    if any(not double.fixed for double in plan.doubles):
+        buttons.append((Button(f"kb:import:replace:{view.mark}", texts.get("kb.import_replace"), "primary"),))
+    if buttons:
+        buttons.append((Button("kb:cancel", texts.get("kb.cancel")),))
+    return tuple(buttons)

@@ -1,0 +1,12 @@
+"""The subjects that bring their own commands and buttons: one line each."""
+
+from __future__ import annotations
+
+from bot.chat import answers, contacts, kb
+from bot.chat.turn import Subject
+
+SUBJECTS: tuple[Subject, ...] = (
+    answers.SUBJECT,
+    contacts.SUBJECT,
+    kb.SUBJECT,
+)

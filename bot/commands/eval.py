@@ -1,0 +1,97 @@
+"""``phonedesk eval``: scenarios through the whole product, and what came out of each."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from pydantic import SecretStr
+from rich.console import Console
+from rich.status import Status
+
+from agent_core.errors import ConfigError, ConfigMissing
+from bot.commands.common import Exit, err, fail, print_json, run_async, settings_from
+
+if TYPE_CHECKING:
+    from bot.eval.result import Case, CaseResult
+    from bot.eval.suite import Options
+
+KEY_NAME = "PHONEDESK_EVAL_MODEL_KEY"
+
+
+def evaluate(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Scenario files, and folders of them; left out: the shipped ones.")
+    ] = None,
+    mode: Annotated[
+        Literal["tree", "pictures", "both"], typer.Option(help="With the tree, by pictures only, or both.")
+    ] = "both",
+    match: Annotated[str, typer.Option(help="Only files with this in their name or title.")] = "",
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    model_url: Annotated[str, typer.Option(help="Measure the model at this OpenAI-compatible endpoint.")] = "",
+    model_name: Annotated[str, typer.Option(help="Its name there.")] = "",
+    model_key: Annotated[str, typer.Option(help="Its key.", envvar=KEY_NAME)] = "",
+    keep: Annotated[Path | None, typer.Option(help="Leave pictures and logs of failed cases in this folder.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+) -> None:
+    """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model.
+
+    Example: phonedesk eval --mode tree --match injection
+    """
+    from bot.eval import report
+    from bot.eval.bench import RealModel
+    from bot.eval.scenario import Mode
+    from bot.eval.suite import BrokenFiles, Options, find_cases
+
+    settings_from()
+
+    try:
+        if bool(model_url) != bool(model_name):
+            raise ConfigMissing("A model has an address and a name.", advice="Give --model-url and --model-name.")
+        cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match)
+    except BrokenFiles as error:
+        err.print(error.message, style="red", markup=False, highlight=False, soft_wrap=True)
+        err.print(error.advice, markup=False)
+        raise typer.Exit(Exit.USAGE) from None
+    except ConfigError as error:
+        fail(error)
+    real = RealModel(model_url, model_name, SecretStr(model_key or "EMPTY")) if model_url else None
+    begun = time.monotonic()
+    results = run_async(lambda: _run(cases, Options(real, keep, jobs)))
+    seconds, model = time.monotonic() - begun, model_name or "scripted"
+    if as_json:
+        print_json(report.as_json(results, model, seconds))
+    else:
+        report.show(Console(), results, model, seconds)
+    raise typer.Exit(Exit.OK if all(result.passed for result in results) else Exit.FAILED)
+
+
+async def _run(cases: Sequence[Case], options: Options) -> list[CaseResult]:
+    """The results in the cases' order. What is going on is shown on standard error, where somebody looks at it."""
+    from contextlib import aclosing
+
+    from bot.eval.case import Interrupted
+    from bot.eval.suite import run_cases
+
+    order = {(str(case.path), case.mode.value): index for index, case in enumerate(cases)}
+    results: list[CaseResult] = []
+    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+    with Status("", console=console) as status:
+        status.update(f"0 of {len(cases)}")
+        try:
+            async with aclosing(run_cases(cases, options)) as coming:
+                async for result in coming:
+                    results.append(result)
+                    failed = sum(not one.passed for one in results)
+                    name = f"{Path(result.file).stem} {result.mode}"
+                    status.update(f"{len(results)} of {len(cases)}, {failed} failed: {name}")
+                    if not result.passed:
+                        console.print(f"{name}: {result.problems[0]}", style="red", markup=False)
+        except Interrupted:
+            raise asyncio.CancelledError from None
+    return sorted(results, key=lambda result: order[result.file, result.mode])

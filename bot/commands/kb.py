@@ -1,0 +1,228 @@
+"""``phonedesk kb``: the shop's own knowledge entries, from the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bot.chat.cards import Card
+from bot.chat.texts import texts
+from bot.commands.at_desk import with_desk
+from bot.commands.common import Exit, print_json
+from bot.desk.port import Actor, EntryText, ImportView, KnowledgeFile
+from bot.terminal.render import panel
+
+if TYPE_CHECKING:
+    from bot.desk.desk import HouseDesk
+    from knowledge.entries import Entry
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The entry's id, see `phonedesk kb search`.")]
+Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another way to ask it; may be given again.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be given again.")]
+
+kb = typer.Typer(
+    no_args_is_help=True,
+    help="What customers are answered. Example: phonedesk kb import faq.xlsx --dry-run",
+)
+
+
+@kb.command()
+def search(words: Annotated[list[str] | None, typer.Argument(help="None: the newest changes.")] = None,
+           as_json: Json = False) -> None:  # fmt: skip
+    """Look entries up, those that wait for approval too. Example: phonedesk kb search 退货"""
+    from bot.chat.kb_cards import found_card
+
+    asked = " ".join(words or [])
+    found, lang = with_desk(lambda desk, me: desk.kb.search(me, asked))
+    if as_json:
+        print_json([{**_plain(one.entry), "score": one.score} for one in found])
+    else:
+        _print(found_card(found, asked, texts(lang), paged=False))
+
+
+@kb.command()
+def add(
+    question: Annotated[str, typer.Argument(help="What customers ask.")],
+    answer: Annotated[str, typer.Argument(help="What they get, word for word.")],
+    alias: Aliases = None,
+    tag: Tags = None,
+    as_json: Json = False,
+) -> None:
+    """Add an entry; it is live at once. Example: phonedesk kb add 怎么退货 "七天内可退" --alias 能退吗"""
+    text = EntryText(question, answer, tuple(alias or ()), tuple(tag or ()))
+    _one(lambda desk, me: desk.kb.add(me, text), "kb.added", as_json)
+
+
+@kb.command()
+def edit(
+    entry_id: Id,
+    question: Annotated[str | None, typer.Option(help="The new question.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The new answer.")] = None,
+    alias: Aliases = None,
+    tag: Tags = None,
+    no_aliases: Annotated[bool, typer.Option("--no-aliases", help="Take its other ways to ask away.")] = False,
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Change what is given; --alias and --tag take the place of all that were there.
+
+    Example: phonedesk kb edit a1b2 --answer "十五天内可退"
+    """
+    text = EntryText(
+        question,
+        answer,
+        () if no_aliases else tuple(alias) if alias else None,
+        () if no_tags else tuple(tag) if tag else None,
+    )
+    if text == EntryText():
+        raise typer.BadParameter("Give what to change, for example --answer.")
+    _one(lambda desk, me: desk.kb.edit(me, entry_id, text), "kb.edited", as_json)
+
+
+@kb.command()
+def delete(entry_id: Id, as_json: Json = False) -> None:
+    """Delete an entry, and show what it was. Example: phonedesk kb delete a1b2"""
+    _one(lambda desk, me: desk.kb.delete(me, entry_id), "kb.deleted", as_json)
+
+
+@kb.command()
+def pending(as_json: Json = False) -> None:
+    """What was learnt and waits for approval, oldest first. Example: phonedesk kb pending"""
+    from bot.chat.kb_cards import pending_card
+
+    entries, lang = with_desk(lambda desk, me: desk.kb.pending(me))
+    if as_json:
+        print_json([_plain(entry) for entry in entries])
+    else:
+        _print(pending_card(entries, texts(lang), paged=False))
+
+
+@kb.command()
+def approve(entry_id: Id, as_json: Json = False) -> None:
+    """Let a waiting entry answer customers. Example: phonedesk kb approve a1b2"""
+    _one(lambda desk, me: desk.kb.approve(me, entry_id), "kb.approved", as_json)
+
+
+@kb.command()
+def reject(entry_id: Id, as_json: Json = False) -> None:
+    """Throw a waiting entry away, and show what it was. Example: phonedesk kb reject a1b2"""
+    _one(lambda desk, me: desk.kb.reject(me, entry_id), "kb.rejected", as_json)
+
+
+@kb.command("import")
+def import_(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change and what doubles.")] = False,
+    replace_doubles: Annotated[
+        bool, typer.Option("--replace-doubles", help="What doubles takes the place of what was there.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all.
+
+    Example: phonedesk kb import faq.xlsx --dry-run
+    """
+    from bot.chat.kb_cards import import_card
+    from knowledge.importing.drafts import MOST_BYTES
+
+    for file in files:
+        if file.stat().st_size > MOST_BYTES:
+            raise typer.BadParameter(f"{file} is larger than {MOST_BYTES / 1e6:.0f} MB. Import it in parts.")
+    given = [KnowledgeFile(file.name, file.read_bytes()) for file in files]
+
+    async def call(desk: HouseDesk, me: Actor) -> ImportView:
+        if dry_run:
+            return await desk.kb.plan_import(me, given)
+        return await desk.kb.carry_out(me, given, replace_doubles=replace_doubles)
+
+    view, lang = with_desk(call)
+    if as_json:
+        print_json(_plan(view))
+    else:
+        _print(import_card(view, texts(lang), most=None))
+    plan = view.plan
+    if not dry_run and plan.rejected and not (plan.writes or plan.same or plan.doubles):
+        raise typer.Exit(Exit.FAILED)
+
+
+@kb.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="Its ending is the form: .csv, .xlsx, .jsonl or .md.", dir_okay=False)],
+    as_json: Json = False,
+) -> None:
+    """Write every entry to a file, which can be imported again. Example: phonedesk kb export faq.xlsx"""
+    made, lang = with_desk(lambda desk, me: desk.kb.export(me, file.suffix))
+    try:
+        file.write_bytes(made.data)
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be written: {error}.") from None
+    if as_json:
+        print_json({"file": str(file), "bytes": len(made.data)})
+    else:
+        Console().print(texts(lang).get("kb.written", file=file), markup=False)
+
+
+@kb.command()
+def stats(as_json: Json = False) -> None:
+    """How many entries there are, and whether they answer customers. Example: phonedesk kb stats --json"""
+    from bot.chat.kb_cards import stats_lines
+
+    found, lang = with_desk(lambda desk, me: desk.kb.stats(me))
+    if as_json:
+        entries = found.entries
+        print_json(
+            {
+                "live": entries.live,
+                "pending": entries.pending,
+                "aliases": entries.aliases,
+                "newest": entries.newest.isoformat() if entries.newest else None,
+                "tags": dict(entries.tags),
+                "provider": found.provider,
+                "used": found.used,
+            }
+        )
+    else:
+        words = texts(lang)
+        _print(Card(words.get("kb.title"), stats_lines(found, words)))
+
+
+def _one(call: Callable[[HouseDesk, Actor], Awaitable[Entry]], key: str, as_json: bool) -> None:
+    from bot.chat.kb_cards import entry_lines
+
+    entry, lang = with_desk(call)
+    if as_json:
+        print_json(_plain(entry))
+        return
+    words = texts(lang)
+    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words)))
+
+
+def _print(card: Card) -> None:
+    Console().print(panel(Card(card.title, card.lines)))  # what its buttons do, other commands do
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    return entry.model_dump(mode="json")
+
+
+def _plan(view: ImportView) -> dict[str, Any]:
+    plan = view.plan
+    return {
+        "name": plan.name,
+        "done": view.done,
+        "added": [{"place": one.place, "entry": _plain(one.entry)} for one in plan.added],
+        "changed": [{"place": one.place, "before": _plain(one.old), "after": _plain(one.new)} for one in plan.changed],
+        "same": [entry.id for entry in plan.same],
+        "doubles": _rows(plan.doubles, "place", "wording", "other_place", "other", "whole", "fixed"),
+        "refused": _rows(plan.rejected, "place", "reason"),
+        "notes": list(plan.notes),
+    }
+
+
+def _rows(found: Sequence[object], *names: str) -> list[dict[str, Any]]:
+    return [{name: getattr(one, name) for name in names} for one in found]

@@ -1,0 +1,214 @@
+"""The answer log: looking, rating, and what the knowledge base had no answer to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from agent_core.ports import Record
+from bot.desk.house import RANK, DeskPart
+from bot.desk.port import (
+    AccessDenied,
+    Actor,
+    AnswersAsked,
+    AnswersPage,
+    AnswerView,
+    BadRequest,
+    NotFound,
+    Role,
+    UnansweredView,
+)
+from knowledge.tokens import stripped
+from scheduler.times import parse_zone
+from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
+from storage.events import Events
+from storage.people import People
+
+GROUPED = 5000  # the newest questions that are looked at
+UNANSWERED_SINCE = "30d"
+PROVENANCES = ("knowledge", "composed", "person")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"(\d{1,4})\s*([mhdw])", re.ASCII)
+_WORDS = {"today": 0, "yesterday": 1, "week": 7, "month": 30}
+
+
+def moment(text: str, now: datetime, zone: ZoneInfo, *, end: bool = False) -> datetime:
+    """The time that ``7d`` (m, h, d, w ago), ``today``, ``week``, a day, or a day and a time mean in ``zone``.
+
+    ``end``: a day means its end. ``week`` and ``month`` are the last 7 and 30 days. BadRequest for anything else.
+    """
+    words = text.strip().lower()
+    local = now.astimezone(zone)
+    if found := _AGO.fullmatch(words):
+        return now - timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if words in _WORDS:
+        day = local.date() - timedelta(days=_WORDS[words])
+    else:
+        written = _written(text.strip())
+        if len(words) > len("2026-11-01"):
+            return written if written.tzinfo else written.replace(tzinfo=zone)
+        day = written.date()
+    return datetime.combine(day + timedelta(days=1) if end else day, time.min, tzinfo=zone)
+
+
+def _written(text: str) -> datetime:
+    with suppress(ValueError):
+        written = datetime.fromisoformat(text)
+        if 2000 <= written.year < 2200:
+            return written
+    raise BadRequest(f"This is no time: {text}.", advice="Write 7d, 12h, today, 2026-11-01 or 2026-11-01 18:30.")
+
+
+class AnswersDesk(DeskPart):
+    async def answers(
+        self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
+    ) -> AnswersPage:
+        await self._allow(actor, Role.VIEWER, "answers")
+        log = Answers(self._db)
+        wanted = await self._filter(asked)
+        before_id = _number(before) if before else None
+        after_id = _number(after) if after else None
+        rows = await log.find(wanted, before_id=before_id, after_id=after_id, limit=limit + 1)
+        more = len(rows) > limit
+        rows = rows[1:] if more and after else rows[:limit]
+        names = await self._names()
+        return AnswersPage(
+            tuple(self._answer_view(row, names) for row in rows),
+            await log.count(wanted),
+            older=more if not after else True,
+            newer=more if after else bool(before),
+        )
+
+    async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
+        await self._allow(actor, Role.VIEWER, "answers open", answer=answer_id)
+        return self._answer_view(await self._answer_row(answer_id), await self._names())
+
+    async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
+        await self._allow(actor, Role.VIEWER, "answers pictures", answer=answer_id)
+        row = await self._answer_row(answer_id)
+        return await self._picture(row.before_picture_id), await self._picture(row.after_picture_id)
+
+    async def rate_answer(
+        self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
+    ) -> AnswerView:
+        await self._allow(actor, Role.OPERATOR, "answers rate", answer=answer_id, rating=rating)
+        if rating not in (-1, 0, 1):
+            raise BadRequest(f"This is no rating: {rating}.", advice="Rate with 1, -1, or 0 for none.")
+        row = await self._answer_row(answer_id)
+        others = row.rating != 0 and row.rated_by != actor.id
+        if others and RANK[actor.role] < RANK[Role.OWNER]:
+            raise AccessDenied("Somebody else has rated this answer.", advice="An owner can change it.")
+        await Answers(self._db).rate(row.id, rating, by=actor.id, toggle=toggle, key=key)
+        return self._answer_view(await self._answer_row(answer_id), await self._names())
+
+    async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
+        await self._allow(actor, Role.VIEWER, "answers unanswered")
+        wanted = AnswerFilter(missed=True, since=self._moment(since or UNANSWERED_SINCE))
+        groups: dict[str, list[AnswerRow]] = {}
+        for row in await Answers(self._db).find(wanted, limit=GROUPED):
+            groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)
+        # The sort is stable: of those that were asked as often, the one that was asked last is first.
+        return [self._group(rows) for rows in sorted(groups.values(), key=len, reverse=True)]
+
+    async def sent_in(self, run_id: str) -> tuple[AnswerView, ...]:
+        """What a run has sent, the oldest first."""
+        rows = await Answers(self._db).find(AnswerFilter(run_id=run_id, state=SENT))
+        names = await self._names() if rows else {}
+        return tuple(self._answer_view(row, names) for row in reversed(rows))
+
+    def _group(self, rows: Sequence[AnswerRow]) -> UnansweredView:
+        return UnansweredView(
+            answer_id=str(rows[0].id),
+            example=rows[0].question,
+            count=len(rows),
+            newest=rows[0].created_at.astimezone(self._zone),
+            contacts=tuple(dict.fromkeys(row.contact for row in rows)),
+            answer=next((row.sent for row in rows if row.state == SENT), ""),
+        )
+
+    async def _filter(self, asked: AnswersAsked) -> AnswerFilter:
+        if asked.state and asked.state not in STATES:
+            raise BadRequest(f"This is no state: {asked.state}.", advice=f"One of {', '.join(STATES)}.")
+        if asked.provenance and asked.provenance not in PROVENANCES:
+            raise BadRequest(f"No answer comes from {asked.provenance}.", advice=f"One of {', '.join(PROVENANCES)}.")
+        by_name = bool(asked.words) and await Answers(self._db).is_contact(asked.words)
+        return AnswerFilter(
+            contact=asked.contact or (asked.words if by_name else ""),
+            text=asked.text or ("" if by_name else asked.words),
+            since=self._moment(asked.since) if asked.since else None,
+            until=self._moment(asked.until, end=True) if asked.until else None,
+            state=asked.state,
+            rating=asked.rating,
+            provenance=asked.provenance,
+            unanswered=asked.unanswered,
+            app=asked.app,
+            serial=asked.serial,
+            run_id=asked.run_id,
+        )
+
+    async def _answer_row(self, answer_id: str) -> AnswerRow:
+        number = _number(answer_id)
+        row = None if number is None else await Answers(self._db).get(number)
+        if row is None:
+            raise NotFound(f"There is no answer {answer_id}.", advice="See the list of answers.")
+        return row
+
+    async def _picture(self, picture_id: int | None) -> bytes | None:
+        return None if picture_id is None else await Events(self._db).picture(picture_id)
+
+    async def _names(self) -> Mapping[str, str]:
+        return {str(person.id): person.name for person in await People(self._db).all()}
+
+    @property
+    def _zone(self) -> ZoneInfo:
+        return parse_zone(self.house.timezone)
+
+    def _moment(self, text: str, *, end: bool = False) -> datetime:
+        return moment(text, self._db.now(), self._zone, end=end)
+
+    def _answer_view(self, row: AnswerRow, names: Mapping[str, str]) -> AnswerView:
+        return AnswerView(
+            id=str(row.id),
+            run_id=row.run_id,
+            serial=row.serial,
+            app=row.app,
+            contact=row.contact,
+            question=row.question,
+            state=row.state,
+            asked_at=row.created_at.astimezone(self._zone),
+            changed_at=row.updated_at.astimezone(self._zone),
+            query=row.query,
+            records=tuple(_record(record) for record in row.records),
+            sent=row.sent,
+            provenance=row.provenance,
+            record_id=row.record_id,
+            record_source=row.record_source,
+            score=row.score,
+            person=row.person,
+            rating=row.rating,
+            rated_by=names.get(row.rated_by, row.rated_by),
+            rated_at=row.rated_at.astimezone(self._zone) if row.rated_at else None,
+            before=row.before_picture_id is not None,
+            after=row.after_picture_id is not None,
+        )
+
+
+def _record(data: Mapping[str, Any]) -> Record:
+    """A record as it was stored; an older release may have stored less."""
+    return Record(
+        id=str(data.get("id") or ""),
+        text=str(data.get("text") or ""),
+        question=str(data.get("question") or ""),
+        score=data.get("score"),
+        sure=bool(data.get("sure")),
+        source=str(data.get("source") or ""),
+    )
+
+
+def _number(answer_id: str) -> int | None:
+    number = answer_id.strip().lstrip("#")
+    return int(number) if number.isdecimal() and len(number) < 16 else None

@@ -1,0 +1,128 @@
+"""Contacts: customers that are known beforehand."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from agent_core.apps.profile import profiles
+from bot.desk.house import DeskPart
+from bot.desk.port import Actor, BadRequest, ContactView, NotFound, Role
+from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
+
+MAX_NAME, MAX_TAG, MAX_NOTE = 60, 30, 500
+_NUMBER = re.compile(r"[0-9]{1,20}")
+
+
+class ContactsDesk(DeskPart):
+    async def contacts(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
+        await self._allow(actor, Role.VIEWER, "contacts list")
+        rows = await Contacts(self._db).all(app=_app(app) if app else "", text=text.strip(), tag=tag.strip())
+        return [_contact_view(row) for row in rows]
+
+    async def add_contact(self, actor: Actor, contact: ContactView) -> ContactView:
+        await self._allow(actor, Role.OWNER, "contacts add", app=contact.app, name=contact.name, serial=contact.serial)
+        new = NewContact(
+            app=_app(contact.app),
+            name=_name(contact.name),
+            serial=contact.serial.strip(),
+            number=_account(contact.number),
+            tags=_tags(contact.tags),
+            note=_note(contact.note),
+        )
+        try:
+            return _contact_view(await Contacts(self._db).add(new))
+        except ContactThere:
+            raise _there(new.name) from None
+
+    async def edit_contact(
+        self,
+        actor: Actor,
+        name: str,
+        *,
+        app: str = "qq",
+        serial: str = "",
+        rename: str | None = None,
+        number: str | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> ContactView:
+        row = await self._contact(actor, "edit", name, app, serial)
+        try:
+            changed = await Contacts(self._db).edit(
+                row.id,
+                name=None if rename is None else _name(rename),
+                number=None if number is None else _account(number),
+                tags=None if tags is None else _tags(tags),
+                note=None if note is None else _note(note),
+            )
+        except ContactThere:
+            raise _there(rename or name) from None
+        if changed is None:
+            raise _unknown(name)
+        return _contact_view(changed)
+
+    async def remove_contact(self, actor: Actor, name: str, *, app: str = "qq", serial: str = "") -> ContactView:
+        row = await self._contact(actor, "remove", name, app, serial)
+        if not await Contacts(self._db).remove(row.id):
+            raise _unknown(name)
+        return _contact_view(row)
+
+    async def _contact(self, actor: Actor, what: str, name: str, app: str, serial: str) -> ContactRow:
+        await self._allow(actor, Role.OWNER, f"contacts {what}", app=app, name=name, serial=serial)
+        row = await Contacts(self._db).get(_app(app), _name(name), serial.strip())
+        if row is None:
+            raise _unknown(name)
+        return row
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"There is no contact {name}.", advice="See the list of contacts; those of one phone name it.")
+
+
+def _there(name: str) -> BadRequest:
+    return BadRequest(f"The contact {name} is there already.", advice="Edit it, or remove it first.")
+
+
+def _app(words: str) -> str:
+    """The key of the app that is meant by its key, its name or an alias."""
+    wanted = words.strip().lower()
+    for profile in profiles():
+        if wanted in {profile.key, profile.name.lower(), *(alias.lower() for alias in profile.aliases)}:
+            return profile.key
+    known = ", ".join(profile.key for profile in profiles())
+    raise BadRequest(f"There is no app {words}.", advice=f"One of {known}.")
+
+
+def _name(words: str) -> str:
+    """A name as it stands in the app: one line."""
+    name = words.strip()
+    if not name or len(name) > MAX_NAME or any(unicodedata.category(char) == "Cc" for char in name):
+        raise BadRequest("This is no contact's name.", advice=f"One line of 1 to {MAX_NAME} characters.")
+    return name
+
+
+def _account(words: str) -> str:
+    number = unicodedata.normalize("NFKC", words).strip()
+    if number and not _NUMBER.fullmatch(number):
+        raise BadRequest(f"This is no number: {words}.", advice="Digits only, at most 20.")
+    return number
+
+
+def _tags(words: Sequence[str]) -> tuple[str, ...]:
+    tags = tuple(dict.fromkeys(tag.strip() for tag in words if tag.strip()))
+    if any(len(tag) > MAX_TAG or "\n" in tag for tag in tags):
+        raise BadRequest("This is no tag.", advice=f"One line of at most {MAX_TAG} characters.")
+    return tags
+
+
+def _note(words: str) -> str:
+    note = words.strip()
+    if len(note) > MAX_NOTE:
+        raise BadRequest("The note is too long.", advice=f"At most {MAX_NOTE} characters.")
+    return note
+
+
+def _contact_view(row: ContactRow) -> ContactView:
+    return ContactView(row.app, row.name, row.serial, row.number, tuple(row.tags), row.note)

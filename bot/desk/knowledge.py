@@ -1,0 +1,223 @@
+"""The shop's own knowledge entries: looked up, kept, learnt, imported and exported, each with the actor's rights.
+
+The old state of an entry is kept in the audit log beside the command that changed it. That is where ``undo`` takes it
+from, so it works after a restart and from another channel, for as long as the log is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from agent_core.errors import ConfigMissing
+from bot.desk.house import RANK, DeskPart
+from bot.desk.port import (
+    Actor,
+    BadRequest,
+    DoubleEntry,
+    EntryText,
+    ImportView,
+    KnowledgeFile,
+    KnowledgeStats,
+    NotFound,
+    Role,
+)
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry, Found, make_entry
+from knowledge.exporting import Form, write_table
+from knowledge.importing import Draft, ImportPlan, carry_out, plan_import, read_table
+
+FORMS: tuple[str, ...] = get_args(Form)
+MOST_FOUND = 50
+EDIT, DELETE, REJECT, UNDO = "kb edit", "kb delete", "kb reject", "kb undo"
+
+
+class KnowledgePart(DeskPart):
+    """``bot.desk.port.KnowledgeDesk`` over the embedded store."""
+
+    @property
+    def _store(self) -> EmbeddedKnowledge:
+        if self.house.store is None:
+            raise ConfigMissing("There is no knowledge store here.", advice="Run phonedesk serve.")
+        return self.house.store
+
+    # Looking ----------------------------------------------------------------------------------------------------------
+
+    async def search(self, actor: Actor, words: str) -> Sequence[Found]:
+        await self._allow(actor, Role.VIEWER, "kb search", words=words)
+        live = True if actor.role is Role.VIEWER else None
+        return await self._store.search(words, limit=MOST_FOUND, live=live)
+
+    async def entry(self, actor: Actor, entry_id: str) -> Entry:
+        entry = await self._store.get(_id(entry_id))
+        waits = entry is not None and not entry.live
+        await self._allow(actor, Role.OPERATOR if waits else Role.VIEWER, "kb show", entry=_id(entry_id))
+        return _there(entry, entry_id)
+
+    async def pending(self, actor: Actor) -> Sequence[Entry]:
+        await self._allow(actor, Role.OPERATOR, "kb pending")
+        return await self._store.pending()
+
+    async def stats(self, actor: Actor) -> KnowledgeStats:
+        await self._allow(actor, Role.VIEWER, "kb stats")
+        provider = self.house.provider
+        names = {name.strip() for name in provider.split(",")}
+        return KnowledgeStats(await self._store.stats(), provider, "embedded" in names)
+
+    # Keeping ----------------------------------------------------------------------------------------------------------
+
+    async def add(self, actor: Actor, text: EntryText, *, key: str = "") -> Entry:
+        await self._allow(actor, Role.OPERATOR, "kb add", question=text.question or "")
+        fields: dict[str, Any] = {"id": hashlib.blake2b(key.encode(), digest_size=6).hexdigest()} if key else {}
+        entry = make_entry(
+            **fields,
+            question=text.question or "",
+            answer=text.answer or "",
+            aliases=text.aliases or (),
+            tags=text.tags or (),
+            live=actor.role is Role.OWNER,
+            origin=f"{actor.channel}:{actor.name}" if actor.channel != actor.name else actor.channel,
+        )
+        if key and (known := await self._store.get(entry.id)) is not None:
+            return known  # asked again
+        await self._refuse_double(entry)
+        return await self._store.add(entry)
+
+    async def _refuse_double(self, entry: Entry, old: Entry | None = None) -> None:
+        """What two entries answer is answered by none: no record is sure any more. ``old`` may have had its doubles."""
+        known = {other.id for other in await self._store.doubles(old)} if old is not None else set()
+        for other in await self._store.doubles(entry):
+            if other.id not in known:
+                raise DoubleEntry(
+                    f"The entry #{other.id} answers this already: {other.question}",
+                    advice=f"Change that one: /kb edit {other.id}",
+                )
+
+    async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
+        old = await self._store.get(_id(entry_id))
+        fields = {name: getattr(text, name) for name in ("question", "answer", "aliases", "tags")}
+        changes = {name: value for name, value in fields.items() if value is not None}
+        least = Role.OPERATOR if old is not None and not old.live else Role.OWNER
+        new = _changed(old, changes) if old is not None else None
+        if new is not None and RANK[actor.role] >= RANK[least]:
+            await self._refuse_double(new, old)  # before the old state is kept: it would be offered to undo nothing
+        await self._change(actor, least, EDIT, entry_id, old, new)
+        return await self._store.edit(_there(old, entry_id).id, **changes)
+
+    async def delete(self, actor: Actor, entry_id: str) -> Entry:
+        entry = await self._store.get(_id(entry_id))
+        await self._change(actor, Role.OWNER, DELETE, entry_id, entry, None)
+        await self._store.delete(_there(entry, entry_id).id)
+        return _there(entry, entry_id)
+
+    async def approve(self, actor: Actor, entry_id: str) -> Entry:
+        await self._allow(actor, Role.OPERATOR, "kb approve", entry=_id(entry_id))
+        entry = _there(await self._store.get(_id(entry_id)), entry_id)
+        await self._refuse_double(entry)
+        return await self._store.approve(entry.id)
+
+    async def reject(self, actor: Actor, entry_id: str) -> Entry:
+        entry = await self._store.get(_id(entry_id))
+        entry = entry if entry is not None and not entry.live else None
+        await self._change(actor, Role.OPERATOR, REJECT, entry_id, entry, None)
+        await self._store.reject(_there(entry, entry_id).id)
+        return _there(entry, entry_id)
+
+    async def undo(self, actor: Actor, entry_id: str) -> Entry:
+        wanted = _id(entry_id)
+        rows = await self._audit.done_by(actor.id, [EDIT, DELETE, REJECT, UNDO])
+        row = next((row for row in rows if row.command == UNDO or row.detail.get("before")), None)
+        over = BadRequest("There is nothing to undo.", advice="Only one's own newest change can be taken back.")
+        if row is None or row.command == UNDO or row.detail.get("entry") != wanted:
+            raise over
+        before = Entry.model_validate(row.detail["before"])
+        now = await self._store.get(wanted)
+        if _content(now) != row.detail.get("after"):
+            raise BadRequest(f"The entry {wanted} was changed since.", advice="Look at it before you change it again.")
+        await self._allow(actor, Role.OPERATOR if not before.live else Role.OWNER, UNDO, entry=wanted)
+        return await self._store.add(before)
+
+    async def _change(
+        self, actor: Actor, least: Role, command: str, entry_id: str, old: Entry | None, new: Entry | None
+    ) -> None:
+        """Check the right, and keep the old state of what changes in the audit log."""
+        detail: dict[str, Any] = {"entry": _id(entry_id)}
+        if old is not None and old != new and RANK[actor.role] >= RANK[least]:
+            detail |= {"before": old.model_dump(mode="json"), "after": _content(new)}
+        await self._allow(actor, least, command, **detail)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    async def allow_import(self, actor: Actor) -> None:
+        await self._allow(actor, Role.OWNER, "kb import")
+
+    async def plan_import(self, actor: Actor, files: Sequence[KnowledgeFile]) -> ImportView:
+        await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
+        plan = await self._planned(files)
+        return ImportView(plan, _mark(plan))
+
+    async def carry_out(
+        self, actor: Actor, files: Sequence[KnowledgeFile], *, replace_doubles: bool = False, mark: str = ""
+    ) -> ImportView:
+        names = [file.name for file in files]
+        await self._allow(actor, Role.OWNER, "kb import", files=names, replace_doubles=replace_doubles)
+        plan = await self._planned(files)
+        if mark and mark != _mark(plan):
+            return ImportView(plan, _mark(plan))
+        done = await carry_out(self._store, plan, doubles="replace" if replace_doubles else "skip")
+        return ImportView(done, _mark(plan), done=True)
+
+    async def _planned(self, files: Sequence[KnowledgeFile]) -> ImportPlan:
+        """All files as one import: what doubles between them is seen, and it is done as a whole or not at all."""
+        drafts: list[Draft] = []
+        for file in files:
+            drafts += await asyncio.to_thread(read_table, file.name, file.data)
+        return await plan_import(self._store, ", ".join(file.name for file in files), drafts)
+
+    async def export(self, actor: Actor, form: str) -> KnowledgeFile:
+        form = form.strip().lower().lstrip(".")
+        await self._allow(actor, Role.OWNER, "kb export", form=form)
+        if form not in FORMS:
+            raise BadRequest(f"There is no export as {form or 'nothing'}.", advice=f"One of {', '.join(FORMS)}.")
+        entries = await self._store.list()
+        data = await asyncio.to_thread(write_table, entries, form)  # type: ignore[arg-type]  # one of Form, see above
+        return KnowledgeFile(f"knowledge-{self._db.now():%Y%m%d-%H%M}.{form}", data)
+
+
+def _id(written: str) -> str:
+    return written.strip().lstrip("#")
+
+
+def _there(entry: Entry | None, entry_id: str) -> Entry:
+    if entry is None:
+        raise NotFound(f"There is no entry {_id(entry_id)}.", advice="Search for it: it may have been deleted.")
+    return entry
+
+
+def _changed(old: Entry, changes: Mapping[str, Any]) -> Entry:
+    """What the store makes of it: a waiting wording that gets an answer of its own is an entry of its own."""
+    new = make_entry(**{**{name: getattr(old, name) for name in Entry.model_fields}, **changes})
+    return new.model_copy(update={"alias_of": ""}) if new.answer != old.answer else new
+
+
+def _content(entry: Entry | None) -> Mapping[str, Any] | None:
+    """Everything but the times, as it comes back from the log."""
+    return None if entry is None else entry.model_dump(mode="json", exclude={"created_at", "updated_at"})
+
+
+def _mark(plan: ImportPlan) -> str:
+    """Equal for plans that do the same; the ids that new entries would get are made up anew each time."""
+    told = {
+        "added": [(added.place, _new(added.entry)) for added in plan.added],
+        "changed": [(change.place, _content(change.old), _content(change.new)) for change in plan.changed],
+        "doubles": [(double.place, double.wording, double.other_place, double.other) for double in plan.doubles],
+        "refused": [(refused.place, refused.reason) for refused in plan.rejected],
+    }
+    return hashlib.blake2b(json.dumps(told, ensure_ascii=False).encode(), digest_size=6).hexdigest()
+
+
+def _new(entry: Entry) -> Mapping[str, Any]:
+    return entry.model_dump(mode="json", exclude={"id", "created_at", "updated_at"})

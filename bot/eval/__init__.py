@@ -1,0 +1,1 @@
+"""Scenarios run through the whole product: what must come out of each stands in its file."""

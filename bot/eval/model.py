@@ -1,0 +1,147 @@
+"""The model's side of a case: an endpoint that speaks by the file or the demo's rules, and what a run asked of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from PIL import Image
+
+from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.model.demo.reading import BadRequest, ChatRequest, View
+from agent_core.model.demo.server import DemoModel
+from agent_core.screen.ocr import OcrEngine
+from bot.eval.scenario import ChooserPart, ReplyPart
+
+HOST = "127.0.0.1"
+MOST_BYTES = 16 * 2**20  # of a request
+OVER = "the file's replies are over"
+
+
+class Script:
+    """The replies of one case, each given as often as it says."""
+
+    def __init__(self, replies: Sequence[ReplyPart]) -> None:
+        self._replies = list(replies)
+        self._left = [reply.times for reply in self._replies]
+        self._demo_after = not self._replies or self._replies[-1].then_demo
+
+    def next(self, newest: str) -> str | None:
+        """The raw reply to a request whose newest message is ``newest``; None: the demo model's rules.
+
+        BadRequest where nothing is left to say.
+        """
+        for index, reply in enumerate(self._replies):
+            if (reply.times and not self._left[index]) or reply.when not in newest:
+                continue
+            self._left[index] -= 1
+            return reply.raw
+        if self._demo_after:
+            return None
+        raise BadRequest(OVER)
+
+
+class Picks:
+    """The text model of one case."""
+
+    def __init__(self, part: ChooserPart) -> None:
+        self._part = part
+        self._asked = 0
+
+    def next(self) -> str:
+        self._asked += 1
+        return self._part.answer(self._asked - 1)
+
+
+class EvalModel(DemoModel):
+    """An OpenAI-compatible endpoint for many cases: each has a base URL, under which it is answered by its script."""
+
+    def __init__(self, engine: OcrEngine | None) -> None:
+        super().__init__(engine)
+        self._scripts: dict[str, Script | Picks] = {}
+        self._root = ""
+
+    def add(self, replies: Sequence[ReplyPart]) -> str:
+        """The base URL of a new case."""
+        return self._add(Script(replies))
+
+    def add_chooser(self, part: ChooserPart) -> str:
+        """The base URL of a new case's text model."""
+        return self._add(Picks(part))
+
+    def _add(self, script: Script | Picks) -> str:
+        name = f"case-{len(self._scripts) + 1}"
+        self._scripts[name] = script
+        return f"{self._root}/{name}/v1"
+
+    async def reply(self, request: web.Request, asked: ChatRequest, view: View) -> str:
+        script = self._scripts.get(request.match_info["case"])
+        if script is None:
+            raise BadRequest("there is no such case")
+        if isinstance(script, Picks):
+            return script.next()
+        # A picture that is to be read is no step of the run: the script has no words for it.
+        said = None if view.instruction else script.next(asked.messages[-1].text)
+        return await super().reply(request, asked, view) if said is None else said
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Serve on a free port of this machine."""
+        app = web.Application(client_max_size=MOST_BYTES)
+        app.router.add_post("/{case}/v1/chat/completions", self.complete)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, HOST, 0)
+            await site.start()
+            self._root = f"http://{HOST}:{site.port}"
+            yield
+        finally:
+            await runner.cleanup()
+
+
+@dataclass
+class WatchedModel:
+    """A model that tells the phone's world when it is asked, and counts. Seconds and tokens are sums."""
+
+    model: Model
+    phone: VirtualPhone
+    calls: int = 0
+    readings: int = 0  # pictures that it was given to read
+    seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def complete(
+        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
+    ) -> Completion:
+        self.calls += 1
+        self.phone.model_asked()
+        begun = time.monotonic()
+        try:
+            completion = await self.model.complete(messages, on_thinking=on_thinking)
+        finally:
+            self.seconds += time.monotonic() - begun
+        self.tokens_in += completion.usage.tokens_in
+        self.tokens_out += completion.usage.tokens_out
+        return completion
+
+    async def transcribe(self, picture: Image.Image, instruction: str) -> str:
+        self.readings += 1
+        begun = time.monotonic()
+        try:
+            return await self.model.transcribe(picture, instruction)
+        finally:
+            self.seconds += time.monotonic() - begun
+
+    async def close(self) -> None:
+        await self.model.close()

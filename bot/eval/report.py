@@ -1,0 +1,76 @@
+"""The results as a person reads them, and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bot.eval.result import CaseResult
+from bot.terminal.render import harmless
+
+LONGEST = 48  # characters of a problem or a reply in the table
+
+
+def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[str, Any]:
+    """Every case with all its figures, and the sums."""
+    passed = sum(result.passed for result in results)
+    return {
+        "cases": [result.data() for result in results],
+        "passed": passed,
+        "failed": len(results) - passed,
+        "seconds": round(seconds, 3),
+        "model": model,
+    }
+
+
+def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float) -> None:
+    """A row a case, below it what went wrong in full, then the sums."""
+    table = Table("case", "mode", "result", "replies", "asked", "calls", "seconds")
+    for name in ("calls", "seconds"):
+        table.columns[[column.header for column in table.columns].index(name)].justify = "right"
+    for result in results:
+        table.add_row(
+            Text(harmless(result.title)),
+            result.mode,
+            Text("passed", "green") if result.passed else Text(_short(result.problems[0]), "red"),
+            Text(_replies(result)),
+            " ".join(result.asked) or "–",
+            str(result.model_calls),
+            f"{result.seconds:.1f}",
+        )
+    console.print(table)
+    for result in results:
+        if not result.passed:
+            console.print(Text(f"{result.file} ({result.mode})", "bold red"))
+            for problem in result.problems:
+                console.print(Text(f"  {harmless(problem)}"))
+            if result.kept:
+                console.print(Text(f"  kept in {result.kept}", "dim"))
+    console.print(Text(total(results, model, seconds), "bold"))
+
+
+def total(results: Sequence[CaseResult], model: str, seconds: float) -> str:
+    passed = sum(result.passed for result in results)
+    calls = sum(result.model_calls for result in results)
+    thinking = sum(result.model_seconds for result in results)
+    tokens = sum(result.tokens_in for result in results), sum(result.tokens_out for result in results)
+    return (
+        f"{passed} of {len(results)} passed in {seconds:.1f} s. "
+        f"Model {model}: {calls} calls, {thinking:.1f} s, {tokens[0]} tokens in, {tokens[1]} out."
+    )
+
+
+def _replies(result: CaseResult) -> str:
+    """How many, and from where."""
+    found = Counter(reply.provenance for reply in result.replies)
+    return " ".join(f"{count}×{provenance}" for provenance, count in found.items()) or "–"
+
+
+def _short(text: str) -> str:
+    line = harmless(text).splitlines()[0]
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

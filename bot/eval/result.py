@@ -1,0 +1,63 @@
+"""What came out of a case, as plain data: for the table, for JSON, and from one process to another."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.eval.scenario import EvalScenario, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A file, read, and one way to run it."""
+
+    path: Path
+    scenario: EvalScenario
+    mode: Mode
+
+    @property
+    def title(self) -> str:
+        return self.scenario.title or self.path.stem
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A text that is seen to have arrived. ``provenance``: knowledge, composed or person."""
+
+    contact: str
+    text: str
+    provenance: str
+
+
+@dataclass(slots=True)
+class CaseResult:
+    """``problems`` is what went wrong, the first one first; none: passed. Times in seconds."""
+
+    file: str
+    title: str
+    mode: str
+    problems: list[str] = field(default_factory=list)
+    statuses: list[str] = field(default_factory=list)  # of each run
+    message: str = ""  # of the last run
+    replies: list[Reply] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)  # kinds of questions
+    steps: int = 0
+    model_calls: int = 0
+    model_readings: int = 0  # pictures that the model was given to read
+    model_seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    kept: str = ""  # the folder with pictures and log
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+    def data(self) -> dict[str, Any]:
+        plain = asdict(self)
+        for name in ("model_seconds", "seconds"):
+            plain[name] = round(plain[name], 3)
+        return {**plain, "passed": self.passed}

@@ -1,0 +1,208 @@
+"""What a scenario file says beside the world: the task, what the model and people say, and what must come out.
+
+``EvalScenario`` is read from the same files as the virtual phone's ``Scenario``: the world stands at the top level.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agent_core.devices.virtual.scenario import Scenario
+from agent_core.ports import Provenance, ReplyState
+from agent_core.session import QuestionKind, Status
+
+Words = Annotated[str, Field(min_length=1)]
+Times = Annotated[int, Field(ge=0)]
+AppName = Literal["qq", "wechat", "payment", "settings"]
+
+
+class Mode(StrEnum):
+    TREE = "tree"  # the tree is used where it is of use, pictures beside it
+    PICTURES = "pictures"  # no tree is asked for
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class EntryPart(_Part):
+    """An entry of the knowledge base."""
+
+    question: Annotated[str, Field(min_length=1, max_length=500)]
+    answer: Annotated[str, Field(min_length=1, max_length=4000)]
+    aliases: list[str] = []
+    """Other wordings of the question."""
+
+
+class KnowledgeFaultsPart(_Part):
+    """What is wrong with the knowledge base."""
+
+    fail: Literal["", "unreachable", "quota", "auth", "not_found", "not_ready"] = ""
+    """How a call fails."""
+    times: Times = 0
+    """So many calls fail, then it works; 0: all of them."""
+    slow_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
+    """How long each call takes."""
+
+
+class ReplyPart(_Part):
+    """What the model says when it is asked; a real model is asked instead."""
+
+    call: str = ""
+    """The call alone: ``do(action="Back")``."""
+    text: str = ""
+    """Or the raw reply, as it is."""
+    times: Times = 1
+    """How often it is said; 0, for ever, stands in the last one or beside ``when``."""
+    when: str = ""
+    """Only said where this stands in the newest message to the model; else the next one's turn is looked at."""
+    then_demo: bool = False
+    """In the last one: afterwards the demo model goes on by its rules."""
+
+    @model_validator(mode="after")
+    def _said(self) -> ReplyPart:
+        if bool(self.call) == bool(self.text):
+            raise ValueError("exactly one of call, text is said")
+        return self
+
+    @property
+    def raw(self) -> str:
+        return self.text or f"<think>…</think><answer>{self.call}</answer>"
+
+
+class PersonPart(_Part):
+    """What a person answers; taken for the next open question of this kind."""
+
+    on: QuestionKind
+    choice: str = ""
+    """The value of a choice: ``record:0``, ``skip`` …"""
+    text: str = ""
+    """Or their own words."""
+    by: Words = "operator"
+    times: Times = 1
+    """How many questions it answers; 0: all of this kind."""
+
+    @model_validator(mode="after")
+    def _answers(self) -> PersonPart:
+        if bool(self.choice) == bool(self.text.strip()):
+            raise ValueError("exactly one of choice, text is the answer")
+        return self
+
+
+class ChooserPart(_Part):
+    """A text model that picks among the records, as it was scripted."""
+
+    picks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
+    """Which record each time, 1 for the first, 0 for none; the last one is repeated."""
+    reply: str = ""
+    """A text that it writes, each time, from all of ``picks``; the setting that allows it is on then."""
+
+    def answer(self, number: int) -> str:
+        """What it says when it is asked for the ``number``-th time, from 0."""
+        if self.reply:
+            return json.dumps({"pick": self.picks, "reply": self.reply}, ensure_ascii=False)
+        return json.dumps({"pick": self.picks[min(number, len(self.picks) - 1)]})
+
+
+class RangePart(_Part):
+    min: Times = 0
+    max: Times | None = None
+
+
+class ExpectPart(_Part):
+    """What must have come out. What is not named must not have happened."""
+
+    status: Status = Status.SUCCEEDED
+    """Of the last run."""
+    statuses: list[Status] | None = None
+    """Or of each run."""
+    sent: dict[str, list[str]] = {}
+    """By contact, exactly these texts in this order. A contact that is not named got nothing."""
+    sent_contains: dict[str, list[Words]] = {}
+    """Instead: as many texts, each with these words in it."""
+    not_said: list[Words] = []
+    """Words that stand in no text that was sent or typed."""
+    provenance: list[Provenance] | None = None
+    """Of each reply, in order."""
+    asked: list[QuestionKind] = []
+    """The kinds of the questions to people, in order."""
+    drafts: dict[str, str] = {}
+    """What stands in inputs at the end."""
+    apps: list[AppName] = ["qq"]
+    """Nothing else came to the front, but the launcher."""
+    model_calls: RangePart = Field(default_factory=RangePart)
+    message: str = ""
+    """Words that stand in the last run's outcome, or in the question that it waits with."""
+    error: str = ""
+    """The kind of the error that ended the last run: ``knowledge.network`` …"""
+    ledger: dict[str, list[ReplyState]] = {}
+    """By contact, the states of its rows in the ledger, in the order in which they were made."""
+
+    @model_validator(mode="after")
+    def _once(self) -> ExpectPart:
+        for contact in self.sent_contains:
+            if contact in self.sent:
+                raise ValueError(f"sent_contains: {contact!r} stands in sent already")
+        return self
+
+
+class EvalScenario(Scenario):
+    """The world, and what is tried in it."""
+
+    title: Annotated[str, Field(max_length=120)] = ""
+    """What is tried, in one line; "" is the file's name."""
+    task: str = ""
+    """What the run is told; "" is ``QQ回复联系人11``."""
+    tasks: list[Words] = Field(default_factory=list)
+    """Or several runs, one after the other."""
+    policy: Literal["", "reply", "careful", "open"] = ""
+    """Which policies hold; "": as the task's words say."""
+    only_apps: list[Words] = Field(default_factory=list)
+    """The only apps that a task which is no reply may use, as the phone shows their names; none: all."""
+    known_numbers: dict[str, Annotated[str, Field(pattern=r"^\d{1,12}$")]] = Field(default_factory=dict)
+    """By contact, the number that the product knows from its list of contacts."""
+    lang: Literal["zh", "en"] = "zh"
+    modes: list[Mode] = Field(default_factory=lambda: list(Mode), min_length=1)
+    """How it is run: once for each."""
+    max_steps: Annotated[int, Field(ge=1, le=1000)] = 30
+
+    knowledge: list[EntryPart] | None = None
+    """The entries of the knowledge base; left out: the sample shop's. An empty list is an empty base."""
+    knowledge_faults: KnowledgeFaultsPart = Field(default_factory=KnowledgeFaultsPart)
+    replies: list[ReplyPart] = Field(default_factory=list)
+    """What the model says, in order; none: the demo model works by its rules."""
+    people: list[PersonPart] = Field(default_factory=list)
+    """What people answer. A question that nothing here answers leaves its run waiting."""
+    chooser: ChooserPart | None = None
+    expect: ExpectPart = Field(default_factory=ExpectPart)
+
+    @property
+    def runs(self) -> list[str]:
+        return self.tasks or [self.task or DEFAULT_TASK]
+
+    @model_validator(mode="after")
+    def _whole(self) -> EvalScenario:
+        if self.task and self.tasks:
+            raise ValueError("tasks: task stands there already")
+        for index, reply in enumerate(self.replies[:-1]):
+            if reply.then_demo:
+                raise ValueError(f"replies[{index}].then_demo: only the last one hands over to the demo model")
+            if reply.times == 0 and not reply.when:
+                raise ValueError(f"replies[{index}].times: 0 stands in the last one, or beside when")
+        expected = self.expect.statuses
+        if expected is not None and len(expected) != len(self.runs):
+            raise ValueError(f"expect.statuses: there are {len(self.runs)} runs")
+        keys = {contact.key for contact in self.contacts}
+        named = {f"expect.{name}": getattr(self.expect, name) for name in ("sent", "sent_contains", "drafts", "ledger")}
+        for name, contacts in {**named, "known_numbers": self.known_numbers}.items():
+            for contact in contacts:
+                if contact not in keys:
+                    raise ValueError(f"{name}: no contact {contact!r}; there are {', '.join(sorted(keys)) or 'none'}")
+        return self
+
+
+DEFAULT_TASK = "QQ回复联系人11"

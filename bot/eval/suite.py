@@ -1,0 +1,157 @@
+"""Many cases: the files of a folder, run one after the other or in several processes."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import queue
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from agent_core.devices.adb.server import open_adb
+from agent_core.devices.virtual.scenario_file import load_scenario
+from agent_core.errors import ConfigInvalid, ConfigMissing, PhonedeskError
+from bot.eval.bench import RealModel, open_bench
+from bot.eval.case import Interrupted, run_case
+from bot.eval.result import Case, CaseResult
+from bot.eval.scenario import EvalScenario, Mode
+from bot.logs import configure
+
+FORMS = (".toml", ".json")
+LOOK_SECONDS = 0.5  # how often it is seen that a process has died
+
+
+class BrokenFiles(ConfigInvalid):
+    """Files that are no scenarios: a line for each fault, ``FILE:LINE: field: what is wrong``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``real``: the model that is measured, None for the files' own. ``keep``: where failed cases leave traces."""
+
+    real: RealModel | None = None
+    keep: Path | None = None
+    jobs: int = 1
+
+
+def shipped() -> Path:
+    """The folder with our own scenarios."""
+    return Path(str(resources.files("bot.eval"))) / "scenarios"
+
+
+def find_cases(paths: Sequence[Path], *, mode: Mode | None = None, match: str = "") -> list[Case]:
+    """The cases of files and folders (with the folders in them), in the order of their names.
+
+    ``mode`` alone is run of each, ``match`` stands in the file's name or title, in any case of letters. ConfigMissing
+    where there is none; BrokenFiles names every fault in them.
+    """
+    files = [file for path in paths or [shipped()] for file in _files(path)]
+    if not files:
+        where = ", ".join(map(str, paths))
+        raise ConfigMissing(f"There is no scenario in {where}.", advice="Scenarios are .toml and .json files.")
+    cases: list[Case] = []
+    broken: list[str] = []
+    for file in files:
+        try:
+            scenario = load_scenario(file, EvalScenario)
+        except ConfigInvalid as error:
+            broken.append(error.message)
+            continue
+        modes = [one for one in scenario.modes if mode in (None, one)]
+        cases += [Case(file, scenario, one) for one in modes]
+    if broken:
+        raise BrokenFiles("\n".join(broken), advice="docs/reference/scenario.md names every field.")
+    wanted = [case for case in cases if match.casefold() in f"{case.path.stem} {case.title}".casefold()]
+    if not wanted:
+        raise ConfigMissing(
+            f"None of {len(files)} scenarios is left.", advice="Look at --match, and at --mode and the files' modes."
+        )
+    return wanted
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.suffix.lower() in FORMS and file.is_file())
+
+
+async def run_cases(cases: Sequence[Case], options: Options) -> AsyncGenerator[CaseResult, None]:
+    """The results as they come; with several jobs not in the cases' order. Close it (``aclosing``) to end early."""
+    if options.jobs > 1 and len(cases) > 1:
+        async with aclosing(_in_processes(cases, options)) as results:
+            async for result in results:
+                yield result
+        return
+    async with open_bench(real=options.real) as bench:
+        for case in cases:
+            yield await run_case(bench, case, keep=options.keep)
+
+
+# -- several processes: a reader of pictures is large, but works on one core at a time
+
+
+async def _in_processes(cases: Sequence[Case], options: Options) -> AsyncGenerator[CaseResult, None]:
+    context = multiprocessing.get_context("spawn")
+    waiting: multiprocessing.Queue[Case | None] = context.Queue()
+    done: multiprocessing.Queue[CaseResult | str] = context.Queue()
+    jobs = min(options.jobs, len(cases))
+    for case in [*cases, *[None] * jobs]:
+        waiting.put(case)
+    async with AsyncExitStack() as stack:
+        adb = await stack.enter_async_context(await open_adb(port=0, usb=False))
+        workers = [context.Process(target=_work, args=(waiting, done, options, adb.port)) for _ in range(jobs)]
+        stack.callback(_end, workers)
+        for worker in workers:
+            worker.start()
+        for _ in cases:
+            result = await asyncio.to_thread(_next, done, workers)
+            if isinstance(result, str):
+                raise PhonedeskError(result)
+            yield result
+
+
+def _next(
+    done: multiprocessing.Queue[CaseResult | str], workers: Sequence[multiprocessing.process.BaseProcess]
+) -> CaseResult | str:
+    while True:
+        try:
+            return done.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            if not any(worker.is_alive() for worker in workers):
+                return "The processes that ran the cases have ended."
+
+
+def _end(workers: Sequence[multiprocessing.process.BaseProcess]) -> None:
+    for worker in workers:
+        worker.terminate()
+        worker.join()
+
+
+def _work(
+    waiting: multiprocessing.Queue[Case | None],
+    done: multiprocessing.Queue[CaseResult | str],
+    options: Options,
+    adb_port: int,
+) -> None:
+    """A process of its own: cases until there are no more."""
+    configure("warning")
+    try:
+        asyncio.run(_work_off(waiting, done, options, adb_port))
+    except (Interrupted, KeyboardInterrupt):
+        return
+    except PhonedeskError as error:
+        done.put(str(error))
+
+
+async def _work_off(
+    waiting: multiprocessing.Queue[Case | None],
+    done: multiprocessing.Queue[CaseResult | str],
+    options: Options,
+    adb_port: int,
+) -> None:
+    async with open_bench(real=options.real, adb_port=adb_port) as bench:
+        while (case := await asyncio.to_thread(waiting.get)) is not None:
+            done.put(await run_case(bench, case, keep=options.keep))

@@ -1,0 +1,39 @@
+"""Documents that people sent: fetched when they are needed, held in memory, never written to a disk."""
+
+from __future__ import annotations
+
+from telegram import Bot
+from telegram import error as telegram
+
+from bot.chat.turn import Attached
+from bot.desk.port import BadRequest
+from bot.telegram.sending import says
+
+
+class TelegramFiles:
+    """``bot.chat.turn.Files`` over the Bot API. Telegram itself gives a bot nothing over 20 MB."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+
+    async def fetch(self, file: Attached, at_most: int) -> bytes:
+        """What is in it. What the network or Telegram fails at is raised as it is, to be tried again."""
+        too_big = BadRequest(
+            f"The file {file.name} is larger than {at_most / 1e6:.0f} MB.",
+            advice="Split it, or import it on the command line: phonedesk kb import FILE.",
+        )
+        if file.size > at_most:
+            raise too_big
+        gone = BadRequest(f"Telegram does not give the file {file.name} any more.", advice="Send it again.")
+        try:
+            found = await self._bot.get_file(file.id)
+            if (found.file_size or 0) > at_most:
+                raise too_big
+            data = bytes(await found.download_as_bytearray())
+        except telegram.BadRequest as error:
+            raise (too_big if says(error, "too big") else gone) from error
+        except telegram.InvalidToken as error:  # so the client calls a 404, and the token was good a moment ago
+            raise gone from error
+        if len(data) > at_most:
+            raise too_big
+        return data

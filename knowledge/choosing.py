@@ -1,0 +1,191 @@
+"""Choosing among records with a text model.
+
+What the knowledge base is sure of is sent without asking the model. Otherwise the model may pick one record, which is
+sent word for word, or none. With ``compose`` it may put a short reply together from several; that is sent only where
+code finds all of it in them. Whatever goes wrong, a person is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import httpx2
+import openai
+import structlog
+from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletion
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from agent_core.choosing import sure_record
+from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
+from agent_core.model.failures import Failures
+from agent_core.model.stream import plain_answer
+from agent_core.ports import Chosen, Record
+from agent_core.texts import load_texts
+from knowledge.grounding import problems
+
+log = structlog.get_logger(__name__)
+
+_MAX_TOKENS = 2000  # a thinking model thinks before its one line
+_LONGEST_WORDS = 1000  # characters of the customer that are shown
+_LONGEST_SHOWN = 1500  # characters of a record that are shown
+_FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL | re.IGNORECASE)
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_LATIN = re.compile(r"[A-Za-z]")
+
+
+class _Pick(BaseModel):
+    """The model's line. One number, or several with a reply where it may compose; 0 and [] are none."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    pick: list[int] = Field(max_length=10)
+    reply: str = Field(default="", max_length=2000)
+
+    @field_validator("pick", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return [value] if value else []
+        return value
+
+
+class _Refusal(Exception):
+    """The model's answer cannot be used; the message is for the log."""
+
+
+class ModelChooser:
+    """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer; of the first
+    ``max_records`` records those are shown that score at least ``min_score``, or have no score.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        name: str,
+        api_key: str = "",
+        *,
+        timeout: float = 20.0,
+        compose: bool = False,
+        max_records: int = 5,
+        min_score: float = 0.3,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ConfigInvalid("PHONEDESK_CHOOSER__BASE_URL must begin with http:// or https://.")
+        if not name.strip():
+            raise ConfigMissing("The chooser has no model.", advice="Set PHONEDESK_CHOOSER__NAME.")
+        self._name = name
+        self._timeout = timeout
+        self._compose = compose
+        self._max_records = max_records
+        self._min_score = min_score
+        self._failures = Failures(name, api_key)
+        # A placeholder key: the client refuses to be built without one, local servers want none.
+        self._client = AsyncOpenAI(
+            base_url=base_url, api_key=api_key or "none", max_retries=0, timeout=httpx2.Timeout(timeout)
+        )
+
+    def __repr__(self) -> str:
+        return f"ModelChooser({self._name!r})"
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+        """The sure record, else what the model picks or composes; None for a person. Raises nothing of its own."""
+        sure = sure_record(records)
+        if sure is not None:
+            return Chosen(sure.text.strip(), sure)
+        shown = self._shown(records)
+        if not shown:
+            return None
+        try:
+            answer = await self._ask(words, query, shown)
+            return self._chosen(_read(answer), shown)
+        except ModelError as error:
+            log.warning("chooser_failed", model=self._name, kind=error.kind, error=error.message)
+        except _Refusal as refusal:
+            log.warning("choice_refused", model=self._name, reason=str(refusal))
+        return None
+
+    def _shown(self, records: Sequence[Record]) -> Sequence[Record]:
+        return [
+            record
+            for record in records[: self._max_records]
+            if record.text.strip() and (record.score is None or record.score >= self._min_score)
+        ]
+
+    # -- the model
+
+    async def _ask(self, words: str, query: str, records: Sequence[Record]) -> str:
+        lang = "en" if _LATIN.search(words) and not _HAN.search(words) else "zh"
+        prompt = load_texts("knowledge.texts", lang)["choosing.compose" if self._compose else "choosing.pick"]
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer: Any = await self._client.chat.completions.create(
+                    model=self._name,
+                    messages=[
+                        {"role": "system", "content": prompt.strip()},
+                        {"role": "user", "content": _as_data(words, query, records)},
+                    ],
+                    temperature=0.0,
+                    max_tokens=_MAX_TOKENS,
+                )
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError, ValueError) as error:
+            raise self._failures.of(error) from None  # not chained: the library's error holds the request with its key
+        if not isinstance(answer, ChatCompletion):  # the library hands on a text body as it is
+            raise self._failures.not_json(str(answer))
+        if not answer.choices or not answer.choices[0].message:
+            raise self._failures.empty()
+        choice = answer.choices[0]
+        self._failures.check_ending(choice.finish_reason, choice.message.refusal)
+        if choice.finish_reason == "length":
+            raise _Refusal("cut off")
+        return plain_answer(choice.message)
+
+    # -- its answer
+
+    def _chosen(self, pick: _Pick, shown: Sequence[Record]) -> Chosen | None:
+        if not pick.pick:
+            log.info("nothing_chosen", model=self._name, records=len(shown))
+            return None
+        numbers = list(dict.fromkeys(pick.pick))
+        if not all(1 <= number <= len(shown) for number in numbers):
+            raise _Refusal("out of range")
+        picked = [shown[number - 1] for number in numbers]
+        reply = pick.reply.strip()
+        if not self._compose and (reply or len(picked) > 1):
+            raise _Refusal("composed without leave")
+        texts = [record.text.strip() for record in picked]
+        if reply and reply not in texts:
+            wrong = problems(reply, texts)
+            if not wrong:
+                return Chosen(reply, picked[0], composed=True, sources=tuple(picked))
+            log.warning("composed_reply_refused", model=self._name, problems=wrong, records=len(picked))
+        if len(picked) > 1:
+            if reply in texts:
+                return Chosen(reply, picked[texts.index(reply)])
+            raise _Refusal("several records and no reply that stands in them")
+        return Chosen(texts[0], picked[0])
+
+
+def _as_data(words: str, query: str, records: Sequence[Record]) -> str:
+    """One JSON object: what is inside a text cannot end it."""
+    listed = [
+        {"n": number, "question": record.question[:_LONGEST_SHOWN], "answer": record.text[:_LONGEST_SHOWN]}
+        for number, record in enumerate(records, start=1)
+    ]
+    data = {"customer": words[:_LONGEST_WORDS], "query": query[:_LONGEST_WORDS], "records": listed}
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _read(answer: str) -> _Pick:
+    fenced = _FENCE.match(answer)
+    try:
+        return _Pick.model_validate_json(fenced[1] if fenced else answer)
+    except ValidationError:
+        raise _Refusal("unreadable") from None

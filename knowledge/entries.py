@@ -1,0 +1,181 @@
+"""What the embedded knowledge base holds: questions and answers, word for word, and what is told about them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from importlib import resources
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from agent_core.errors import InputRejected
+
+LONGEST_QUESTION = 500  # characters
+LONGEST_ANSWER = 4000
+_KEPT_CONTROLS = "\n\t"
+
+
+class EntryState(StrEnum):
+    LIVE = "live"
+    PENDING = "pending"  # waits for approval and is never found by retrieve
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Entry(BaseModel):
+    """A question and its answer, word for word. ``aliases`` are other ways to ask it; ``live``: approved.
+
+    ``origin`` tells where it came from: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
+    ``alias_of``: this waiting entry is only another wording for the entry with that id; ``answer`` is that one's.
+    Times are UTC; they do not count when two entries are compared. Line ends are "\\n"; a question, an alias and a tag
+    are one line; control characters are left out, a phone cannot type them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(default_factory=lambda: uuid4().hex[:12], min_length=1, max_length=64)
+    question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+    answer: str = Field(min_length=1, max_length=LONGEST_ANSWER)
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    live: bool = True
+    origin: str = ""
+    alias_of: str = ""
+    created_at: datetime = Field(default_factory=now)
+    updated_at: datetime = Field(default_factory=now)
+
+    @property
+    def state(self) -> EntryState:
+        return EntryState.LIVE if self.live else EntryState.PENDING
+
+    @property
+    def substance(self) -> tuple[object, ...]:
+        """Everything but the times."""
+        return (self.id, self.question, self.answer, self.aliases, self.tags, self.live, self.origin, self.alias_of)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and self.substance == other.substance
+
+    def __hash__(self) -> int:
+        return hash(self.substance)
+
+    @field_validator("id", "question", "answer")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        if not clean(value):
+            raise ValueError("must not be blank")
+        return value
+
+    @field_validator("id")
+    @classmethod
+    def _one_word(cls, value: str) -> str:
+        value = value.strip()
+        if any(char.isspace() or not char.isprintable() for char in value):
+            raise ValueError("must be one word, without blanks")
+        return value
+
+    @field_validator("question")
+    @classmethod
+    def _one_line(cls, value: str) -> str:
+        return line(value)
+
+    @field_validator("answer")
+    @classmethod
+    def _clean(cls, value: str) -> str:
+        return clean(value)
+
+    @field_validator("aliases", "tags")
+    @classmethod
+    def _lines(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        found = lines(values)
+        if any(len(value) > LONGEST_QUESTION for value in found):
+            raise ValueError(f"must be of {LONGEST_QUESTION} characters at most each")
+        return found
+
+    @model_validator(mode="after")
+    def _a_wording_waits(self) -> Entry:
+        if self.live and self.alias_of:
+            raise ValueError("an entry that is another wording for one can only wait for approval")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``score`` 0–1 is the share of the words looked for that the entry holds; 1 is its id or its very words."""
+
+    entry: Entry
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """``aliases`` of live entries; ``newest`` change, None in an empty base; ``tags`` of live ones, most used first."""
+
+    live: int
+    pending: int
+    aliases: int
+    newest: datetime | None
+    tags: Sequence[tuple[str, int]]
+
+
+def clean(text: str) -> str:
+    """Line ends are "\\n", no control characters nor code points that no text has, no blanks around."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char for char in text if _is_text(char)).strip()
+
+
+def line(text: str) -> str:
+    """``clean``, and on one line."""
+    return re.sub(r"\s*\n\s*", " ", clean(text)).strip()
+
+
+def lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each on one line, blank ones and repetitions left out."""
+    return tuple(dict.fromkeys(text for text in map(line, texts) if text))
+
+
+def _is_text(char: str) -> bool:
+    if " " <= char <= "~" or char in _KEPT_CONTROLS:
+        return True
+    return unicodedata.category(char) not in ("Cc", "Cs") and (ord(char) & 0xFFFE) != 0xFFFE
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The first problem, in one line: the field and what it must be."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where} {first['msg'].removeprefix('Value error, ')}".strip()
+
+
+def make_entry(**fields: object) -> Entry:
+    """An entry of these fields. InputRejected says which is wrong."""
+    try:
+        return Entry.model_validate(fields)
+    except ValidationError as error:
+        raise InputRejected(f"This is no entry: {what_is_wrong(error)}.") from None
+
+
+def sample_entries() -> Sequence[Entry]:
+    """The entries of the sample: a shop for phone accessories, in Chinese."""
+    text = (resources.files("knowledge") / "sample" / "phone_accessories.jsonl").read_text(encoding="utf-8")
+    return tuple(entry.model_copy(update={"origin": "sample"}) for entry in read_entries(text))
+
+
+def read_entries(text: str) -> Sequence[Entry]:
+    """Entries from JSON Lines, blank lines left out. InputRejected names the line that is wrong."""
+    entries: list[Entry] = []
+    for number, one in enumerate(text.split("\n"), start=1):  # splitlines would cut at signs that a text may hold
+        if not one.strip():
+            continue
+        try:
+            entries.append(Entry.model_validate_json(one))
+        except ValidationError as error:
+            raise InputRejected(f"Line {number} is no entry: {what_is_wrong(error)}.") from None
+    return tuple(entries)

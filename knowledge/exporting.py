@@ -1,0 +1,111 @@
+"""Entries as a file for people, which can be imported again without a change.
+
+Every form has id, question, answer, aliases and tags; whether an entry is live, and which one it is a wording of, where
+there is any that waits. Origins and times stay in the base.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Literal, assert_never
+
+from openpyxl import Workbook
+from openpyxl.cell import WriteOnlyCell
+from openpyxl.styles import Alignment, Font
+
+from agent_core.errors import InputRejected
+from knowledge.entries import Entry
+from knowledge.importing import markdown, sheets
+from knowledge.importing.drafts import joined
+from knowledge.importing.text import guarded
+
+Form = Literal["csv", "jsonl", "md", "xlsx"]
+_COLUMNS = ("id", "question", "answer", "aliases", "tags")
+_WAITING = ("live", "alias_of")
+_LONGEST_CELL = 32_767  # characters, of the xlsx format; the library cuts what is longer
+_WIDTHS = {"A": 18, "B": 36, "C": 60, "D": 36, "E": 18}
+
+
+def write_table(entries: Sequence[Entry], form: Form) -> bytes:
+    """The file: csv in UTF-8 with a mark, as Excel wants it, the others in UTF-8 without; xlsx with one sheet.
+
+    Takes seconds for many entries as xlsx: call it in a thread. InputRejected for an entry that a cell cannot hold.
+    """
+    if form == "csv":
+        return _csv(entries)
+    if form == "jsonl":
+        return "".join(json.dumps(_fields(entry), ensure_ascii=False) + "\n" for entry in entries).encode()
+    if form == "md":
+        return "\n\n".join(map(_markdown, entries)).encode() + (b"\n" if entries else b"")
+    if form == "xlsx":
+        return _xlsx(entries)
+    assert_never(form)
+
+
+def _fields(entry: Entry) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "id": entry.id,
+        "question": entry.question,
+        "answer": entry.answer,
+        "aliases": list(entry.aliases),
+        "tags": list(entry.tags),
+    }
+    if not entry.live:
+        fields["live"] = False
+    if entry.alias_of:
+        fields["alias_of"] = entry.alias_of
+    return fields
+
+
+def _cells(entries: Sequence[Entry]) -> list[tuple[str, ...]]:
+    """The header and a row for each entry."""
+    waiting = any(not entry.live for entry in entries)
+    rows: list[tuple[str, ...]] = [(*_COLUMNS, *(_WAITING if waiting else ()))]
+    for entry in entries:
+        aliases, tags = joined(entry.aliases, commas=False), joined(entry.tags, commas=True)
+        more = (entry.state.value, entry.alias_of) if waiting else ()
+        rows.append((entry.id, entry.question, entry.answer, aliases, tags, *more))
+    return rows
+
+
+def _csv(entries: Sequence[Entry]) -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerows([guarded(cell) for cell in row] for row in _cells(entries))
+    return out.getvalue().encode("utf-8-sig")
+
+
+def _markdown(entry: Entry) -> str:
+    fields = _fields(entry)
+    line = markdown.heading(entry.question)
+    del fields["answer"]
+    if line:
+        del fields["question"]
+    return f"{line or '##'}\n\n{markdown.comment(fields)}\n\n{markdown.escaped(entry.answer)}"
+
+
+def _xlsx(entries: Sequence[Entry]) -> bytes:
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("entries")
+    sheet.freeze_panes = "A2"
+    for letter, width in _WIDTHS.items():
+        sheet.column_dimensions[letter].width = width
+    bold, wrapped = Font(bold=True), Alignment(wrap_text=True, vertical="top")
+    for number, row in enumerate(_cells(entries)):
+        cells = []
+        for text in row:
+            if len(sheets.escaped(text)) > _LONGEST_CELL:
+                raise InputRejected(f"The entry {row[0]} is too long for a cell.", advice="Export it as jsonl or csv.")
+            cell = WriteOnlyCell(sheet, value=sheets.escaped(text))
+            cell.data_type = "s"  # never a formula
+            cell.alignment = wrapped
+            if not number:
+                cell.font = bold
+            cells.append(cell)
+        sheet.append(cells)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()

@@ -1,0 +1,308 @@
+"""What every knowledge service over HTTP shares: one call with JSON in and out, and what can go wrong with it.
+
+A call has a time limit, reads at most 4 MB, follows no redirect (the token goes to the configured host and to no
+other), is tried again by the table of ``agent_core.retry``, and ends in what was asked for or in an error of the
+KnowledgeError tree that holds no secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
+
+import aiohttp
+from pydantic import ValidationError
+
+from agent_core import retry
+from agent_core.errors import (
+    ConfigInvalid,
+    ConfigMissing,
+    KnowledgeAuth,
+    KnowledgeError,
+    KnowledgeNotFound,
+    KnowledgeNotReady,
+    KnowledgeQuota,
+    KnowledgeUnreachable,
+)
+
+MAX_BODY = 4 * 1024 * 1024  # bytes
+LONGEST_PAUSE = 10.0  # seconds that a service may ask for and gets; where it asks for more, the call fails at once
+_MOST_PAUSES = 2
+_LONGEST_MESSAGE = 200  # characters of a service's own words
+_SENTENCE_END = re.compile(r"[。！？!?；;\n]|[.](?=\s)")
+_CLAUSE_END = re.compile(r"[，,、\s]")
+_SAID: Mapping[type[KnowledgeError], str] = {
+    KnowledgeQuota: "The knowledge service refuses more for now",
+    KnowledgeAuth: "The knowledge service refused the token",
+    KnowledgeNotFound: "The knowledge service does not know the dataset",
+    KnowledgeNotReady: "The dataset cannot be asked yet",
+    KnowledgeUnreachable: "The knowledge service failed",
+    KnowledgeError: "The knowledge service refused the query",
+}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The settings that a person is told to look at."""
+
+    base_url: str = "PHONEDESK_KNOWLEDGE__BASE_URL"
+    dataset_id: str = "PHONEDESK_KNOWLEDGE__DATASET_ID"
+    token: str = "PHONEDESK_KNOWLEDGE__TOKEN"  # noqa: S105 - the name of a setting
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a service says went wrong, in its own words. ``error`` None: the HTTP status decides what it is."""
+
+    code: str = ""
+    message: str = ""
+    error: type[KnowledgeError] | None = None
+
+
+# From the HTTP status and the JSON of an answer (None where it is none): what went wrong, None for nothing.
+FindProblem = Callable[[int, Any], Problem | None]
+
+
+class Endpoint:
+    """One service. ``timeout`` in seconds for each try; ``secrets`` stand in no message.
+
+    A session that is given stays open; one of its own is opened with the first call and closed by ``close``.
+    """
+
+    def __init__(
+        self,
+        *,
+        headers: Mapping[str, str],
+        secrets: Sequence[str],
+        find_problem: FindProblem,
+        method: str = "POST",
+        timeout: float = 10.0,
+        names: Names | None = None,
+        session: aiohttp.ClientSession | None = None,
+        sleep: retry.Sleep = asyncio.sleep,
+    ) -> None:
+        self._method = method
+        self._headers = {"Accept": "application/json", **headers}
+        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+        self._find_problem = find_problem
+        self._timeout = timeout
+        self._names = names or Names()
+        self._session = session
+        self._own_session = session is None
+        self._sleep = sleep
+
+    async def close(self) -> None:
+        if self._own_session and self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def ask(self, url: str, body: object, read: Callable[[Any], T]) -> T:
+        """What ``read`` makes of the JSON that the service answers; ``body`` None sends none.
+
+        A ValidationError of ``read`` means that the answer has an unknown form. KnowledgeError after the retries, and
+        after a pause that the service itself asks for, where it is a short one.
+        """
+        pauses = 0
+        while True:
+            try:
+                return await retry.with_retries(lambda: self._once(url, body, read), sleep=self._sleep)
+            except KnowledgeQuota as error:
+                pause: float | None = getattr(error, "retry_after", None)
+                if pause is None or pause > LONGEST_PAUSE or pauses >= _MOST_PAUSES:
+                    raise
+            pauses += 1
+            await self._sleep(pause)
+
+    async def _once(self, url: str, body: object, read: Callable[[Any], T]) -> T:
+        status, raw, pause = await self._send(url, body)
+        if not 200 <= status < 300:
+            raise self._failure(status, raw, pause)
+        answer = _json(raw)
+        problem = self._find_problem(status, answer)
+        if problem is not None:
+            raise self._of_problem(status, problem)
+        try:
+            return read(answer)
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the answer"
+            raise unknown_form(f"{where} is not what it must be.") from None
+
+    async def _send(self, url: str, body: object) -> tuple[int, bytes, float | None]:
+        """Status, body, and the seconds that the service asks to wait."""
+        try:
+            async with self._client().request(
+                self._method,
+                url,
+                headers=self._headers,
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                allow_redirects=False,
+                json=body,
+            ) as response:
+                return response.status, await _body(response), _retry_after(response.headers.get("Retry-After", ""))
+        except TimeoutError:
+            message = f"The knowledge service did not answer within {self._timeout:g} s."
+        except aiohttp.ClientError as error:
+            # not chained and not quoted in full: an error of the client can hold the request's headers
+            message = f"The knowledge service cannot be reached ({type(error).__name__})."
+        raise KnowledgeUnreachable(message, advice=f"Check {self._names.base_url} and that the service runs.")
+
+    def _client(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+    def _failure(self, status: int, raw: bytes, pause: float | None) -> KnowledgeError:
+        try:
+            answer = _json(raw)
+        except KnowledgeUnreachable:
+            answer = None
+        error = self._of_problem(status, self._find_problem(status, answer) or Problem(), page=answer is None)
+        if pause is not None:
+            cast("Any", error).retry_after = pause  # what the retry table looks for
+            error.retried = pause > LONGEST_PAUSE  # to come back earlier than it was told is no use
+        return error
+
+    def _of_problem(self, status: int, problem: Problem, *, page: bool = False) -> KnowledgeError:
+        said = f"HTTP {status}"
+        if problem.code or problem.message:
+            said += self._masked(f" ({problem.code}: {problem.message})")[:_LONGEST_MESSAGE]
+        if problem.error is None and 300 <= status < 400:
+            return KnowledgeUnreachable(
+                f"The knowledge service redirects elsewhere: {said}.",
+                advice=f"Set {self._names.base_url} to the address that it redirects to.",
+            )
+        kind = problem.error or _of_status(status)
+        return kind(f"{_SAID[kind]}: {said}.", advice=self._advice(kind, page=page))
+
+    def _advice(self, kind: type[KnowledgeError], *, page: bool) -> str | None:
+        names = self._names
+        if kind is KnowledgeAuth:
+            return f"Check {names.token}."
+        if kind is KnowledgeNotFound:  # a page in place of JSON: the address is more likely wrong than the dataset
+            return f"Check {names.base_url} and {names.dataset_id}." if page else f"Check {names.dataset_id}."
+        if kind is KnowledgeUnreachable:
+            return f"Check {names.base_url} and that the service runs."
+        return None
+
+    def _masked(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def unknown_form(what: str, *, advice: str | None = None) -> KnowledgeUnreachable:
+    return KnowledgeUnreachable(f"The knowledge service answered in an unknown form: {what}", advice=advice)
+
+
+def checked_url(url: str, names: Names) -> str:
+    """``url`` without blanks around it. ConfigInvalid where it is no http address, or holds a password."""
+    url = url.strip()
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigInvalid(
+            "The knowledge base URL must begin with http:// or https:// and name a host.",
+            advice=f"Check {names.base_url}.",
+        )
+    if parts.username or parts.password:
+        raise ConfigInvalid(
+            "The knowledge base URL must not hold a name or a password.", advice=f"Take it out of {names.base_url}."
+        )
+    return url
+
+
+def checked_token(token: str, names: Names) -> str:
+    """``token`` without blanks around it; "" where there is none. ConfigInvalid where it can be no token."""
+    token = token.strip()
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigInvalid(
+            "The knowledge token holds characters that no token has.", advice=f"Set {names.token} again."
+        )
+    return token
+
+
+def bearer(token: str, names: Names) -> tuple[str, str]:
+    """The value of the header ``Authorization`` and the secret in it. ConfigMissing where there is no token."""
+    token = checked_token(token, names)
+    if not token:
+        raise ConfigMissing("The knowledge token is missing.", advice=f"Set {names.token}.")
+    header = token if token.lower().startswith("bearer ") else f"Bearer {token}"
+    return header, header.split(" ", 1)[1].strip()
+
+
+def cut_query(query: str, limit: int) -> str:
+    """``query`` stripped and at most ``limit`` characters: cut after a sentence, a clause, or where it must be."""
+    query = query.strip()
+    if len(query) <= limit:
+        return query
+    head = query[:limit]
+    for pattern in (_SENTENCE_END, _CLAUSE_END):
+        ends = [match.end() for match in pattern.finditer(head)]
+        if ends and ends[-1] >= limit // 3:
+            return head[: ends[-1]].strip()
+    return head
+
+
+def unit_score(value: float | None) -> float | None:
+    """A score as 0–1. None for what is of another measure (over 1): to call it 1 would make it look sure."""
+    if value is None or not math.isfinite(value) or value > 1.01:
+        return None
+    return min(1.0, max(0.0, value))
+
+
+def is_sure(score: float | None, min_score: float) -> bool:
+    """Whether a record with this score answers without a person; without a score only where ``min_score`` is 0."""
+    return min_score <= 0 if score is None else score >= min_score
+
+
+def _of_status(status: int) -> type[KnowledgeError]:
+    if status in {402, 429}:
+        return KnowledgeQuota
+    if status in {401, 403}:
+        return KnowledgeAuth
+    if status == 404:
+        return KnowledgeNotFound
+    return KnowledgeUnreachable if status >= 500 or status == 408 else KnowledgeError
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds from the header ``Retry-After``: a number or a date; None where it is neither."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    body = await response.content.read(MAX_BODY + 1)
+    while len(body) <= MAX_BODY:
+        more = await response.content.read(MAX_BODY + 1 - len(body))
+        if not more:
+            return body
+        body += more
+    raise KnowledgeUnreachable("The knowledge service answered with more than 4 MB.")
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        page = body.lstrip()[:1] == b"<"
+        what = "an HTML page" if page else "something that is not JSON"
+        raise KnowledgeUnreachable(f"The knowledge service answered with {what}.") from None

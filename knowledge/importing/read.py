@@ -1,0 +1,49 @@
+"""A file's rows, by its suffix and content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from agent_core.errors import InputRejected
+from knowledge.importing.drafts import MOST_BYTES, Draft
+from knowledge.importing.json_lines import read_json
+from knowledge.importing.markdown import read_markdown
+from knowledge.importing.sheets import read_xlsx
+from knowledge.importing.text import read_csv
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".md", ".markdown", ".xlsx")
+_ZIP = b"PK\x03\x04"
+_OLE = b"\xd0\xcf\x11\xe0"
+
+
+def read_table(name: str, data: bytes) -> Sequence[Draft]:
+    """The rows of a .csv, .tsv, .jsonl, .json, .md or .xlsx file, those that cannot be taken with their ``problem``.
+
+    ``name`` is used for places and its suffix. Takes seconds for a large file: call it in a thread. InputRejected where
+    the file as a whole cannot be read: over 10 MB or 20,000 rows, no text, no table, or nothing in it.
+    """
+    name = PurePath(name.replace("\\", "/")).name or "file"
+    suffix = PurePath(name).suffix.lower()
+    if len(data) > MOST_BYTES:
+        raise InputRejected(f"{name} is larger than {MOST_BYTES // 1_000_000} MB.", advice="Import it in parts.")
+    if data.startswith(_OLE):
+        raise InputRejected(
+            f"{name} is an old Excel file or has a password.", advice="Save it as .xlsx without a password."
+        )
+    drafts = _read(name, suffix, data)
+    if not drafts:
+        raise InputRejected(f"{name} has no question in it.")
+    return drafts
+
+
+def _read(name: str, suffix: str, data: bytes) -> Sequence[Draft]:
+    if data.startswith(_ZIP) or suffix == ".xlsx":  # one that was renamed is still what it is
+        return read_xlsx(name, data)
+    if suffix in (".csv", ".tsv"):
+        return read_csv(name, data, tabs=suffix == ".tsv")
+    if suffix in (".json", ".jsonl"):
+        return read_json(name, data)
+    if suffix in (".md", ".markdown"):
+        return read_markdown(name, data)
+    raise InputRejected(f"{name} is of no kind that can be imported.", advice=f"Use {', '.join(SUFFIXES)}.")

@@ -1,0 +1,169 @@
+"""RAGFlow's retrieval over one or more datasets.
+
+``POST {base_url}/api/v1/retrieval`` with ``{"question", "dataset_ids", "page_size", "top_k"}`` answers ``{"code": 0,
+"data": {"chunks": [{"id", "content", "similarity", "document_keyword"}]}}``. Errors come with HTTP 200, too: ``{"code",
+"message"}`` with a code that is not 0. A chunk of the Q&A method holds both sides, as ``Question: …⇥Answer: …``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiohttp
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agent_core import retry
+from agent_core.errors import (
+    ConfigMissing,
+    KnowledgeAuth,
+    KnowledgeError,
+    KnowledgeNotFound,
+    KnowledgeNotReady,
+    KnowledgeQuota,
+    KnowledgeUnreachable,
+)
+from agent_core.ports import Record
+from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query, is_sure, unit_score
+
+MAX_QUERY = 1000  # characters; what is longer is no question, and costs an embedding
+PAGE_SIZE = 5  # records that come back
+TOP_K = 1024  # chunks that are compared by vector, the service's own default; a small one makes it blind
+
+# The service's return codes; 101 (argument) and 103 (operating) are what is left: the query was refused.
+_ERRORS: Mapping[int, type[KnowledgeError]] = {
+    100: KnowledgeUnreachable,  # an exception inside
+    105: KnowledgeUnreachable,  # its own connections
+    106: KnowledgeNotReady,  # running: still being parsed
+    108: KnowledgeAuth,
+    109: KnowledgeAuth,
+    401: KnowledgeAuth,
+    403: KnowledgeAuth,
+    404: KnowledgeNotFound,
+    429: KnowledgeQuota,
+    500: KnowledgeUnreachable,
+}
+# Behind 100 and 102 stands all kinds of things; the words tell them apart.
+_WORDS: Sequence[tuple[re.Pattern[str], type[KnowledgeError]]] = (
+    (re.compile(r"don't own the dataset|dataset not found|can't find this knowledgebase", re.I), KnowledgeNotFound),
+    (re.compile(r"no chunk found|index_not_found|not parsed|doesn't own parsed", re.I), KnowledgeNotReady),
+    (re.compile(r"rate limit|quota|too many requests|balance|arrears", re.I), KnowledgeQuota),
+    (re.compile(r"`?authorization`? can't be empty|api key is invalid|authorization format", re.I), KnowledgeAuth),
+)
+_QA = re.compile(r"\s*(?:Question: |问题：)(?P<question>.*?)\t(?:Answer: |回答：)(?P<answer>.*)", re.DOTALL)
+
+
+class _Chunk(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    id: str | None = None
+    content: str | None = None
+    similarity: float | None = None
+    document_keyword: str | None = None
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    chunks: list[_Chunk]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    data: _Data
+
+
+class _Problem(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    code: int
+    message: str | None = None
+
+
+class RagflowKnowledge:
+    """Datasets in RAGFlow; ``dataset_id`` may be a list with commas. The rest is as in ``DifyKnowledge``."""
+
+    def __init__(
+        self,
+        base_url: str,
+        dataset_id: str,
+        token: str,
+        *,
+        timeout: float = 10.0,
+        min_score: float = 0.6,
+        names: Names | None = None,
+        session: aiohttp.ClientSession | None = None,
+        sleep: retry.Sleep = asyncio.sleep,
+    ) -> None:
+        names = names or Names()
+        base = checked_url(base_url, names).rstrip("/").removesuffix("/api/v1").rstrip("/")
+        self._url = f"{base}/api/v1/retrieval"
+        self._datasets = [part.strip() for part in dataset_id.split(",") if part.strip()]
+        if not self._datasets:
+            raise ConfigMissing("The knowledge dataset is missing.", advice=f"Set {names.dataset_id}.")
+        header, secret = bearer(token, names)
+        self._min_score = min_score
+        self._endpoint = Endpoint(
+            headers={"Authorization": header},
+            secrets=[secret],
+            find_problem=_find_problem,
+            timeout=timeout,
+            names=names,
+            session=session,
+            sleep=sleep,
+        )
+
+    def __repr__(self) -> str:
+        return f"RagflowKnowledge({self._url!r})"
+
+    @property
+    def name(self) -> str:
+        return "ragflow"
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def retrieve(self, query: str) -> Sequence[Record]:
+        """The chunks for ``query``, best first; empty where none has a text. KnowledgeError after the retries."""
+        if not query.strip():
+            return ()
+        body = {
+            "question": cut_query(query, MAX_QUERY),
+            "dataset_ids": self._datasets,
+            "page_size": PAGE_SIZE,
+            "top_k": TOP_K,
+        }
+        return await self._endpoint.ask(self._url, body, self._records)
+
+    def _records(self, answer: Any) -> Sequence[Record]:
+        chunks = _Answer.model_validate(answer).data.chunks
+        records = [self._record(index, chunk) for index, chunk in enumerate(chunks)]
+        return tuple(record for record in records if record.text)
+
+    def _record(self, index: int, chunk: _Chunk) -> Record:
+        content = (chunk.content or "").strip()
+        pair = _QA.fullmatch(content)
+        score = unit_score(chunk.similarity)
+        return Record(
+            id=chunk.id or str(index),
+            text=pair["answer"].strip() if pair else content,
+            question=pair["question"].strip() if pair else "",
+            score=score,
+            sure=is_sure(score, self._min_score),
+            source=f"ragflow:{chunk.document_keyword}" if chunk.document_keyword else "ragflow",
+        )
+
+
+def _find_problem(status: int, answer: Any) -> Problem | None:
+    try:
+        problem = _Problem.model_validate(answer)
+    except ValidationError:
+        return None  # no code: another service, or a proxy; the HTTP status and the form of the answer decide
+    message = problem.message or ""
+    fine = problem.code == 0 and 200 <= status < 300
+    if fine and not (message and isinstance(answer.get("data"), bool)):
+        return None
+    # A missing key is told with code 0 and "data": false.
+    error = next((error for words, error in _WORDS if words.search(message)), None)
+    if error is None and 200 <= status < 300:
+        error = _ERRORS.get(problem.code, KnowledgeError)
+    return Problem(str(problem.code), message, error)

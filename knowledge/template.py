@@ -1,0 +1,318 @@
+"""Any knowledge service over HTTP, described by a template: what to send, and where the records stand in the answer.
+
+A path goes through the answer by dots: ``data.list``, ``0.text``. Where a field has several paths with commas between
+them, the first that holds something counts. Placeholders are ``{query}`` and ``{dataset_id}`` in the address and the
+body, ``{token}`` and ``{dataset_id}`` in headers. In the body they are filled in after it was read as JSON, and in the
+address they are percent-encoded, so whatever a customer writes stays inside its value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+import aiohttp
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from agent_core import retry
+from agent_core.errors import (
+    ConfigInvalid,
+    ConfigMissing,
+    KnowledgeAuth,
+    KnowledgeError,
+    KnowledgeNotFound,
+    KnowledgeNotReady,
+    KnowledgeQuota,
+    KnowledgeUnreachable,
+)
+from agent_core.ports import Record
+from knowledge.http_client import (
+    Endpoint,
+    Names,
+    Problem,
+    checked_token,
+    checked_url,
+    cut_query,
+    is_sure,
+    unit_score,
+    unknown_form,
+)
+
+MAX_QUERY = 1000  # characters
+SETTINGS = "PHONEDESK_KNOWLEDGE__HTTP__"
+ErrorKind = Literal["key", "quota", "not_found", "not_ready", "network", "query"]
+_ERRORS: Mapping[str, type[KnowledgeError]] = {
+    "key": KnowledgeAuth,
+    "quota": KnowledgeQuota,
+    "not_found": KnowledgeNotFound,
+    "not_ready": KnowledgeNotReady,
+    "network": KnowledgeUnreachable,
+    "query": KnowledgeError,
+}
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_LEAST_SECRET = 6  # characters; a shorter header value would blot out whole messages
+_MISSING = object()
+
+
+def _good_paths(value: str) -> str:
+    for path in value.split(","):
+        if path.strip() and not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", path.strip()):
+            raise ValueError(f"{path.strip()!r} is no path; write keys with dots between them, such as data.list")
+    return value
+
+
+def _good_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name, secret in headers.items():
+        value = secret.get_secret_value()
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a header")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"the value of {name} holds characters that no header has")
+        _check_placeholders(value, {"token", "dataset_id"}, f"the value of {name}")
+    return headers
+
+
+def _good_body(body: dict[str, Any]) -> dict[str, Any]:
+    for text in _strings(body):
+        _check_placeholders(text, {"query", "dataset_id"}, "the body")
+    return body
+
+
+def _check_placeholders(text: str, known: set[str], where: str) -> None:
+    unknown = set(_PLACEHOLDER.findall(text)) - known
+    if unknown:
+        names = ", ".join("{" + name + "}" for name in sorted(unknown))
+        offered = ", ".join("{" + name + "}" for name in sorted(known))
+        raise ValueError(f"{where} holds {names}; known there: {offered}")
+
+
+Paths = Annotated[str, AfterValidator(_good_paths)]
+
+
+class Template(BaseModel):
+    """How a service is asked and read. ``error_path`` with ``ok_value``: any other value there is an error; without
+    it: any value that is not empty is. ``error_kinds`` says what a value means.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: Literal["POST", "PUT", "GET"] = "POST"
+    headers: Annotated[dict[str, SecretStr], AfterValidator(_good_headers)] = Field(default_factory=dict)
+    body: Annotated[dict[str, Any], AfterValidator(_good_body)] = Field(default_factory=lambda: {"query": "{query}"})
+    records: Paths = "records"
+    text: Paths = "text"
+    question: Paths = "question"
+    id: Paths = "id"
+    source: Paths = "source"
+    score: Paths = "score"
+    score_types: str = ""  # of scores that are lists of {type, value}: which types count, the best first
+    score_scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)  # the score that means 1
+    error_path: Paths = ""
+    ok_value: str = ""
+    message_path: Paths = "message"
+    error_kinds: dict[str, ErrorKind] = Field(default_factory=dict)
+
+
+class TemplateKnowledge:
+    """A service by template. ``url`` is the whole address of the call. Without a header that holds ``{token}``, a
+    token is sent as ``Authorization: Bearer …``. The rest is as in ``DifyKnowledge``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        dataset_id: str = "",
+        token: str = "",
+        *,
+        template: Template | None = None,
+        timeout: float = 10.0,
+        min_score: float = 0.6,
+        names: Names | None = None,
+        session: aiohttp.ClientSession | None = None,
+        sleep: retry.Sleep = asyncio.sleep,
+    ) -> None:
+        self._template = template = template or Template()
+        names = names or Names()
+        self._url = checked_url(url, names)
+        self._values = {"dataset_id": dataset_id.strip()}
+        self._min_score = min_score
+        self._check(names)
+        token = checked_token(token, names)
+        bare = token[len("bearer ") :].strip() if token.lower().startswith("bearer ") else token
+        headers = self._headers(bare, names)
+        self._endpoint = Endpoint(
+            method=template.method,
+            headers=headers,
+            secrets=[bare, *(value for value in headers.values() if len(value) >= _LEAST_SECRET)],
+            find_problem=self._find_problem,
+            timeout=timeout,
+            names=names,
+            session=session,
+            sleep=sleep,
+        )
+
+    def __repr__(self) -> str:
+        return f"TemplateKnowledge({self._url.partition('?')[0]!r})"
+
+    @property
+    def name(self) -> str:
+        return "http"
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def retrieve(self, query: str) -> Sequence[Record]:
+        """The records for ``query``, in the service's order; empty where none has a text. KnowledgeError after the
+        retries."""
+        if not query.strip():
+            return ()
+        values = {**self._values, "query": cut_query(query, MAX_QUERY)}
+        url = _filled(self._url, {name: quote(value, safe="") for name, value in values.items()})
+        body = None if self._template.method == "GET" else _filled_all(self._template.body, values)
+        return await self._endpoint.ask(url, body, self._records)
+
+    # -- the template and the values beside it
+
+    def _check(self, names: Names) -> None:
+        template = self._template
+        try:
+            _check_placeholders(self._url, {"query", "dataset_id"}, "The knowledge base URL")
+        except ValueError as error:
+            raise ConfigInvalid(f"{error}.", advice=f"Correct {names.base_url}.") from None
+        sent = [self._url, *([] if template.method == "GET" else _strings(template.body))]
+        if not any("{query}" in text for text in sent):
+            raise ConfigInvalid(
+                "The knowledge template sends the query nowhere: neither the body nor the URL holds {query}.",
+                advice=f"Correct {SETTINGS}BODY, or write {{query}} into {names.base_url}.",
+            )
+        sent += [value.get_secret_value() for value in template.headers.values()]
+        if not self._values["dataset_id"] and any("{dataset_id}" in text for text in sent):
+            raise ConfigMissing("The knowledge dataset is missing.", advice=f"Set {names.dataset_id}.")
+
+    def _headers(self, token: str, names: Names) -> dict[str, str]:
+        templates = {name: value.get_secret_value() for name, value in self._template.headers.items()}
+        if any("{token}" in value for value in templates.values()):
+            if not token:
+                raise ConfigMissing("The knowledge token is missing.", advice=f"Set {names.token}.")
+        elif token and "authorization" not in {name.lower() for name in templates}:
+            templates["Authorization"] = "Bearer {token}"
+        return {name: _filled(value, {**self._values, "token": token}) for name, value in templates.items()}
+
+    # -- the answer
+
+    def _find_problem(self, status: int, answer: Any) -> Problem | None:
+        template, good = self._template, 200 <= status < 300
+        message = _text(_find(answer, template.message_path))
+        if not template.error_path:
+            return None if good else Problem("", message)
+        found = _find(answer, template.error_path)
+        nothing = found is _MISSING or found is None or found is False or found in ("", [], {})
+        value = "" if nothing else _text(found) or "error"
+        if good and value == template.ok_value:
+            return None
+        kind = template.error_kinds.get(value)
+        error = _ERRORS[kind] if kind else (KnowledgeError if good else None)
+        return Problem(value, message, error)
+
+    def _records(self, answer: Any) -> Sequence[Record]:
+        template = self._template
+        found = _find(answer, template.records)
+        if found is None:
+            return ()
+        if not isinstance(found, list):
+            raise unknown_form(
+                f"there is no list at {template.records or 'its top'!r}.", advice=f"Check {SETTINGS}RECORDS."
+            )
+        records = [self._record(index, raw) for index, raw in enumerate(found)]
+        if found and not any(_find(raw, template.text) is not _MISSING for raw in found):
+            raise unknown_form(f"no record has anything at {template.text!r}.", advice=f"Check {SETTINGS}TEXT.")
+        return tuple(record for record in records if record.text)
+
+    def _record(self, index: int, raw: Any) -> Record:
+        template = self._template
+        text = _text(_find(raw, template.text))
+        question = _text(_find(raw, template.question)) if template.question else ""
+        source = _text(_find(raw, template.source)) if template.source else ""
+        score = self._score(_find(raw, template.score)) if template.score else None
+        return Record(
+            id=(_text(_find(raw, template.id)) if template.id else "") or str(index),
+            text=text,
+            question="" if question == text else question,
+            score=score,
+            sure=is_sure(score, self._min_score),
+            source=f"http:{source}" if source else "http",
+        )
+
+    def _score(self, value: Any) -> float | None:
+        if isinstance(value, list):
+            value = self._of_types(value)
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return unit_score(value / self._template.score_scale)
+
+    def _of_types(self, scores: list[Any]) -> Any:
+        """Scores of several kinds: that of the first type named in the template, or none. Scores by rank or by words
+        are no measure of how well a record fits, so the one that comes first is not simply taken.
+        """
+        by_type = {score.get("type"): score.get("value") for score in scores if isinstance(score, dict)}
+        wanted = [name.strip() for name in self._template.score_types.split(",") if name.strip()]
+        return next((by_type[name] for name in wanted if name in by_type), None)
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in _strings(inner)]
+    return [text for inner in value for text in _strings(inner)] if isinstance(value, list) else []
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """All at once: a placeholder inside a value stays as it is."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def _filled_all(value: Any, values: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _filled(value, values)
+    if isinstance(value, Mapping):
+        return {key: _filled_all(inner, values) for key, inner in value.items()}
+    return [_filled_all(inner, values) for inner in value] if isinstance(value, list) else value
+
+
+def _find(value: Any, paths: str) -> Any:
+    """What stands at the first path that holds something; at worst None or nothing (``_MISSING``)."""
+    found: Any = _MISSING
+    for path in paths.split(","):
+        at = _at(value, [key for key in path.strip().split(".") if key])
+        if at is not _MISSING and at not in (None, ""):
+            return at
+        found = at if found is _MISSING else found
+    return found
+
+
+def _at(value: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isascii() and key.isdigit() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return _MISSING
+    return value
+
+
+def _text(value: Any) -> str:
+    """A text or a number as text; "" for anything else."""
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

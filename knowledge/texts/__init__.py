@@ -1,0 +1,1 @@
+"""What the text model that chooses is told, in both languages. Same keys in each file."""

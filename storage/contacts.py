@@ -1,0 +1,122 @@
+"""Contacts: customers that are known beforehand, with the number by which an app opens their chat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from storage.engine import Database
+from storage.tables import contacts
+from storage.uncut import uncut
+
+
+@dataclass(frozen=True, slots=True)
+class NewContact:
+    """``name`` as it stands in the app; ``serial`` "" is any phone. ``number``: the account's number in the app."""
+
+    app: str
+    name: str
+    serial: str = ""
+    number: str = ""
+    tags: Sequence[str] = field(default_factory=tuple)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContactRow:
+    id: int
+    serial: str
+    app: str
+    name: str
+    number: str
+    tags: Sequence[str]
+    note: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class ContactThere(LookupError):
+    """A contact of this phone, app and name is there already."""
+
+
+@uncut
+class Contacts:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def add(self, new: NewContact) -> ContactRow:
+        """ContactThere where this phone, app and name are taken."""
+        now = self._db.now()
+        values = {name: getattr(new, name) for name in NewContact.__slots__}
+        values["tags"] = list(new.tags)
+        statement = self._db.insert(contacts).values(**values, created_at=now, updated_at=now)
+        statement = statement.on_conflict_do_nothing(index_elements=["serial", "app", "name"])
+        async with self._db.write() as connection:
+            row = (await connection.execute(statement.returning(*contacts.c))).mappings().one_or_none()
+        if row is None:
+            raise ContactThere(new.name)
+        return ContactRow(**row)
+
+    async def edit(
+        self,
+        contact_id: int,
+        *,
+        name: str | None = None,
+        number: str | None = None,
+        tags: Sequence[str] | None = None,
+        note: str | None = None,
+    ) -> ContactRow | None:
+        """Change what is given. None where it is not there; ContactThere where the new name is taken."""
+        values: dict[str, Any] = {"name": name, "number": number, "note": note}
+        values["tags"] = None if tags is None else list(tags)
+        values = {key: value for key, value in values.items() if value is not None}
+        statement = sa.update(contacts).where(contacts.c.id == contact_id).values(**values, updated_at=self._db.now())
+        try:
+            async with self._db.write() as connection:
+                row = (await connection.execute(statement.returning(*contacts.c))).mappings().one_or_none()
+        except IntegrityError as error:
+            raise ContactThere(name) from error
+        return None if row is None else ContactRow(**row)
+
+    async def remove(self, contact_id: int) -> bool:
+        async with self._db.write() as connection:
+            done = await connection.execute(sa.delete(contacts).where(contacts.c.id == contact_id))
+            return done.rowcount == 1
+
+    async def find(self, app: str, name: str, serial: str) -> ContactRow | None:
+        """The contact of this name for this phone: its own row, else the one of any phone."""
+        statement = (
+            sa.select(contacts)
+            .where(contacts.c.app == app, contacts.c.name == name, contacts.c.serial.in_(("", serial)))
+            .order_by(contacts.c.serial == "")
+            .limit(1)
+        )
+        async with self._db.read() as connection:
+            row = (await connection.execute(statement)).mappings().one_or_none()
+        return None if row is None else ContactRow(**row)
+
+    async def get(self, app: str, name: str, serial: str = "") -> ContactRow | None:
+        """Exactly this row."""
+        statement = sa.select(contacts).where(
+            contacts.c.app == app, contacts.c.name == name, contacts.c.serial == serial
+        )
+        async with self._db.read() as connection:
+            row = (await connection.execute(statement)).mappings().one_or_none()
+        return None if row is None else ContactRow(**row)
+
+    async def all(self, *, app: str = "", text: str = "", tag: str = "") -> list[ContactRow]:
+        """By app and name. ``text``: words in name, number or note."""
+        statement = sa.select(contacts).order_by(contacts.c.app, contacts.c.name, contacts.c.serial)
+        if app:
+            statement = statement.where(contacts.c.app == app)
+        if text:
+            places = (contacts.c.name, contacts.c.number, contacts.c.note)
+            statement = statement.where(sa.or_(*(place.icontains(text, autoescape=True) for place in places)))
+        async with self._db.read() as connection:
+            rows = [ContactRow(**row) for row in (await connection.execute(statement)).mappings()]
+        return [row for row in rows if not tag or tag in row.tags]

@@ -1,0 +1,188 @@
+"""Messages that are no plain text: told apart with the tree and in the picture alone, never taken for words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from agent_core.apps.profile import AppProfile, profile
+from agent_core.devices.base import Node
+from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.devices.virtual.scenario import MessagePart, Scenario
+from agent_core.devices.virtual.world import Kind
+from agent_core.geometry import Box
+from agent_core.screen import tree
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Side, Source
+from tests.agent_core.screen.support import NOON, look
+
+OCR = OcrEngine()
+READERS = [
+    pytest.param(ScreenReader(ocr=OCR, model=None), id="tree and picture"),
+    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture"),
+]
+APPS = [pytest.param(profile("qq"), id="qq"), pytest.param(profile("wechat"), id="wechat")]
+FILE_NAME = "产品说明书2026版第三次修订稿.pdf"
+
+
+async def chat(
+    reader: ScreenReader, app: AppProfile, *messages: Mapping[str, object], size: tuple[int, int] = (1080, 2400)
+) -> ChatScreen:
+    history = [MessagePart.model_validate({"ago": 60, **message}) for message in messages]
+    contact = {"name": "11", "app": app.key, "history": history}
+    phone = VirtualPhone(
+        Scenario.model_validate({"phone": {"size": size}, "contacts": [contact]}), clock=lambda: NOON + timedelta(0)
+    )
+    phone.show_chat("11" if app.key == "qq" else f"{app.key}:11")
+    moment = await look(phone)
+    found = await reader.chat(moment.frame, moment.nodes, app)
+    assert found is not None
+    assert found.sure, found.doubt
+    return found
+
+
+def seen(bubble: Bubble) -> tuple[str, BubbleKind, str]:
+    return bubble.side.value, bubble.kind, bubble.text.replace(" ", "")
+
+
+@pytest.mark.parametrize("size", [(1080, 2400), (720, 1600), (1440, 3200)], ids=str)
+@pytest.mark.parametrize("side", ["them", "me"])
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_each_kind(reader: ScreenReader, app: AppProfile, side: str, size: tuple[int, int]) -> None:
+    found = await chat(
+        reader,
+        app,
+        {"side": side, "kind": "image"},
+        {"side": side, "kind": "video"},
+        {"side": side, "kind": "card", "text": "新品上架全场八折，点击查看详情"},
+        {"side": side, "kind": "call"},
+        {"side": side, "kind": "file", "text": FILE_NAME},
+        size=size,
+    )
+    assert [seen(bubble) for bubble in found.bubbles[-5:]] == [
+        (side, BubbleKind.IMAGE, ""),
+        (side, BubbleKind.VIDEO, ""),
+        (side, BubbleKind.CARD, "新品上架全场八折，点击查看详情"),
+        (side, BubbleKind.CALL, "通话时长01:20"),
+        (side, BubbleKind.FILE, FILE_NAME),
+    ]
+
+
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_place_and_what_did_not_leave(reader: ScreenReader, app: AppProfile) -> None:
+    found = await chat(
+        reader,
+        app,
+        {"kind": "location", "text": "文一西路"},
+        {"side": "me", "kind": "location", "text": "仓库", "state": "failed"},
+        {"side": "me", "kind": "file", "text": "价目表.xlsx", "state": "failed"},
+        {"side": "me", "kind": "file", "text": "价目表.xlsx"},
+    )
+    assert [(seen(b), b.state) for b in found.bubbles] == [
+        (("them", BubbleKind.LOCATION, "文一西路"), BubbleState.OK),
+        (("me", BubbleKind.LOCATION, "仓库"), BubbleState.FAILED),
+        (("me", BubbleKind.FILE, "价目表.xlsx"), BubbleState.FAILED),
+        (("me", BubbleKind.FILE, "价目表.xlsx"), BubbleState.OK),
+    ]
+
+
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_quotation_is_kept_apart(reader: ScreenReader, app: AppProfile) -> None:
+    found = await chat(
+        reader,
+        app,
+        {"kind": "quote", "text": "这个怎么退？", "quoted": "支持七天无理由"},
+        {"side": "me", "text": "退货请寄回仓库"},
+        {"kind": "quote", "text": "好的", "quoted": "退货请寄回仓库"},
+    )
+    assert [(b.kind, b.text, b.quoted) for b in found.bubbles] == [
+        (BubbleKind.TEXT, "这个怎么退？", "支持七天无理由"),
+        (BubbleKind.TEXT, "退货请寄回仓库", ""),
+        (BubbleKind.TEXT, "好的", "退货请寄回仓库"),
+    ]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_recalled_message_is_no_bubble(reader: ScreenReader) -> None:
+    found = await chat(reader, profile("qq"), {"text": "在吗"}, {"kind": Kind.RECALLED, "text": "几天发货"})
+    assert [bubble.text for bubble in found.bubbles] == ["在吗"]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_words_that_name_a_kind_are_words(reader: ScreenReader) -> None:
+    said = ["文件", "位置", "小程序怎么打开", "视频通话可以吗", "链接发我一下"]
+    found = await chat(reader, profile("qq"), *({"text": text} for text in said))
+    assert [(bubble.kind, bubble.text) for bubble in found.bubbles] == [(BubbleKind.TEXT, text) for text in said]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_texts_with_emoji_and_long_ones_are_no_cards(reader: ScreenReader) -> None:
+    said = ["😀😀😀😀", "黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑黑", "■■■一共三件"]
+    found = await chat(reader, profile("wechat"), *({"text": text} for text in said))
+    assert [bubble.kind for bubble in found.bubbles] == [BubbleKind.TEXT] * 3
+
+
+SIZE = (1080, 2400)
+
+
+def node(box: tuple[int, int, int, int], text: str = "", name: str = "", description: str = "") -> Node:
+    resource = f"com.tencent.mobileqq:id/{name}" if name else ""
+    return Node(Box(*box), text, description, resource, "android.widget.TextView", "com.tencent.mobileqq")
+
+
+def page(*nodes: Node) -> list[Node]:
+    entry = Node(
+        Box(28, 2100, 870, 2200),
+        resource_id="com.tencent.mobileqq:id/input",
+        class_name="android.widget.EditText",
+        package="com.tencent.mobileqq",
+    )
+    return [node((150, 122, 300, 194), "11", "title"), *nodes, entry]
+
+
+def test_several_texts_that_nobody_names_are_no_words_of_a_person() -> None:
+    nodes = page(
+        node((146, 400, 786, 600), name="chat_item_content_layout"),
+        node((170, 420, 700, 460), "优惠券已到账"),
+        node((170, 500, 700, 540), "点击领取"),
+    )
+    found = tree.chat(nodes, profile("qq"), SIZE)
+    assert found is not None
+    assert [(b.kind, b.text) for b in found.bubbles] == [(BubbleKind.OTHER, "优惠券已到账\n点击领取")]
+
+
+def test_a_text_below_its_layout_is_a_text() -> None:
+    nodes = page(
+        node((146, 400, 786, 600), name="chat_item_content_layout"),
+        node((170, 500, 700, 540), "几天发货"),
+        node((170, 420, 700, 460), "好的", "chat_item_quote"),
+    )
+    found = tree.chat(nodes, profile("qq"), SIZE)
+    assert found is not None
+    assert [(b.kind, b.text, b.quoted, b.side) for b in found.bubbles] == [
+        (BubbleKind.TEXT, "几天发货", "好的", Side.THEM)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("description", "kind"),
+    [
+        ("文件", BubbleKind.FILE),
+        ("文件，说明书", BubbleKind.FILE),
+        ("文件夹", BubbleKind.OTHER),
+        ("位置", BubbleKind.LOCATION),
+        ("微信小程序", BubbleKind.CARD),
+        ("语音通话", BubbleKind.CALL),
+        ("视频", BubbleKind.VIDEO),
+        ("语音7秒", BubbleKind.VOICE),
+        ("", BubbleKind.OTHER),
+    ],
+)
+def test_what_an_app_calls_a_message(description: str, kind: BubbleKind) -> None:
+    assert tree.named_kind(description) is kind

@@ -1,0 +1,426 @@
+"""/kb as a conversation, over a real desk and a real store."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from agent_core.session import Choice, Question, QuestionKind
+from bot.chat import cards
+from bot.chat.conversation import Attached, Conversation, Incoming, Outgoing, Person, Said
+from bot.chat.texts import texts
+from bot.desk.desk import HouseDesk
+from bot.desk.port import Actor, BadRequest, ChatRef, MessageRef, QuestionView, Role
+from bot.telegram import render
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
+from storage.people import People
+from tests.bot.chat.test_conversation import shown
+from tests.bot.desk.conftest import Shop, shop, url  # noqa: F401 - fixtures
+
+PRIVATE = ChatRef("telegram", "1")
+SHEET = "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n,没有问题\n".encode()
+
+
+class Drawer:
+    """Documents by their ids, as a channel has them."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.fetched: list[str] = []
+
+    async def fetch(self, file: Attached, at_most: int) -> bytes:
+        self.fetched.append(file.id)
+        if file.id not in self.files:
+            raise BadRequest("The file is gone.")
+        return self.files[file.id]
+
+
+@dataclass
+class Talker:
+    """Somebody in front of a chat; ``last`` is what the bot said last, with its buttons."""
+
+    conversation: Conversation
+    actor: Actor
+    drawer: Drawer
+    lang: str = "zh"
+    chat: ChatRef = PRIVATE
+    last: Outgoing | None = None
+    toast: str = ""
+    answered: Incoming | None = None  # what ``last`` replies to
+    numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def say(self, text: str, document: Attached | None = None) -> str:
+        number = str(next(self.numbers))
+        person = Person(self.actor.user_id, self.actor.name, self.lang)
+        said = Incoming("text", person, self.chat, f"k{number}", text, message_id=number, document=document)
+        return await self._handle(said)
+
+    async def send(self, name: str, data: bytes, caption: str = "") -> str:
+        file = Attached(f"F{next(self.numbers)}", name, len(data))
+        self.drawer.files[file.id] = data
+        return await self.say(caption, file)
+
+    async def tap(self, label: str) -> str:
+        """The button whose label contains this, under what was said last."""
+        assert self.last is not None
+        buttons = [button for row in self.last.card.buttons for button in row]
+        action = next(button.action for button in buttons if label in button.label)
+        return await self.press(action)
+
+    async def press(self, action: str) -> str:
+        person = Person(self.actor.user_id, self.actor.name, self.lang)
+        asked = self.answered
+        tapped = Incoming(
+            "button",
+            person,
+            self.chat,
+            f"k{next(self.numbers)}",
+            action=action,
+            message_id="900",
+            reply_to=MessageRef(self.chat, "900"),
+            subject=asked.text if asked else "",
+            document=asked.document if asked else None,
+        )
+        return await self._handle(tapped)
+
+    async def _handle(self, incoming: Incoming) -> str:
+        said: Said = await self.conversation.handle(incoming)
+        self.toast = said.toast
+        if said.messages:
+            self.last = said.messages[-1]
+            if self.last.replaces is None:
+                self.answered = incoming
+            render.parcel(self.last.card)  # within a channel's limits
+        return shown(said)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
+    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    yield base
+    await base.close()
+
+
+@pytest.fixture
+def drawer() -> Drawer:
+    return Drawer()
+
+
+@dataclass
+class Desk:
+    shop: Shop
+    desk: HouseDesk
+    drawer: Drawer
+
+    async def talker(self, role: Role, name: str, lang: str = "zh") -> Talker:
+        actor = await self.shop.person(role, name)
+        await People(self.shop.db).update(int(actor.id), lang=lang)
+        conversation = Conversation(self.desk, bot_name="desk_bot", files=self.drawer)
+        return Talker(conversation, actor, self.drawer, lang)
+
+
+@pytest.fixture
+def desk(shop: Shop, store: EmbeddedKnowledge, drawer: Drawer) -> Desk:  # noqa: F811 - the fixture
+    return Desk(shop, HouseDesk(replace(shop.desk.house, store=store)), drawer)
+
+
+@pytest.fixture
+async def owner(desk: Desk) -> Talker:
+    return await desk.talker(Role.OWNER, "Owner A")
+
+
+@pytest.fixture
+async def operator(desk: Desk, owner: Talker) -> Talker:
+    return await desk.talker(Role.OPERATOR, "Operator A", "en")
+
+
+@pytest.fixture
+async def viewer(desk: Desk, owner: Talker) -> Talker:
+    return await desk.talker(Role.VIEWER, "Viewer A")
+
+
+async def add(store: EmbeddedKnowledge, **fields: object) -> Entry:
+    return await store.add(Entry.model_validate({"question": "怎么退货", "answer": "七天内可退", **fields}))
+
+
+class TestLooking:
+    async def test_alone_it_tells_numbers_and_what_can_be_done(
+        self, owner: Talker, operator: Talker, viewer: Talker
+    ) -> None:
+        said = await owner.say("/kb")
+        assert "0 条可用" in said
+        assert "知识库还是空的" in said
+        assert "/kb import: 导入表格" in said
+        assert "/kb delete" not in await operator.say("/kb")
+        assert "/kb pending: go through what was learnt" in await operator.say("知识库")
+        assert "/kb add" not in (await viewer.say("/kb")).replace("用 /kb add 问题", "")
+
+    async def test_a_provider_that_does_not_use_them_is_told(self, desk: Desk, store: EmbeddedKnowledge) -> None:
+        desk.desk = HouseDesk(replace(desk.shop.desk.house, store=store, provider="dify"))
+        talker = await desk.talker(Role.OWNER, "Owner B")
+        assert "PHONEDESK_KNOWLEDGE__PROVIDER=embedded,dify" in await talker.say("/kb 统计")
+
+    @pytest.mark.parametrize("words", ["/kb search 退货", "/kb 搜索 退货", "/kb 退货", "/知识库 退货", "知识库 “退货”"])
+    async def test_search(self, store: EmbeddedKnowledge, viewer: Talker, words: str) -> None:
+        entry = await add(store)
+        await add(store, question="能退货吗", live=False)
+        assert await viewer.say(words) == f"“退货”找到 1 条\n#{entry.id}: 怎么退货\n七天内可退\n[#{entry.id}]"
+        said = await viewer.tap(entry.id)
+        assert said == f"#{entry.id}\n问题: 怎么退货\n答案: 七天内可退"
+
+    async def test_nothing_found(self, viewer: Talker) -> None:
+        assert "没有找到“发票”。" in await viewer.say("/kb 发票")
+
+    async def test_a_long_list_is_paged(self, store: EmbeddedKnowledge, viewer: Talker) -> None:
+        for number in range(12):
+            await add(store, question=f"退货问题{number}", id=f"e{number}")
+        first = await viewer.say("/kb 退货")
+        assert "第 1 页，共 3 页" in first
+        second = await viewer.tap("下一页")
+        assert "第 2 页，共 3 页" in second
+        assert viewer.last is not None
+        assert viewer.last.replaces is not None
+        third = await viewer.tap("下一页")
+        ids = [f"#e{number}:" in first + second + third for number in range(12)]
+        assert all(ids)
+        assert "第 2 页" in await viewer.tap("上一页")
+
+    async def test_a_page_whose_question_is_gone(self, viewer: Talker) -> None:
+        assert "找不到原来的消息了" in await viewer.press("kb:found:1")
+        assert "找不到原来的消息了" in await viewer.press("kb:nonsense:1")
+
+
+class TestKeeping:
+    async def test_an_owner_adds_edits_deletes_and_takes_it_back(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        said = await owner.say("/kb add 怎么退货 | 七天内可退 | 能退吗")
+        (entry,) = await store.list()
+        assert f"已添加 #{entry.id}" in said
+        assert f"/kb edit {entry.id} 答案：七天内可退" in said
+        assert (entry.aliases, entry.live) == (("能退吗",), True)
+        assert "已修改" in await owner.say(f"/kb 修改 {entry.id} 答案：十五天内可退\n标签：售后")
+        changed = await store.get(entry.id)
+        assert changed is not None
+        assert (changed.answer, changed.tags) == ("十五天内可退", ("售后",))
+        assert "已恢复" in await owner.tap("撤销")
+        assert await store.get(entry.id) == entry
+        assert f"要删除 #{entry.id} 吗？" in await owner.say(f"/kb delete {entry.id}")
+        assert await store.get(entry.id) == entry
+        assert "已删除" in await owner.tap("删除")
+        assert await store.list() == ()
+        assert "已恢复" in await owner.tap("撤销")
+        assert await store.list() == (entry,)
+
+    async def test_changing_ones_mind(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        entry = await add(store)
+        await owner.say(f"/kb 删除 {entry.id}")
+        assert "什么也没有改" in await owner.tap("取消")
+        assert await store.list() == (entry,)
+
+    async def test_the_same_message_handed_in_again_adds_once(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await owner.say("/kb add 怎么退货 | 七天内可退")
+        owner.numbers = itertools.count(1)
+        await owner.say("/kb add 怎么退货 | 七天内可退")
+        assert len(await store.list()) == 1
+
+    async def test_a_double_is_told_with_the_entry_to_change(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        entry = await add(store)
+        said = await owner.say("/kb add 怎么退货？ | 不能退")
+        assert "知识库里已经有这个问题了。" in said
+        assert f"/kb edit {entry.id}" in said
+
+    async def test_an_operators_entry_waits(self, store: EmbeddedKnowledge, operator: Talker) -> None:
+        said = await operator.say("/kb add\nQ: 怎么退货\nA: 七天内可退")
+        assert "waits for approval" in said
+        assert "[Approve]" in said
+        (entry,) = await store.pending()
+        assert "Approved" in await operator.say(f"/kb approve #{entry.id}")
+        assert "You may not do this" in await operator.say(f"/kb edit {entry.id} answer: no")
+        assert "You may not do this" in await operator.say(f"/kb delete {entry.id}")
+        assert "You may not do this" in await operator.press(f"kb:delete:{entry.id}")
+        assert (await store.list())[0].answer == "七天内可退"
+
+    @pytest.mark.parametrize(
+        ("written", "said"),
+        [
+            ("/kb add 怎么退货", "例如：/kb add"),
+            ("/kb edit", "/kb edit a1b2"),
+            ("/kb edit e1 新的答案", "/kb edit a1b2"),
+            ("/kb delete", "/kb delete a1b2"),
+            ("/kb 通过", "/kb approve a1b2"),
+            ("/kb reject", "/kb reject a1b2"),
+            ("/kb export", "csv jsonl md xlsx"),
+            ("/kb export xlsx", "知识库还是空的"),
+            ("/kb import", "最大 10 MB"),
+            ("/kb pending", "没有待审的条目"),
+            ("/kb delete nobody", "找不到它"),
+        ],
+    )
+    async def test_what_is_missing_is_told_with_an_example(self, owner: Talker, written: str, said: str) -> None:
+        assert said in await owner.say(written)
+
+    async def test_an_entry_with_a_long_id_is_deleted_on_the_command_line(
+        self, store: EmbeddedKnowledge, owner: Talker
+    ) -> None:
+        entry = await add(store, id="x" * 64)
+        assert f"phonedesk kb delete {entry.id}" in await owner.say(f"/kb delete {entry.id}")
+        assert "怎么退货" in await owner.say("/kb 退货")
+
+    async def test_the_line_to_copy_is_never_cut(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        for length in (1200, 1201, 4000):
+            aliases = tuple(f"{n}" + "字" * 480 for n in range(8))
+            await add(store, id=f"e{length}", question="问" * 500, answer="答" * length, aliases=aliases)
+            await owner.say(f"/kb edit e{length}")
+            assert owner.last is not None
+            copied = owner.last.card.lines[-1].text
+            assert copied == f"/kb edit e{length} 答案：" + "答" * (length if length == 1200 else 0)
+            assert f"<code>{copied}</code>" in render.parcel(owner.last.card).text
+
+
+class TestPending:
+    async def test_what_was_learnt_says_where_it_came_from(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        first = await add(store, id="e1")
+        await add(store, id="p1", question="能开发票吗", answer="可以，请留下税号", live=False, origin="person:小组A")
+        await add(store, id="p2", question="退回去行吗", live=False, alias_of="e1", origin="person:小组A")
+        said = await owner.say("/kb pending")
+        assert "待审的条目：2 条" in said
+        assert "来源: 小组A 回答客户时写的" in said
+        assert "作为这一条的相似问: #e1" in said
+        assert "[通过 1]\n[修改 1]\n[拒绝 1]\n[通过 2]" in said
+        assert "待审的条目：1 条" in await owner.tap("通过 2")
+        assert owner.toast == "已通过 #e1"
+        changed = await store.get(first.id)
+        assert changed is not None
+        assert changed.aliases == ("退回去行吗",)
+        assert "/kb edit p1 答案：可以，请留下税号" in await owner.tap("修改 1")
+        await owner.say("/kb edit p1 答案：可以开")
+        assert (await store.pending())[0].answer == "可以开"
+
+    async def test_a_rejection_can_be_taken_back(self, store: EmbeddedKnowledge, operator: Talker) -> None:
+        await add(store, id="p1", live=False)
+        await operator.say("/kb 待审")
+        assert "Nothing waits for approval." in await operator.tap("Reject 1")
+        assert await store.pending() == ()
+        assert "is back" in await operator.tap("Undo")
+        assert [entry.id for entry in await store.pending()] == ["p1"]
+
+    async def test_many_are_paged(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        for number in range(7):
+            await add(store, id=f"p{number}", question=f"问题{number}", live=False)
+        assert "第 1 页，共 3 页" in await owner.say("/kb pending")
+        assert "#p3" in await owner.tap("下一页")
+        await owner.tap("通过 4")
+        assert "第 2 页，共 2 页" in "\n".join(line.text for line in owner.last.card.lines)  # type: ignore[union-attr]  # said
+
+    async def test_personal_data_is_pointed_at(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await add(store, answer="请打 13812345678", live=False)
+        assert "13812345678。请先修改再通过" in await owner.say("/kb pending")
+
+    async def test_the_card_of_a_question_says_where_the_answer_is_kept(self, desk: Desk) -> None:
+        view = _question("我们下周到货", ("skip", "跳过"))
+        card = cards.question_card(view, texts("zh"))
+        assert card.lines[-1].text == "送达客户以后，这个回答会成为待审条目：/kb pending"
+        skipped = cards.question_card(replace(view, answer="skip"), texts("zh"))
+        assert "pending" not in skipped.lines[-1].text
+
+
+class TestImport:
+    async def test_a_file_is_shown_first_and_then_imported(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await add(store, id="e1")
+        said = await owner.send("faq.csv", SHEET)
+        assert "导入 faq.csv：预览，还没有写入" in said
+        assert "新增 1 条，修改 1 条" in said
+        assert "新增: 几天发货" in said
+        assert "修改: #e1 怎么退货" in said
+        assert "不能导入: faq.csv" in said
+        assert len(await store.list()) == 1
+        assert "已导入 faq.csv\n新增 1 条，修改 1 条" in await owner.tap("导入")
+        assert [entry.answer for entry in await store.list()] == ["十五天内可退", "当天发货"]
+        assert owner.last is not None
+        assert owner.last.card.buttons == ()
+
+    async def test_a_restart_between_forgets_nothing(self, desk: Desk, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await owner.send("faq.csv", SHEET, "/kb import")
+        owner.conversation = Conversation(desk.desk, files=desk.drawer)
+        assert "已导入" in await owner.tap("导入")
+        assert len(await store.list()) == 2
+
+    async def test_a_base_that_changed_meanwhile_is_shown_again(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await add(store, id="e1")
+        await owner.send("faq.csv", SHEET)
+        await store.edit("e1", answer="十四天内可退")
+        said = await owner.tap("导入")
+        assert "知识库在这期间变了" in said
+        assert (await store.list())[0].answer == "十四天内可退"
+        assert "已导入" in await owner.tap("导入")
+        assert (await store.list())[0].answer == "十五天内可退"
+
+    async def test_doubles_are_left_out_or_replaced_as_one_likes(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await add(store, id="e1", aliases=("能退吗",))
+        said = await owner.send("faq.csv", "问题,答案\n能退吗,可以\n".encode())
+        assert "重复 1 处" in said
+        assert "[导入，重复的用新的替换]" in said
+        assert "已导入" in await owner.tap("替换")
+        assert "可以" in [entry.answer for entry in await store.list()]
+
+    async def test_cancelled(self, store: EmbeddedKnowledge, owner: Talker) -> None:
+        await owner.send("faq.csv", SHEET)
+        assert "什么也没有改" in await owner.tap("取消")
+        assert await store.list() == ()
+
+    async def test_what_is_no_table_is_told(self, owner: Talker) -> None:
+        said = await owner.send("faq.exe", b"MZ\x00\x01")
+        assert said.startswith("输入的内容不合规。")
+        assert "faq.exe" in said
+
+    async def test_the_message_with_the_file_is_gone(self, owner: Talker) -> None:
+        await owner.send("faq.csv", SHEET)
+        owner.answered = None
+        assert "找不到原来的文件了" in await owner.tap("导入")
+
+    async def test_nobody_elses_file_is_opened(
+        self, drawer: Drawer, operator: Talker, viewer: Talker, store: EmbeddedKnowledge
+    ) -> None:
+        for talker, words in ((operator, "only an owner"), (viewer, "只有管理员可以导入文件")):
+            assert words in await talker.send("faq.csv", SHEET)
+            assert talker.last is not None
+            assert talker.last.once == f"kb-document:telegram:{talker.actor.user_id}"
+            assert words in await talker.send("faq.csv", SHEET, "/kb import")
+            assert talker.last.once
+        stranger = replace(viewer, actor=replace(viewer.actor, user_id="999"))
+        assert "只服务于已配对的成员" in await stranger.send("faq.csv", SHEET)
+        assert stranger.last is not None
+        assert stranger.last.once == "stranger:telegram:999"
+        assert drawer.fetched == []
+        await viewer.press("kb:import:skip:0")
+        assert drawer.fetched == []
+
+    async def test_in_a_group_only_with_the_command(self, drawer: Drawer, owner: Talker) -> None:
+        owner.chat = ChatRef("telegram", "-100", "", "group")
+        assert await owner.send("faq.csv", SHEET) == ""
+        assert await owner.send("faq.csv", SHEET, "look at this") == ""
+        assert "预览" in await owner.send("faq.csv", SHEET, "/kb import")
+
+    @pytest.mark.parametrize("form", ["csv", "xlsx", "jsonl", "md"])
+    async def test_an_export_comes_back(self, store: EmbeddedKnowledge, owner: Talker, form: str) -> None:
+        await add(store)
+        assert "知识库导出" in await owner.say(f"/kb 导出 {form}")
+        assert owner.last is not None
+        file = owner.last.card.document
+        assert file is not None
+        assert "没有可以导入的内容" in await owner.send(file.name, file.data)
+
+
+def _question(answer: str, *choices: tuple[str, str]) -> QuestionView:
+    question = Question(
+        id="q1",
+        kind=QuestionKind.NO_SURE_ANSWER,
+        text="到货了吗",
+        choices=[Choice(value=value, label=label) for value, label in choices],
+        free_text=True,
+    )
+    return QuestionView("q1", "r1", question, open=False, answer=answer, by="A")

@@ -1,0 +1,72 @@
+"""Contacts at the desk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.desk.port import AccessDenied, BadRequest, ContactView, NotFound, Role
+from tests.bot.desk.conftest import Shop
+
+ELEVEN = ContactView("qq", "11", "", "12345678", ("老客户",), "n")
+
+
+async def test_add_list_edit_remove(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    written = ContactView("QQ", " 11 ", "", "１２３４５６７８", ("老客户 ", "老客户"), " n ")
+    assert await shop.desk.add_contact(owner, written) == ELEVEN
+    here = await shop.desk.add_contact(owner, replace(ELEVEN, serial="S1", number="", tags=(), note=""))
+    assert await shop.desk.contacts(owner) == [ELEVEN, here]
+    assert await shop.desk.contacts(owner, text="3456") == [ELEVEN]
+    assert await shop.desk.contacts(owner, tag="老") == []
+    changed = await shop.desk.edit_contact(owner, "11", rename="客户11", number="", tags=["批发"])
+    assert changed == replace(ELEVEN, name="客户11", number="", tags=("批发",))
+    assert await shop.desk.remove_contact(owner, "11", serial="S1") == here
+    assert await shop.desk.remove_contact(owner, "客户11") == changed
+    assert await shop.desk.contacts(owner) == []
+
+
+async def test_rights(shop: Shop) -> None:
+    owner, operator, viewer = [await shop.person(role) for role in (Role.OWNER, Role.OPERATOR, Role.VIEWER)]
+    await shop.desk.add_contact(owner, ELEVEN)
+    assert await shop.desk.contacts(operator) == [ELEVEN]
+    with pytest.raises(AccessDenied):
+        await shop.desk.contacts(viewer)
+    with pytest.raises(AccessDenied):
+        await shop.desk.add_contact(operator, replace(ELEVEN, name="12"))
+    with pytest.raises(AccessDenied):
+        await shop.desk.edit_contact(operator, "11", note="x")
+    with pytest.raises(AccessDenied):
+        await shop.desk.remove_contact(operator, "11")
+    assert await shop.desk.contacts(owner) == [ELEVEN]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"number": "12a"}, {"number": "1" * 21}, {"number": "+86"}, {"name": " "}, {"name": "a\nb"}, {"name": "x" * 61},
+        {"app": "fax"}, {"tags": ("x" * 31,)}, {"note": "x" * 501},
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_what_cannot_be_right(shop: Shop, wrong: dict[str, Any]) -> None:
+    owner = await shop.person(Role.OWNER)
+    with pytest.raises(BadRequest) as caught:
+        await shop.desk.add_contact(owner, replace(ELEVEN, **wrong))
+    assert caught.value.advice
+    assert await shop.desk.contacts(owner) == []
+
+
+async def test_a_name_that_is_taken_or_unknown(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    await shop.desk.add_contact(owner, ELEVEN)
+    await shop.desk.add_contact(owner, replace(ELEVEN, name="12"))
+    with pytest.raises(BadRequest, match="there already"):
+        await shop.desk.add_contact(owner, ELEVEN)
+    with pytest.raises(BadRequest, match="there already"):
+        await shop.desk.edit_contact(owner, "12", rename="11")
+    for call in (shop.desk.remove_contact(owner, "13"), shop.desk.edit_contact(owner, "11", serial="S1", note="")):
+        with pytest.raises(NotFound):
+            await call

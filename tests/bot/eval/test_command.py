@@ -1,0 +1,110 @@
+"""``phonedesk eval`` as a shell calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.commands.common import Exit
+
+NOTHING_NEW = """
+title = "{title}"
+modes = ["tree"]
+[[contacts]]
+name = "11"
+history = [{{ text = "几天发货？", ago = 90 }}, {{ side = "me", text = "两天", ago = 60 }}]
+[expect]
+message = "{message}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def write(name: str, message: str = "没有新消息", title: str = "") -> None:
+    folder = Path("cases")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.toml").write_text(NOTHING_NEW.format(title=title or name, message=message), "utf-8")
+
+
+def call(*args: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["eval", *args])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_table_with_what_went_wrong_below_it() -> None:
+    write("good", title="All is well")
+    write("bad", message="已回复")
+    code, out, _ = call("cases", "--keep", "kept")
+    assert code == Exit.FAILED
+    assert "All is well" in out
+    assert "passed" in out
+    assert "cases/bad.toml (tree)\n  message: '已回复' does not stand in '没有新消息" in out
+    assert f"kept in {Path('kept') / 'bad-tree'}" in out
+    assert "1 of 2 passed" in out
+    assert [folder.name for folder in Path("kept").iterdir()] == ["bad-tree"]
+
+
+def test_json_of_two_processes_in_the_files_order() -> None:
+    write("b")
+    write("a")
+    code, out, _ = call("cases", "--jobs", "2", "--json")
+    told = json.loads(out)
+    assert code == Exit.OK
+    assert [Path(case["file"]).stem for case in told["cases"]] == ["a", "b"]
+    assert (told["passed"], told["failed"], told["model"]) == (2, 0, "scripted")
+    assert all(case["passed"] and case["problems"] == [] for case in told["cases"])
+    assert told["cases"][0]["statuses"] == ["succeeded"]
+
+
+def test_broken_files_are_bad_use() -> None:
+    write("good")
+    Path("cases/broken.toml").write_text("[expect]\n\nsend = {}", "utf-8")
+    Path("cases/worse.json").write_text('{"phone": {"size": [1, 2]}}', "utf-8")
+    code, out, told = call("cases")
+    assert code == Exit.USAGE
+    assert out == ""
+    assert "cases/broken.toml:3: expect.send: there is no such field; allowed are status," in told
+    assert "cases/worse.json:1: phone.size[0]: " in told
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["empty"], "no scenario in empty"),
+        (["none.toml"], "none.toml"),
+        (["--match", "no such words"], "--match"),
+        (["--model-url", "http://127.0.0.1:9/v1"], "--model-name"),
+    ],
+)
+def test_nothing_to_run_is_bad_use(args: list[str], words: str) -> None:
+    Path("empty").mkdir()
+    code, _, told = call(*args)
+    assert code == Exit.USAGE
+    assert words in told
+
+
+def test_the_demo_takes_the_same_files() -> None:
+    write("good")
+    args = ["demo", "--headless", "--json", "--task", "QQ回复联系人11", "--scenario", "cases/good.toml"]
+    done = CliRunner().invoke(app, args)
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["status"], told["phone"]["sent"]) == (0, "succeeded", {})
+    Path("cases/good.toml").write_text("[expect]\nsend = {}", "utf-8")
+    done = CliRunner().invoke(app, args)
+    assert done.exit_code == Exit.USAGE
+    assert "good.toml:2: expect.send" in done.stderr.replace("\n", "")

@@ -1,0 +1,165 @@
+"""/kb through the whole channel: a real desk and store behind it, the stand-in server before it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.worksheet import Worksheet
+
+from agent_core.errors import DeviceOffline
+from bot.desk.desk import HouseDesk
+from bot.desk.house import House
+from bot.desk.people import new_code
+from bot.desk.port import Role
+from bot.telegram.adapter import TelegramAdapter
+from bot.telegram.fake import FakeTelegram, FakeUser
+from bot.telegram.options import TelegramOptions
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
+from scheduler.runs import RunService
+from storage.engine import Database
+from storage.inbox import Inbox
+from storage.outbox import Outbox
+from tests.bot.telegram.test_adapter import FAST, db, empty_database  # noqa: F401 - fixtures
+
+
+class Shop:
+    """A desk with a store, and the adapter in front of it."""
+
+    def __init__(self, tg: FakeTelegram, db: Database, store: EmbeddedKnowledge) -> None:  # noqa: F811 - no fixture here
+        self.tg = tg
+        self.db = db
+        self.store = store
+
+        async def no_phones() -> list[Any]:
+            return []
+
+        async def no_phone(serial: str) -> Any:
+            raise DeviceOffline("no phone")
+
+        self.desk = HouseDesk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai", store=store))
+
+    async def person(self, user_id: int, role: Role, lang: str = "zh") -> FakeUser:
+        code = await new_code(self.db, role, created_by="test")
+        await self.desk.pair("telegram", str(user_id), f"Person {user_id}", lang, code)
+        return self.tg.user(user_id, f"Person {user_id}", lang)
+
+    @asynccontextmanager
+    async def adapter(self) -> AsyncIterator[None]:
+        options = TelegramOptions(self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **FAST)
+        async with TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), options) as adapter:
+            await asyncio.wait_for(adapter.ready.wait(), 10)
+            yield
+
+
+@pytest.fixture
+async def shop(tg: FakeTelegram, db: Database, tmp_path: Path) -> AsyncIterator[Shop]:  # noqa: F811 - the fixture
+    store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    yield Shop(tg, db, store)
+    await store.close()
+
+
+def sheet(*rows: tuple[str, ...]) -> bytes:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert isinstance(page, Worksheet)
+    for row in rows:
+        page.append(row)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+XLSX = sheet(("问题", "答案", "相似问"), ("怎么退货", "七天内可退", "能退吗"), ("几天发货", "当天", ""))
+
+
+async def test_an_xlsx_is_shown_imported_and_exported(shop: Shop) -> None:
+    owner = await shop.person(11, Role.OWNER)
+    async with shop.adapter():
+        await owner.send_file(XLSX, "客服问答.xlsx")
+        plan = await owner.sees(lambda chat: chat.saying("预览，还没有写入")[0])
+        assert "新增 2 条" in plan.text
+        assert await shop.store.count() == 0
+        toast = await owner.tap(plan, "导入")
+        assert toast.text == "已导入 客服问答.xlsx"
+        await owner.sees(lambda chat: plan.text.startswith("已导入") and not plan.buttons)
+        assert [entry.origin for entry in await shop.store.list()] == ["import:客服问答.xlsx"] * 2
+        await owner.send("/kb export xlsx")
+        sent = await owner.sees(lambda chat: chat.saying("知识库导出")[0])
+        assert sent.content.media == "document"
+        assert sent.content.file is not None
+        assert sent.content.file.name.endswith(".xlsx")
+        page = openpyxl.load_workbook(io.BytesIO(sent.file or b"")).active
+        assert isinstance(page, Worksheet)
+        assert "七天内可退" in str(list(page.iter_rows(values_only=True)))
+
+
+async def test_a_plan_survives_a_restart_and_is_shown_again_where_the_base_changed(shop: Shop) -> None:
+    owner = await shop.person(11, Role.OWNER)
+    async with shop.adapter():
+        await owner.send_file(XLSX, "faq.xlsx", caption="/kb import")
+        plan = await owner.sees(lambda chat: chat.saying("预览")[0])
+    await shop.store.add(Entry(id="e1", question="几天发货", answer="三天"))
+    async with shop.adapter():
+        toast = await owner.tap(plan, "导入")
+        assert "变了" in toast.text
+        await owner.sees(lambda chat: "修改 1 条" in plan.text)
+        entry = await shop.store.get("e1")
+        assert entry is not None
+        assert entry.answer == "三天"
+        assert "已导入" in (await owner.tap(plan, "导入")).text
+        assert await shop.store.count() == 2
+
+
+async def test_two_taps_import_once(shop: Shop) -> None:
+    owner = await shop.person(11, Role.OWNER)
+    async with shop.adapter():
+        await owner.send_file(XLSX, "faq.xlsx")
+        plan = await owner.sees(lambda chat: chat.saying("预览")[0])
+        await asyncio.gather(owner.tap(plan, "导入"), owner.tap(plan, "导入"))
+        await owner.sees(lambda chat: not plan.buttons)
+        assert await shop.store.count() == 2
+
+
+@pytest.mark.parametrize(("role", "words"), [(Role.VIEWER, "只有管理员"), (None, "只服务于已配对的成员")])
+async def test_others_documents_are_refused_once_and_never_fetched(shop: Shop, role: Role | None, words: str) -> None:
+    person = await shop.person(12, role) if role else shop.tg.user(12, "Person 12", "zh")
+    async with shop.adapter():
+        for name in ("a.xlsx", "b.xlsx"):
+            await person.send_file(XLSX, name)
+        await person.send("/whoami" if role else "/start nothing")
+        await person.sees(lambda chat: len(chat.from_bot) >= 2)
+        assert len(person.chat.saying(words)) == 1
+    assert not [call for call in shop.tg.world.calls if call.method == "getFile"]
+    assert await shop.store.count() == 0
+
+
+async def test_a_file_that_is_too_large_is_told(shop: Shop) -> None:
+    owner = await shop.person(11, Role.OWNER)
+    async with shop.adapter():
+        await owner.send_file(b"x" * 10_000_001, "large.csv")
+        said = await owner.sees(lambda chat: chat.from_bot[0])
+        assert "large.csv" in said.text
+        assert "phonedesk kb import" in said.text
+    assert not [call for call in shop.tg.world.calls if call.method == "getFile"]
+
+
+async def test_a_deleted_entry_comes_back_after_a_restart(shop: Shop) -> None:
+    owner = await shop.person(11, Role.OWNER, "en")
+    entry = await shop.store.add(Entry(id="e1", question="Can I return it?", answer="Within seven days."))
+    async with shop.adapter():
+        await owner.send("/kb delete e1")
+        card = await owner.sees(lambda chat: chat.saying("Delete #e1?")[0])
+        await owner.tap(card, "Delete")
+        await owner.sees(lambda chat: card.text.startswith("Deleted #e1"))
+        assert await shop.store.count() == 0
+    async with shop.adapter():
+        assert (await owner.tap(card, "Undo")).text == "#e1 is back as it was"
+    assert await shop.store.get("e1") == entry

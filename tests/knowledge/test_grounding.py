@@ -1,0 +1,125 @@
+"""What code lets through of a composed reply."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knowledge.grounding import problems
+
+SHIPPING = "48小时内发货，默认发中通快递，满99元包邮，偏远地区补10元运费。"
+RETURNS = "签收后七天内支持无理由退换货，退回运费由买家承担，包装要完好。"
+CHARGER = "20W Type-C 充电器，支持 PD3.0，型号 AC-20W，详见 https://shop.example.com/ac20，保修12个月，售价¥59.9，不支持无线充电。"
+ENGLISH = "We ship within 48 hours. Returns are free of charge within seven days if the box is not damaged."
+
+
+@pytest.mark.parametrize(
+    ("reply", "records"),
+    [
+        ("48小时内发货，签收后七天内支持无理由退换货。", [SHIPPING, RETURNS]),
+        ("您好，默认发中通快递，满99元包邮；退回运费由买家承担哦", [SHIPPING, RETURNS]),
+        ("签收后7天内支持无理由退换货", [RETURNS]),
+        ("保修十二个月，售价59.90元", [CHARGER]),
+        ("支持 PD3.0，详见 https://shop.example.com/ac20。", [CHARGER]),
+        ("不支持无线充电，保修12个月", [CHARGER]),
+        ("４８小时内发货", [SHIPPING]),
+        ("Returns are free of charge within 7 days if the box is not damaged, and we ship within 48 hours.", [ENGLISH]),
+    ],
+)
+def test_what_stands_in_the_records_is_let_through(reply: str, records: list[str]) -> None:
+    assert problems(reply, records) == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "records", "named"),
+    [
+        ("24小时内发货，默认发中通快递", [SHIPPING], "number"),
+        ("8小时内发货，默认发中通快递", [SHIPPING], "number"),  # a part of 48
+        ("48天内发货，默认发中通快递", [SHIPPING], "number"),  # the unit
+        ("二十四小时内发货，默认发中通快递", [SHIPPING], "number"),
+        ("满九十九块包邮，补一百元运费", [SHIPPING], "number"),
+        ("满九折包邮", [SHIPPING], "number"),
+        ("签收后三十天内支持无理由退换货", [RETURNS], "number"),
+        ("签收后半年内支持无理由退换货", [RETURNS], "number"),
+        ("保修12个月，售价￥9.9", [CHARGER], "number"),
+        ("保修12年", [CHARGER], "number"),
+        ("百分之五十运费由买家承担", [RETURNS], "number"),
+        ("签收后七天内支持无理由退换货，截止2027年3月5日", [RETURNS], "number"),
+        ("退回运费由买家承担，详询13800138000", [RETURNS], "number"),
+        ("退回运费由买家承担 138 0013 8000", [RETURNS], "number"),
+        ("We ship within two hours", [ENGLISH], "number"),
+        ("We ship within 48 days", [ENGLISH], "number"),
+        ("详见 https://shop.example.com/ac21", [CHARGER], "link"),
+        ("详见 https://shop.example.com.evil.io/ac20", [CHARGER], "link"),
+        ("默认发中通快递 evil.cn/x", [SHIPPING], "link"),
+        ("默认发中通快递 a@b.com", [SHIPPING], "link"),
+        ("型号 AC-30W，保修12个月", [CHARGER], "code"),
+        ("满99元包邮，口令SAVE", [SHIPPING], "code"),
+        ("满99元包邮，加微信", [SHIPPING], "risk"),
+        ("满99元包邮，运费全额退款", [SHIPPING], "risk"),
+        ("支持无线充电，保修12个月", [CHARGER], "negation"),
+        ("签收后七天内不支持无理由退换货", [RETURNS], "negation"),
+        ("Returns are free of charge if the box is damaged", [ENGLISH], "negation"),
+        ("**48小时内发货**", [SHIPPING], "markdown"),
+        ("- 48小时内发货\n- 默认发中通快递", [SHIPPING], "markdown"),
+        ("默认发中通快递，可以吗", [SHIPPING], "question"),
+        ("默认发中通快递？", [SHIPPING], "question"),
+        ("默认发中通快递\u200b", [SHIPPING], "characters"),
+        ("默认发中通快递🎁", [SHIPPING], "symbol"),
+        ("您好，感谢您的咨询", [SHIPPING], "words"),
+        ("老板跑路了大家快来维权", [SHIPPING], "words"),
+        ("默认发中通快递，老板跑路了大家快来", [SHIPPING], "words"),
+        ("默认发中通快递 обман", [SHIPPING], "words"),
+        ("We ship within 48 hours because pigs dance happily everywhere", [ENGLISH], "words"),
+        ("发货" * 200, [SHIPPING * 20], "length"),
+        ("默认发中通快递，默认发中通快递", ["默认发中通快递"], "length"),
+        (" ", [SHIPPING], "empty"),
+    ],
+)
+def test_what_does_not_is_named(reply: str, records: list[str], named: str) -> None:
+    assert named in problems(reply, records)
+
+
+def in_words(number: int) -> str:
+    """1–9999 in Chinese words."""
+    digits, text, gap = "零一二三四五六七八九", "", False
+    for power, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit = number // power % 10
+        if digit:
+            text += ("零" if gap and text else "") + digits[digit] + name
+            gap = False
+        else:
+            gap = True
+    return text
+
+
+WAYS = [
+    str,
+    in_words,
+    lambda n: str(n).translate(str.maketrans("0123456789", "０１２３４５６７８９")),
+    lambda n: f"{n}.0",
+]
+
+
+@given(st.integers(1, 9999), st.sampled_from(WAYS), st.sampled_from(["天", "元", "个月", "%", "折"]))
+def test_no_other_number_gets_through_however_it_is_written(number: int, way: object, unit: str) -> None:
+    reply = f"签收后{way(number)}{unit}内支持无理由退换货"  # type: ignore[operator]  # one of WAYS
+    assert ("number" in problems(reply, [RETURNS])) is not (number == 7 and unit == "天")
+
+
+@given(st.integers(1, 9999), st.sampled_from(WAYS), st.sampled_from(WAYS))
+def test_a_number_is_the_same_however_it_is_written(number: int, way: object, other: object) -> None:
+    known = f"签收后{way(number)}天内支持无理由退换货，退回运费由买家承担"  # type: ignore[operator]  # one of WAYS
+    reply = f"签收后{other(number)}天内支持无理由退换货"  # type: ignore[operator]  # one of WAYS
+    assert problems(reply, [known]) == []
+
+
+@given(st.text(), st.text())
+def test_any_text_is_judged(reply: str, record: str) -> None:
+    assert isinstance(problems(reply, [record]), list)
+
+
+@given(st.text(alphabet="退款加微信转账13800evil.cn点击链接http://送您红包。，", min_size=4, max_size=40))
+def test_what_shares_nothing_with_the_records_never_gets_through(reply: str) -> None:
+    assert problems(reply, ["默认发申通快速，偏远要补差"])

@@ -1,0 +1,503 @@
+"""Reading a person's file, and what it would change."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+from collections.abc import AsyncIterator, Sequence
+from datetime import date, datetime
+from datetime import time as clock
+from pathlib import Path
+
+import pytest
+from openpyxl import Workbook
+
+from agent_core.errors import InputRejected
+from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.importing import Draft, ImportPlan, carry_out, plan_import, read_table
+
+CHINESE = "问题,答案,相似问,标签\n几天能发货,两天,多久发货|啥时候寄,物流，发货\n"
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
+    base = EmbeddedKnowledge(tmp_path / "k.db")
+    yield base
+    await base.close()
+
+
+def only(drafts: Sequence[Draft]) -> Draft:
+    (draft,) = drafts
+    assert not draft.problem
+    return draft
+
+
+def pairs(drafts: Sequence[Draft]) -> list[tuple[str, str]]:
+    assert [draft.problem for draft in drafts if draft.problem] == []
+    return [(draft.question, draft.answer) for draft in drafts]
+
+
+def book(**sheets: list[list[object]]) -> Workbook:
+    made = Workbook()
+    made.remove(made.worksheets[0])
+    for title, rows in sheets.items():
+        sheet = made.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    return made
+
+
+def saved(made: Workbook) -> bytes:
+    out = io.BytesIO()
+    made.save(out)
+    return out.getvalue()
+
+
+# Tables of text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "gb18030"])
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_table_of_any_encoding_and_separator(encoding: str, sign: str, end: str) -> None:
+    text = CHINESE.replace(",", sign).replace("\n", end)
+    draft = only(read_table("FAQ.CSV", text.encode(encoding)))
+    assert (draft.question, draft.answer) == ("几天能发货", "两天")
+    assert (draft.aliases, draft.tags) == (("多久发货", "啥时候寄"), ("物流", "发货"))
+    assert (draft.place, draft.note, draft.id, draft.live) == ("FAQ.CSV, line 2", "", "", None)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "答案,问题",
+        "A,Q",
+        "Answer , QUESTION*",
+        "回复,提问",
+        "标准答案（必填）,标准问 (必填)",
+        "回答：,问题：",
+        "reply,问",
+    ],
+)
+def test_headers_in_two_languages_and_any_order(header: str) -> None:
+    assert pairs(read_table("a.csv", f"{header}\n两天,几天发货\n".encode())) == [("几天发货", "两天")]
+
+
+def test_a_column_may_come_more_than_once() -> None:
+    text = "编号,问题,相似问1,相似问 2,答案,一级分类,二级分类,状态\n7,q,a,b；c,x,售前,物流,停用\n"
+    draft = only(read_table("a.csv", text.encode()))
+    assert (draft.id, draft.aliases, draft.tags, draft.live) == ("7", ("a", "b", "c"), ("售前", "物流"), False)
+
+
+def test_cells_in_quotes_and_their_lines() -> None:
+    text = 'q,a\n一,"第一行\n第二行, ""好"""\n\n,,\n二,x\n三\n,y\n'
+    drafts = read_table("a.csv", text.encode())
+    assert drafts[0].answer == '第一行\n第二行, "好"'
+    assert [draft.place for draft in drafts] == [f"a.csv, line {line}" for line in (2, 6, 7, 8)]
+    assert [draft.problem for draft in drafts] == ["", "", "there is no answer", "there is no question"]
+
+
+def test_wordings_are_cut_at_signs_but_not_at_commas() -> None:
+    def aliases(cell: str) -> tuple[str, ...] | None:
+        return only(read_table("a.csv", f'q,a,aliases\n一,x,"{cell}"\n'.encode())).aliases
+
+    assert aliases("好的，几天发货, 急") == ("好的，几天发货, 急",)
+    assert aliases("一;二；三|四｜五") == ("一", "二", "三", "四", "五")
+    assert aliases("一;二\n三") == ("一;二", "三")
+    assert aliases("") == ()
+
+
+def test_a_table_without_a_header() -> None:
+    first, second = read_table("a.csv", "几天发货,两天,x\n运费多少,六元,\n".encode())
+    assert (first.question, first.answer, first.aliases) == ("几天发货", "两天", None)
+    assert "no header" in first.note
+    assert "after the second" in first.note
+    assert (second.question, second.note) == ("运费多少", "")
+
+
+def test_what_is_not_read_is_told() -> None:
+    text = "常见问题\n请勿修改\n问题,序号,答案,作者\n几天,1,两天,x\n"
+    note = only(read_table("a.csv", text.encode())).note
+    assert "a.csv, line 1 stands above the header" in note
+    assert "a.csv, line 2 stands above" in note
+    assert "序号, 作者" in note
+
+
+def test_a_comma_without_quotes_does_not_cut_an_answer_short() -> None:
+    drafts = read_table("a.csv", b"id,q,a\n1,x,yes, of course\n2,y,no\n")
+    assert ["4 cells" in draft.problem for draft in drafts] == [True, False]
+    assert read_table("a.csv", "问题,答案\n几天,两天, 真的\n".encode())[0].problem != ""
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("a.csv", b"", "no question"),
+        ("a.csv", "问题,答案\n".encode(), "no question"),
+        ("a.csv", "问题,内容\n一,二\n".encode(), "none for the answer"),
+        ("a.csv", "标签,答案\n一,二\n".encode(), "none for the question"),
+        ("a.csv", "几天发货\n运费多少\n".encode(), "one column"),
+        ("a.csv", 'q,a\n一,"没有关\n二,x\n'.encode(), "line 2.*quotation"),
+        ("a.csv", b"q,a\n\xff\xff\xff,\x80\n", "line 2.*UTF-8"),
+        ("a.csv", "q,a\n几天能发货啊,两天就可以发货了\n".encode() + b"\xb4,x\n", "line 3.*UTF-8"),
+        ("a.csv", b"q,a\n" + b"x,y\n" * 20_001, "20000 rows"),
+        ("a.csv", b"x" * 10_000_001, "10 MB"),
+        ("a.jsonl", b'{"q": "a", "a": "b"}\n' * 20_001, "20000 entries"),
+        ("a.md", b"# q\na\n" * 20_001, "20000 questions"),
+        ("a.docx", b"abc", r"\.csv, \.tsv.*\.xlsx"),
+        ("a", b"abc", "kind"),
+        ("a.xls", b"\xd0\xcf\x11\xe0abc", "old Excel"),
+        ("a.xlsx", b"abc", "no Excel file"),
+        ("a.xlsx", b"PK\x03\x04abc", "no Excel file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(name: str, data: bytes, told: str) -> None:
+    with pytest.raises(InputRejected, match=told) as caught:
+        read_table(f"C:\\Desktop\\{name}", data)
+    assert caught.value.message.startswith(name)
+
+
+# JSON and Markdown
+
+
+def test_json_in_lines_and_as_a_list() -> None:
+    first = {"id": "a", "question": "q", "answer": "x", "aliases": ["b;c"], "tags": "t,u", "live": False}
+    second = {"问题": "r\u2028s", "答案": 5, "相似问": None}
+    lines = "\n".join(json.dumps(one, ensure_ascii=False) for one in (first, second))
+    for name, text in (
+        ("a.jsonl", lines),
+        ("a.json", json.dumps([first, second])),
+        ("a.jsonl", json.dumps([first, second])),
+        ("a.json", lines + "\n\n"),
+    ):
+        one, two = read_table(name, text.encode())
+        assert (one.id, one.aliases, one.tags, one.live) == ("a", ("b;c",), ("t", "u"), False)
+        assert (two.question, two.answer, two.aliases, two.tags) == ("r\u2028s", "5", (), None)
+    assert only(read_table("a.json", json.dumps(first, indent=1).encode())).id == "a"
+
+
+def test_objects_that_are_no_entries() -> None:
+    bad = [
+        "{",
+        "3",
+        '{"question": "q"}',
+        '{"question": ["q"], "answer": "a"}',
+        '{"question": "q", "answer": "a", "aliases": [1]}',
+        '{"question": "q", "answer": "a", "live": "maybe"}',
+        "[" * 100_000,
+        '{"question": "q", "answer": ' + "9" * 5000 + "}",
+    ]
+    drafts = read_table("a.jsonl", "\n".join(['{"q": "a", "a": "b", "scroe": 1, "x": 2}', *bad]).encode())
+    assert drafts[0].problem == ""
+    assert "scroe, x" in drafts[0].note
+    assert all(draft.problem for draft in drafts[1:])
+    assert [draft.place for draft in drafts] == [f"a.jsonl, line {line}" for line in range(1, len(bad) + 2)]
+
+
+def test_headings_are_questions() -> None:
+    text = "# 常见问题\n\n## 几天发货？ ##\n\n两天。\n\n- 急\n```\n# 代码\n```\n### 能快点吗\n答：可以\n## 空的\n##无空格\n## 末\n"
+    drafts = read_table("a.md", text.encode())
+    assert [(draft.question, draft.answer) for draft in drafts] == [
+        ("几天发货？", "两天。\n\n- 急\n```\n# 代码\n```"),
+        ("能快点吗", "可以"),
+        ("空的", "##无空格"),
+        ("末", ""),
+    ]
+    assert [draft.problem for draft in drafts] == ["", "", "", "there is no answer"]
+    assert drafts[0].note == "a.md, line 1: 常见问题 was taken as a title, not as a question"
+    assert drafts[1].place == "a.md, line 11"
+
+
+@pytest.mark.parametrize("signs", [("Q:", "A:"), ("问：", "答："), ("**Q1:** ", "**A1:** "), ("- 问题：", "答案: ")])
+def test_pairs(signs: tuple[str, str]) -> None:
+    q, a = signs
+    text = f"客服手册\n{q}几天发货\n还是周末\n{a}两天\n\n周末三天\n\n## 其他\n闲话\n{q}运费\n{a}六元\n{q}没答\n"
+    drafts = read_table("a.md", text.encode())
+    good = [(draft.question, draft.answer) for draft in drafts if not draft.problem]
+    assert good == [("几天发货 还是周末", "两天\n\n周末三天"), ("运费", "六元")]
+    lost = {draft.place: draft.problem for draft in drafts if draft.problem}
+    assert list(lost) == [f"a.md, line {line}" for line in (1, 8, 9, 12)]
+
+
+def test_text_before_the_first_heading_is_told() -> None:
+    drafts = read_table("a.md", b"hello\n\n# q\na\n")
+    assert [(draft.place, draft.problem) for draft in drafts][0] == ("a.md, line 1", "it belongs to no question")
+
+
+# Excel
+
+
+def test_every_sheet_with_a_header() -> None:
+    made = book(
+        物流=[["常见问题表"], [], ["问题", "答案", "相似问"], ["几天", "两天", "多久\n几日"], [], ["只有问题"]],
+        说明=[["怎么用", "看这里"]],
+        售后=[["答案", "标签", "问题"], ["可以", "退货", "能退吗"]],
+        空=[],
+        旧=[["q", "a"], ["x", "y"]],
+    )
+    made.worksheets[0].merge_cells("A1:C1")
+    made["旧"].sheet_state = "hidden"
+    first, bad, unread, last = read_table("faq.xlsx", saved(made))
+    assert (first.question, first.answer, first.aliases) == ("几天", "两天", ("多久", "几日"))
+    assert first.place == "faq.xlsx, sheet 物流, row 4"
+    assert "row 1 stands above the header" in first.note
+    assert "hidden sheets were not read: 旧" in first.note
+    assert (bad.place, bad.problem) == ("faq.xlsx, sheet 物流, row 6", "there is no answer")
+    assert unread.place == "faq.xlsx, sheet 说明"
+    assert "no header" in unread.problem
+    assert (last.question, last.answer, last.tags) == ("能退吗", "可以", ("退货",))
+    assert read_table("renamed.csv", saved(made))[0] == first.__class__(
+        **{
+            **{name: getattr(first, name) for name in first.__slots__},
+            "place": first.place.replace("faq.xlsx", "renamed.csv"),
+            "note": first.note.replace("faq.xlsx", "renamed.csv"),
+        }
+    )
+
+
+def test_a_sheet_without_a_header_alone() -> None:
+    draft = only(read_table("a.xlsx", saved(book(表=[["几天发货", "两天"]]))))
+    assert (draft.question, draft.answer) == ("几天发货", "两天")
+    assert "no header" in draft.note
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "shown"),
+    [
+        (1.0, "General", "1"),
+        (1, "General", "1"),
+        (0.1 + 0.2, "General", "0.3"),
+        (-2.50, "General", "-2.5"),
+        (123456789012345, "General", "123456789012345"),
+        (1e20, "General", "100000000000000000000"),
+        (39.9, "0.00", "39.90"),
+        (39.005, '"¥"#,##0.00', "¥39.01"),
+        (1234567, "#,##0", "1,234,567"),
+        (0.855, "0%", "86%"),
+        (0.855, "0.0#%", "85.5%"),
+        (7, "000", "007"),
+        (8, '0"元"', "8元"),
+        (8, "[$¥-804]#,##0.00_);[Red]\\(0.00\\)", "¥8.00"),
+        (-8.4, "0", "-8"),
+        (-0.2, "0", "0"),
+        (1234.5, "0.00E+00", "1234.5"),
+        (True, "General", "TRUE"),
+        ("  文字 ", "@", "文字"),
+        ("_x000D_", "General", ""),
+        (datetime(2026, 11, 20), "yyyy/m/d", "2026-11-20"),  # noqa: DTZ001 - cells know no zones
+        (datetime(2026, 11, 20, 9, 30), "yyyy/m/d h:mm", "2026-11-20 09:30"),  # noqa: DTZ001
+        (date(2026, 11, 20), "yyyy/m/d", "2026-11-20"),
+        (clock(18, 5), "h:mm", "18:05"),
+    ],
+)
+def test_a_cell_as_a_person_sees_it(value: object, pattern: str, shown: str) -> None:
+    made = book(a=[["q", "a"], ["问", value]])
+    made["a"]["B2"].number_format = pattern
+    (draft,) = read_table("a.xlsx", saved(made))
+    assert draft.answer == shown
+
+
+def test_formulas_and_errors_name_their_cell() -> None:
+    made = book(
+        a=[["问题", "答案", "备注"], ["一", "=1+1", "x"], ["二", "两天", "=A1"], ["=B1", "x", ""], ["三", "#N/A"]]
+    )
+    made["a"]["B5"].data_type = "e"
+    one, two, three, four = read_table("a.xlsx", saved(made))
+    assert "cell B2 holds a formula without a saved value" in one.problem
+    assert two.problem == ""  # a column that is not read
+    assert "cell A4" in three.problem
+    assert "cell B5 holds the error #N/A" in four.problem
+
+
+def test_a_formula_gives_its_saved_value() -> None:
+    data = saved(book(a=[["q", "a"], ["一", "=1+1"]]))
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for part in old.namelist():
+            new.writestr(part, old.read(part).replace(b"<f>1+1</f><v />", b"<f>1+1</f><v>2</v>"))
+    assert only(read_table("a.xlsx", out.getvalue())).answer == "2"
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b"\0" * 70_000_000)
+    begun = time.perf_counter()
+    with pytest.raises(InputRejected, match="64 MB"):
+        read_table("a.xlsx", out.getvalue())
+    assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "[Content_Types].xml"])
+@pytest.mark.parametrize("change", ["gone", "cut", "entities", "gibberish", "far"])
+def test_a_broken_excel_file_is_said(part: str, change: str) -> None:
+    data = saved(book(a=[["q", "a"], ["一", "二"]]))
+    bomb = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "bbbbbbbb"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name == part:
+                if change == "gone":
+                    continue
+                text = {
+                    "cut": text[: len(text) // 2],
+                    "entities": bomb,
+                    "gibberish": b"\xff" * 100,
+                    "far": text.replace(b'r="2"', b'r="99999999999"'),
+                }[change]
+            new.writestr(name, text)
+    if change == "far" and "sheet1" not in part:
+        return
+    with pytest.raises(InputRejected, match=r"a\.xlsx"):
+        read_table("a.xlsx", out.getvalue())
+
+
+# What would change
+
+
+async def planned(base: EmbeddedKnowledge, text: str, name: str = "a.csv") -> ImportPlan:
+    return await plan_import(base, name, read_table(name, text.encode()))
+
+
+def signs(plan: ImportPlan) -> list[tuple[str, str, str, bool, bool]]:
+    return [(one.place, one.wording, one.other_place, one.whole, one.fixed) for one in plan.doubles]
+
+
+async def test_a_plan_writes_nothing_and_is_carried_out(base: EmbeddedKnowledge) -> None:
+    await base.add_all(
+        [
+            Entry(id="ship", question="几天能发货？", answer="三天", aliases=("多久发货",), tags=("物流",)),
+            Entry(id="fee", question="运费多少", answer="六元"),
+            Entry(id="same", question="开发票吗", answer="开", origin="terminal"),
+        ]
+    )
+    before = await base.list()
+    text = "id,问题,答案\n,亲，几天能发货,两天\nfee,邮费多少,八元\n,开发票吗,开\n,保修吗,一年\n,没有答案,\n"
+    plan = await planned(base, text)
+    assert await base.list() == before
+    first, second = plan.changed
+    assert (first.old.id, first.old.answer, first.new.answer, first.by_question) == ("ship", "三天", "两天", True)
+    assert (first.new.aliases, first.new.tags) == (("多久发货",), ("物流",))  # the file has no column for them
+    assert (second.new.id, second.new.question, second.by_question) == ("fee", "邮费多少", False)
+    assert [added.entry.question for added in plan.added] == ["保修吗"]
+    assert [entry.id for entry in plan.same] == []
+    done = await carry_out(base, plan)
+    assert done == plan
+    kept = {entry.id: entry for entry in await base.list()}
+    assert kept["ship"] == first.new
+    assert kept["ship"].created_at == before[0].created_at
+    assert kept["fee"].origin == "import:a.csv"
+    assert [(one.place, one.reason) for one in plan.rejected] == [("a.csv, line 6", "there is no answer")]
+    again = await planned(base, text)
+    assert (again.writes, len(again.same)) == (0, 4)
+
+
+async def test_an_empty_column_empties_a_missing_one_does_not(base: EmbeddedKnowledge) -> None:
+    await base.add(Entry(id="a", question="q", answer="x", aliases=("b",), tags=("t",)))
+    plan = await planned(base, "q,a,aliases\nq,x,\n")
+    assert (plan.changed[0].new.aliases, plan.changed[0].new.tags) == ((), ("t",))
+
+
+async def test_rows_that_break_the_rules_are_refused(base: EmbeddedKnowledge) -> None:
+    await base.add_all([Entry(id=name, question="两个", answer=name) for name in "ab"])
+    rows = ["a b,q,x", f"c,{'q' * 501},x", f"d,q,{'x' * 4001}", ",两个,x", "b,两个,x"]
+    plan = await planned(base, "id,q,a\n" + "\n".join(rows))
+    assert [one.place for one in plan.rejected] == [f"a.csv, line {line}" for line in (2, 3, 4, 5)]
+    assert "a, b" in plan.rejected[-1].reason
+    assert plan.writes == 0  # the last row's question is still another entry's, too
+    assert plan.doubles[0].other_place == "entry a"
+
+
+async def test_doubles_in_the_file(base: EmbeddedKnowledge) -> None:
+    text = "q,a,aliases\n几天发货,两天,多久|何时\n请问几天发货呢,三天,\n何时,五天,\n运费,六元,多久？;邮费\n"
+    plan = await planned(base, text)
+    assert signs(plan) == [
+        ("a.csv, line 3", "请问几天发货呢", "a.csv, line 2", True, False),
+        ("a.csv, line 4", "何时", "a.csv, line 2", True, False),
+        ("a.csv, line 5", "多久？", "a.csv, line 2", False, False),
+    ]
+    assert [(one.entry.question, one.entry.aliases) for one in plan.added] == [
+        ("几天发货", ("多久", "何时")),
+        ("运费", ("邮费",)),
+    ]
+    done = await carry_out(base, plan, doubles="replace")
+    assert len(done.doubles) == 1  # the row that had the others is gone
+    assert [(entry.question, entry.answer, entry.aliases) for entry in await base.list()] == [
+        ("请问几天发货呢", "三天", ()),
+        ("何时", "五天", ()),
+        ("运费", "六元", ("多久？", "邮费")),
+    ]
+
+
+async def test_doubles_with_the_base(base: EmbeddedKnowledge) -> None:
+    await base.add_all(
+        [
+            Entry(id="ship", question="几天发货", answer="两天", aliases=("多久", "何时")),
+            Entry(id="wait", question="保修", answer="x", live=False),
+        ]
+    )
+    text = "q,a,aliases\n何时,五天,\n运费,六元,多久;几天发货;邮费\n保修,一年,\n"
+    plan = await planned(base, text)
+    assert signs(plan) == [
+        ("a.csv, line 2", "何时", "entry ship", True, False),
+        ("a.csv, line 3", "多久", "entry ship", False, False),
+        ("a.csv, line 3", "几天发货", "entry ship", False, True),
+    ]
+    assert [(one.entry.question, one.entry.aliases) for one in plan.added] == [("运费", ("邮费",)), ("保修", ())]
+    done = await carry_out(base, plan, doubles="replace")
+    (change,) = done.changed
+    assert (change.place, change.old.aliases, change.new.aliases) == ("a.csv, line 2", ("多久", "何时"), ())
+    kept = {entry.question: entry for entry in await base.list(live=True)}
+    assert kept["几天发货"].aliases == ()
+    assert kept["几天发货"].answer == "两天"
+    assert kept["运费"].aliases == ("多久", "邮费")
+    for words, answer in (("何时", "五天"), ("多久", "六元"), ("几天发货", "两天")):
+        (sure,) = [record for record in await base.retrieve(words) if record.sure]
+        assert sure.text == answer
+
+
+async def test_an_id_twice(base: EmbeddedKnowledge) -> None:
+    await base.add(Entry(id="a", question="q", answer="x"))
+    text = "id,q,a\na,q,y\na,q2,z\n"
+    plan = await planned(base, text)
+    assert [(one.place, one.other_place, one.whole) for one in plan.doubles] == [
+        ("a.csv, line 3", "a.csv, line 2", True)
+    ]
+    assert [change.new.answer for change in plan.changed] == ["y"]
+    done = await carry_out(base, plan, doubles="replace")
+    assert [change.new.answer for change in done.changed] == ["z"]
+    plan = await planned(base, "id,q,a\na,q2,z\na,q,other\n")  # the first row changes nothing
+    assert ([change.new.answer for change in plan.changed], len(plan.same), len(plan.doubles)) == ([], 1, 1)
+
+
+async def test_a_wording_may_move_within_one_file(base: EmbeddedKnowledge) -> None:
+    one = Entry(id="a", question="一", answer="x", aliases=("三",))
+    two = Entry(id="b", question="二", answer="y")
+    await base.add_all([one, two])
+    plan = await planned(base, "id,q,a,aliases\nb,二,y,三\na,一,x,\n")
+    assert (plan.doubles, len(plan.changed)) == ((), 2)
+    await carry_out(base, plan)
+    assert [entry.aliases for entry in await base.list()] == [(), ("三",)]
+
+
+async def test_nothing_is_written_where_the_base_has_changed_since(base: EmbeddedKnowledge) -> None:
+    await base.add(Entry(id="a", question="q", answer="x"))
+    plan = await planned(base, "id,q,a\na,q,y\n,新的,z\n")
+    await base.add(Entry(id="other", question="别的", answer="x"))
+    await base.edit("a", answer="changed by hand")
+    with pytest.raises(InputRejected, match="changed since"):
+        await carry_out(base, plan)
+    assert {entry.answer for entry in await base.list()} == {"changed by hand", "x"}
+    await base.edit("a", answer="x")
+    assert len((await carry_out(base, plan)).changed) == 1  # what else was added does not matter
+
+
+async def test_an_import_does_not_take_an_entry_off_that_waits(base: EmbeddedKnowledge) -> None:
+    await base.add(Entry(id="w", question="q", answer="x", live=False, alias_of="a"))
+    plan = await planned(base, "id,q,a\nw,q,y\n")
+    assert [(change.new.live, change.new.alias_of) for change in plan.changed] == [(False, "a")]
+    plan = await planned(base, "id,q,a,live\nw,q,y,yes\n")
+    assert [(change.new.live, change.new.alias_of) for change in plan.changed] == [(True, "")]

@@ -1,0 +1,148 @@
+"""What is learnt from what people answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.learning import Learning, masked, personal_data
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
+    base = EmbeddedKnowledge(tmp_path / "k.db")
+    await base.add(Entry(id="ship", question="几天能发货", answer="两天内", aliases=("多久发货",)))
+    yield base
+    await base.close()
+
+
+async def learn(
+    base: EmbeddedKnowledge,
+    words: str,
+    answer: str = "",
+    *,
+    query: str = "",
+    record: str = "",
+    source: str = "",
+    contact: str = "",
+) -> Entry | None:
+    return await Learning(base).from_reply(
+        words=words,
+        query=query,
+        answer=answer,
+        record_id=record,
+        record_source=source,
+        person="boss",
+        contact=contact,
+    )
+
+
+async def test_a_persons_own_text_waits_with_the_question(base: EmbeddedKnowledge) -> None:
+    entry = await learn(base, "亲\n你家有彩虹绳没", "有的，\n9 元", query="有没有彩虹绳")
+    assert entry is not None
+    assert (entry.question, entry.answer, entry.live, entry.alias_of) == ("有没有彩虹绳", "有的，\n9 元", False, "")
+    assert entry.origin == "person:boss"
+    assert await base.pending() == (entry,)
+    assert not any(record.sure for record in await base.retrieve("有没有彩虹绳"))
+    from_words = await learn(base, "亲\n你家有紫绳没", "没有", query="？ ")
+    assert from_words is not None
+    assert from_words.question == "亲 你家有紫绳没"
+
+
+async def test_nothing_is_learnt_twice(base: EmbeddedKnowledge) -> None:
+    assert await learn(base, "请问几天能发货呀", "两天内") is None  # it is live
+    assert await learn(base, "多久发货", "两天内") is None  # by an alias
+    other = await learn(base, "几天能发货", "三天")  # a person answers it differently: that is news
+    assert other is not None
+    assert await base.doubles(other) != ()
+    assert await learn(base, "几天能发货呢", "三天") is None  # it waits already
+    many = await asyncio.gather(*(learn(base, "有袋子吗", "有") for _ in range(8)))
+    assert sum(entry is not None for entry in many) == 1
+
+
+async def test_a_record_of_ours_learns_the_wording(base: EmbeddedKnowledge) -> None:
+    entry = await learn(base, "啥时候寄", "两天内", query="发货时间", record="ship", source="embedded:ship")
+    assert entry is not None
+    assert (entry.question, entry.answer, entry.alias_of, entry.live) == ("啥时候寄", "两天内", "ship", False)
+    assert await learn(base, "亲，啥时候寄？", "两天内", record="ship", source="embedded:ship") is None
+    assert await learn(base, "几天能发货啊", "两天内", record="ship", source="embedded:ship") is None
+    assert (await base.approve(entry.id)).aliases == ("多久发货", "啥时候寄")
+    assert await learn(base, "啥时候寄", "两天内", record="ship", source="embedded:ship") is None
+    assert await learn(base, "什么时候能寄", "x", record="gone", source="embedded:gone") is None
+    assert await base.pending() == ()
+
+
+async def test_a_record_of_another_provider_is_kept_with_its_text(base: EmbeddedKnowledge) -> None:
+    entry = await learn(base, "保修多久", "一年", query="", record="seg-1", source="dify:faq.csv")
+    assert entry is not None
+    assert (entry.question, entry.answer, entry.alias_of) == ("保修多久", "一年", "")
+    assert await learn(base, "保修多久呢", "一年", record="seg-1", source="dify:faq.csv") is None
+
+
+@pytest.mark.parametrize("words", ["在吗", "你好，谢谢！", "？？", "", "  \n", "13800138000", "a.b@shop.example"])
+async def test_words_that_ask_nothing(base: EmbeddedKnowledge, words: str) -> None:
+    assert await learn(base, words, "我在") is None
+    assert await learn(base, words, "两天内", record="ship", source="embedded:ship") is None
+    assert await base.pending() == ()
+
+
+async def test_personal_data_is_not_kept_in_a_question(base: EmbeddedKnowledge) -> None:
+    entry = await learn(
+        base, "我是月亮船，订单20261120123456到哪了，电话138 0013 8000", "SF1234567890 已发", contact="月亮船"
+    )
+    assert entry is not None
+    assert entry.question == "我是***，订单***到哪了，电话***"
+    assert entry.answer == "SF1234567890 已发"
+    assert personal_data(entry.answer) == ("SF1234567890",)
+    # Nobody asks with this number again.
+    assert await learn(base, "单号SF1234567890到哪了", "x", record="ship", source="embedded:ship") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "13800138000",
+        "+86 138-0013-8000",
+        "010-12345678",
+        "400 800 8888",
+        "１３８００１３８０００",
+        "SF1234567890123",
+        "DD20261120A77",
+        "A1B2C3D4E5F6G7H8",
+        "6222 0212 3456 7890",
+        "shop+1@mail.shop.example",
+        "wxid_ab12cd",
+    ],
+)
+def test_what_is_masked(text: str) -> None:
+    assert masked(f"我的{text}，谢谢") == "我的***，谢谢"
+    assert len(personal_data(f"我的{text}，谢谢")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "iPhone 13 14 15 16 都能用吗？",
+        "iPhone15Pro256GB",
+        "2026-11-20能到吗",
+        "39.9到59.9元",
+        "65W和100W",
+        "买20 1000元",
+        "@所有人",
+    ],
+)
+def test_what_is_not(text: str) -> None:
+    assert masked(text) == text
+    assert personal_data(text) == ()
+
+
+async def test_what_is_too_long_to_be_kept(base: EmbeddedKnowledge) -> None:
+    assert await learn(base, "怎么" * 400, "两天内", record="ship", source="embedded:ship") is None
+    assert await learn(base, "怎么办", "x" * 4001) is None
+    long = await learn(base, "怎么" * 400, "这样")
+    assert long is not None
+    assert len(long.question) == 500
