@@ -21,6 +21,7 @@ from knowledge.entries import (
     EntryState,
     Found,
     Stats,
+    forms_of,
     make_entry,
     now,
     read_entries,
@@ -151,7 +152,8 @@ class EmbeddedKnowledge:
             old = await _there(writer, entry_id)
             entry = _changed(old, question=question, answer=answer)
             if not entry.alias_of:
-                return await _put(writer, entry.model_copy(update={"live": True}))
+                live = entry.model_copy(update={"live": True})
+                return old if live == old else await _put(writer, live)
             row = await writer.get(entry.alias_of)
             if row is None:
                 raise InputRejected(
@@ -222,11 +224,6 @@ class EmbeddedKnowledge:
         with _said():
             async with self._index.writing() as writer:
                 yield writer
-
-
-def forms_of(entry: Entry) -> frozenset[str]:
-    """The exact forms that mean the entry: its question and aliases, politeness left aside."""
-    return frozenset(stripped(text) for text in (entry.question, *entry.aliases)) - {""}
 
 
 async def _there(writer: Writer, entry_id: str) -> Entry:

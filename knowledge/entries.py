@@ -14,6 +14,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agent_core.errors import InputRejected
+from knowledge.tokens import stripped
 
 LONGEST_QUESTION = 500  # characters
 LONGEST_ANSWER = 4000
@@ -34,8 +35,8 @@ class Entry(BaseModel):
 
     ``origin`` tells where it came from: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
     ``alias_of``: this waiting entry is only another wording for the entry with that id; ``answer`` is that one's.
-    Times are UTC; they do not count when two entries are compared. Line ends are "\\n"; a question, an alias and a tag
-    are one line; control characters are left out, a phone cannot type them.
+    Times are UTC. Where it came from and when does not count when two entries are compared. Line ends are "\\n"; a
+    question, an alias and a tag are one line; control characters are left out, a phone cannot type them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,8 +58,8 @@ class Entry(BaseModel):
 
     @property
     def substance(self) -> tuple[object, ...]:
-        """Everything but the times."""
-        return (self.id, self.question, self.answer, self.aliases, self.tags, self.live, self.origin, self.alias_of)
+        """Everything but where it came from and when."""
+        return (self.id, self.question, self.answer, self.aliases, self.tags, self.live, self.alias_of)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entry) and self.substance == other.substance
@@ -123,6 +124,11 @@ class Stats:
     aliases: int
     newest: datetime | None
     tags: Sequence[tuple[str, int]]
+
+
+def forms_of(entry: Entry) -> frozenset[str]:
+    """The exact forms that mean the entry: its question and aliases, politeness left aside."""
+    return frozenset(stripped(text) for text in (entry.question, *entry.aliases)) - {""}
 
 
 def clean(text: str) -> str:

@@ -254,13 +254,13 @@ def _affirmed(word: str, text: str) -> bool:
 def _covered(said: str, known: str) -> bool:
     """Whether the reply is put together from the records: stretches of two characters and more, or whole words."""
     han = [_han_gaps(run, known) for run in re.findall(rf"[{_HAN}]+", _HAN_GLUE.sub(" ", _FIGURE.sub(" ", said)))]
-    known_words = set(_WORD.findall(known)) | {word for word in _GLUE if word.isascii()}
-    latin = [word in known_words for word in _WORD.findall(said)]
+    words, known_words = _WORD.findall(said), set(_WORD.findall(known))
+    latin = [word in known_words or word in _GLUE for word in words]
     strange = re.findall(rf"[^\W\d_a-zà-ÿ{_HAN}]", said)
     if any(char not in known for char in strange):  # another script
         return False
     marks = [covered for run in han for covered in run]
-    if not any(marks) and not any(latin):  # nothing but politeness
+    if not any(marks) and known_words.isdisjoint(set(words) - set(_GLUE)):  # nothing but politeness
         return False
     return all(_mostly(part) for part in (marks, latin)) and all(_short_gaps(run) for run in [*han, latin])
 

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
-from storage.requests import AlreadyMade, made_under, remember
+from storage.requests import AlreadyMade, remember
 from storage.tables import answers, events, runs
 from storage.uncut import uncut
 
@@ -188,8 +188,6 @@ class Answers:
         }
         try:
             async with self._db.write(durable=True) as connection:
-                if await made_under(connection, key) is not None:
-                    return True
                 await remember(connection, self._db, key, str(answer_id))
                 done = await connection.execute(sa.update(answers).where(answers.c.id == answer_id).values(**values))
                 return done.rowcount == 1

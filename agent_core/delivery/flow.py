@@ -198,8 +198,11 @@ class ReplyFlow:
         session = self._session
         if not query.strip():
             return fail(session, "run.query_blank")
-        seen = await self._looks.sure()
-        refusal = check_chat(seen.chat, session.gate)
+        seen = await self._looks.again()
+        known = seen.chat is not None and seen.chat.partial and self._rows.current(seen.chat)
+        if seen.chat is not None and not seen.chat.sure and not known:
+            seen = await self._looks.surer(seen)
+        refusal = check_chat(seen.chat, session.gate, bound=known)
         if refusal is not None:
             return self._hand_over.refused(refusal)
         early = await self.before_model(seen)

@@ -19,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 PAGES_UP = 4  # how far a question is followed; a longer one is for a person
 SWIPE_SECONDS = 0.6  # slow enough not to fling
+EDGE = 24  # letters that a line at the edge of a view may have
+ANCHOR = 32  # letters by which two views of a text are laid over each other
 
 
 class ChatLooks:
@@ -33,12 +35,9 @@ class ChatLooks:
     async def again(self) -> Observation:
         return await self._observer.observe(self._profile, model_may_read=True)
 
-    async def sure(self) -> Observation:
-        """Twice where the first look is not sure: a tree that was older than the picture is fresh the next time, a
+    async def surer(self, seen: Observation) -> Observation:
+        """Once more where a look is not sure: a tree that was older than the picture is fresh the next time, a
         keyboard may hide what is asked, and a long question is scrolled through."""
-        seen = await self.again()
-        if seen.chat is None or seen.chat.sure:
-            return seen
         whole = await self.whole(seen)
         return whole if whole.chat is not None and whole.chat.sure else await self.again()
 
@@ -66,7 +65,9 @@ class ChatLooks:
             joined = joined_bubbles(page.bubbles, bubbles, bottom)
             if joined is None:
                 break
-            begun = len(joined) == len(bubbles) or any(bubble.side is Side.ME for bubble in joined)
+            begun = any(bubble.side is Side.ME for bubble in joined)
+            if joined == bubbles:
+                begun = True  # this is where the chat begins
             bubbles = joined
         for _ in range(swipes + 1):
             await self._swipe(seen, up=False)
@@ -101,8 +102,18 @@ def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScre
         count = min(len(overlap), len(known))
         if count and all(alike(a, b) for a, b in zip(overlap[:count], known, strict=False)):
             return [*page[:start], *known]
-    # None of the whole ones is on that page: then it ends with the one that was cut.
+    # None of the whole ones is on that page: then it ends within the one that is cut.
     last = page[-1] if page else None
-    if last is not None and below and last.side is below[0].side and last.text.endswith(below[0].text[-8:]):
-        return [*page, *known]
+    if last is None or not below or last.side is not below[0].side or last.kind is not below[0].kind:
+        return None
+    text = joined_text(last.text, below[0].text)
+    return None if text is None else [*page[:-1], replace(last, text=text), *known]
+
+
+def joined_text(upper: str, lower: str) -> str | None:
+    """Two views of one long text as one. The lines at their edges may be cut and read badly; None without overlap."""
+    for start in range(EDGE, max(EDGE, len(lower) - ANCHOR) + 1, ANCHOR // 2):
+        anchor = lower[start : start + ANCHOR]
+        if len(anchor) == ANCHOR and upper.count(anchor) == 1:
+            return upper[: upper.index(anchor)] + lower[start:]
     return None

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from agent_core.screen.compare import Match, compare, ends_with, fold
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
+from agent_core.wording import shared
 
 OCR_CONFIDENCE = 0.9
 LEAST_OF_BUBBLE = 12  # letters of its end that tell whose text a bubble is
+LEAST_MISREAD = 0.3  # of a question's letter pairs: what shares so much may be the question, read badly
 LEAST_OF_DRAFT = 40  # an input grows first; it hides the beginning of long texts only
 
 
@@ -86,6 +88,18 @@ def our_bubble_after_question(chat: ChatScreen, cluster: Sequence[str], text: st
     for index, bubble in enumerate(chat.bubbles):
         if bubble.side is Side.THEM and cluster and shows_end_of(bubble.text, cluster[-1], chat.source):
             asked_at = index
-    # A long answer pushes the question out of sight; then only the newest bubble is surely new.
-    below = chat.bubbles[-1:] if asked_at is None else chat.bubbles[asked_at + 1 :]
+    below = _below_unseen(chat, cluster) if asked_at is None else chat.bubbles[asked_at + 1 :]
     return next((b for b in reversed(below) if is_bubble_of(b, text, chat.source)), None)
+
+
+def _below_unseen(chat: ChatScreen, cluster: Sequence[str]) -> Sequence[Bubble]:
+    """What surely stands below a question that a long answer pushed out of sight: our newest bubble.
+
+    If something was written below that, only where the input is empty and no part of it can be the question, misread.
+    """
+    mine = next((i for i in reversed(range(len(chat.bubbles))) if chat.bubbles[i].side is Side.ME), None)
+    if mine is None:
+        return ()
+    after = chat.bubbles[mine + 1 :]
+    misread = any(shared(asked, bubble.text) >= LEAST_MISREAD for asked in cluster for bubble in after)
+    return () if after and (chat.draft != "" or misread) else chat.bubbles[mine:]

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,20}")
 
 class ContactsDesk(DeskPart):
     async def contacts(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
-        await self._allow(actor, Role.VIEWER, "contacts list")
+        await self._allow(actor, Role.OPERATOR, "contacts list")
         rows = await Contacts(self._db).all(app=_app(app) if app else "", text=text.strip(), tag=tag.strip())
         return [_contact_view(row) for row in rows]
 

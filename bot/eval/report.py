@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bot.eval.result import CaseResult
@@ -30,9 +30,11 @@ def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[s
 
 def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float) -> None:
     """A row a case, below it what went wrong in full, then the sums."""
-    table = Table("case", "mode", "result", "replies", "asked", "calls", "seconds")
+    table = Table(
+        Column("case", no_wrap=True, min_width=20), "mode", Column("result", min_width=12), "replies", "asked"
+    )
     for name in ("calls", "seconds"):
-        table.columns[[column.header for column in table.columns].index(name)].justify = "right"
+        table.add_column(name, justify="right")
     for result in results:
         table.add_row(
             Text(harmless(result.title)),

@@ -15,12 +15,14 @@ from agent_core.errors import InputRejected
 from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft
 from knowledge.importing.text import decode
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FIELDS = re.compile(r"<!-- (\{.*\}) -->")
 _Q = r"(?:Q|q|问|问题|提问)"
 _A = r"(?:A|a|答|答案|回答)"
-_PAIR = re.compile(rf"\s*(?:[-*+>]\s+)?\**(?:(?P<q>{_Q})|(?P<a>{_A}))\s*\d*\s*\**\s*[:：]\**\s*(?P<text>.*)")
+_PAIR = re.compile(
+    rf"\s{{0,8}}(?:[-*+>]\s{{1,4}})?\**(?:(?P<q>{_Q})|(?P<a>{_A}))\s?\d{{0,5}}\s?\**\s?[:：]\**\s{{0,8}}(?P<text>.*)"
+)
 # What begins a line of an answer and would be taken for a sign.
 _SIGN = re.compile(r"([ \t]*)(\\*)(?=#|`{3}|~{3}|<!--|" + _PAIR.pattern + ")", re.DOTALL)
 
@@ -63,7 +65,14 @@ def heading(question: str) -> str | None:
     """The heading that is read back as this question, or None where none is."""
     line = f"## {question}"
     match = _HEADING.fullmatch(line)
-    return line if match and match[2] == question else None
+    return line if match and _title(match) == question else None
+
+
+def _title(match: re.Match[str]) -> str:
+    """A heading's text, without the hashes that may close it."""
+    text = match[2].strip(" \t")
+    open_end = text.rstrip("#")
+    return open_end.rstrip(" \t") if open_end != text and (not open_end or open_end[-1] in " \t") else text
 
 
 def comment(fields: dict[str, object]) -> str:
@@ -103,7 +112,7 @@ def _headings(name: str, lines: Sequence[tuple[str, bool]]) -> tuple[list[_Secti
     lost: list[Draft] = []
     for number, (line, outside) in enumerate(lines, start=1):
         if outside and (match := _HEADING.fullmatch(line)):
-            sections.append(_Section(number, (match[2] or "").strip(), len(match[1])))
+            sections.append(_Section(number, _title(match).strip(), len(match[1])))
         elif not sections:
             _lose(name, number, line, lost)
         elif outside and not sections[-1].text and (fields := _FIELDS.fullmatch(line)):

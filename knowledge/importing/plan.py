@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent_core.errors import InputRejected
-from knowledge.entries import Entry, make_entry
+from knowledge.entries import Entry, forms_of, make_entry
 from knowledge.importing.drafts import Draft
 from knowledge.tokens import stripped
 
@@ -98,9 +98,16 @@ class _Item:
     new: Entry
     old: Entry | None = None
     by_question: bool = False
+    is_row: bool = True  # False: an entry that only loses an alias to the row at ``place``
 
 
 class _Planner:
+    """Rows are settled in the file's order, against the entries that no row changes and the rows before.
+
+    A row that is left out brings the entry back which it would have changed; so all is settled anew without it, until
+    every row that remains is taken.
+    """
+
     def __init__(self, name: str, entries: Sequence[Entry], on_double: OnDouble) -> None:
         self._name = name
         self._replace = on_double == "replace"
@@ -108,35 +115,49 @@ class _Planner:
         self._asked: dict[tuple[str, bool], list[Entry]] = {}  # by the question's form and whether it is live
         for entry in entries:
             self._asked.setdefault((stripped(entry.question), entry.live), []).append(entry)
-        self._items: dict[str, _Item] = {}  # by id, in the file's order
+        self._ids = set(self._base)
+        self._unchanging: dict[str, tuple[str, Entry]] = {}  # by id: the row and its entry
+        self._refused: list[Refused] = []
+        self._out: set[str] = set()  # places of rows that are left out
+        self._left_out: list[Double] = []  # why
+        self._begin()
+
+    def _begin(self) -> None:
+        self._same = dict(self._unchanging)
+        self._items: dict[str, _Item] = {}  # what is taken, by id
         self._now: dict[str, Entry] = {}  # what is live if all is carried out, by id
         self._holders: dict[str, set[str]] = {}  # of a form: the ids in _now that it means
-        self._ids = set(self._base)
-        self._same: dict[str, tuple[str, Entry]] = {}  # by id: the row and its entry
         self._doubles: list[Double] = []
-        self._refused: list[Refused] = []
 
     def plan(self, drafts: Sequence[Draft]) -> ImportPlan:
         self._ids |= {draft.id for draft in drafts if draft.id}
         items = [item for draft in drafts if (item := self._item(draft))]
-        touched = {item.old.id for item in items if item.old}
-        for entry in self._base.values():
-            if entry.live and entry.id not in touched:
-                self._hold(entry)
-        for item in items:
-            self._settle(item)
-        notes = dict.fromkeys(note for draft in drafts for note in draft.note.split("\n") if note)
-        kept = self._items.values()
+        while True:
+            before = len(self._out)
+            self._settle_all([replace(item) for item in items if item.place not in self._out])
+            if len(self._out) == before:
+                break
+        order = {draft.place: number for number, draft in reversed(list(enumerate(drafts)))}
+        kept = sorted(self._items.values(), key=lambda item: order[item.place])
         return ImportPlan(
             name=self._name,
             drafts=tuple(drafts),
             added=tuple(Added(item.place, item.new) for item in kept if item.old is None),
             changed=tuple(Change(item.place, item.old, item.new, item.by_question) for item in kept if item.old),
             same=tuple(entry for _, entry in self._same.values()),
-            doubles=tuple(self._doubles),
+            doubles=tuple(sorted((*self._left_out, *self._doubles), key=lambda double: order[double.place])),
             rejected=tuple(self._refused),
-            notes=tuple(notes),
+            notes=tuple(dict.fromkeys(note for draft in drafts for note in draft.note.split("\n") if note)),
         )
+
+    def _settle_all(self, items: Sequence[_Item]) -> None:
+        self._begin()
+        touched = {item.old.id for item in items if item.old}
+        for entry in self._base.values():
+            if entry.live and entry.id not in touched:
+                self._hold(entry)
+        for item in items:
+            self._settle(item)
 
     def _item(self, draft: Draft) -> _Item | None:
         """What the row would do by itself; None where it is refused or changes nothing."""
@@ -149,8 +170,8 @@ class _Planner:
         except InputRejected as error:
             self._refused.append(Refused(draft.place, error.message))
             return None
-        if old and _like(old, new) and old.id not in self._same:
-            self._same[old.id] = (draft.place, old)
+        if old and old == new and old.id not in self._unchanging:
+            self._unchanging[old.id] = (draft.place, old)
             return None
         return _Item(draft.place, new, old, by_question=old is not None and old.id != draft.id)
 
@@ -194,43 +215,48 @@ class _Planner:
     def _settle(self, item: _Item) -> None:
         """Take the row unless another has its id or question; leave out or take over the aliases that are double."""
         if not self._id_is_free(item) or (item.new.live and not self._question_is_free(item)):
-            if item.old and item.old.live and item.old.id not in self._items:
-                self._hold(item.old)
+            self._out.add(item.place)
             return
         if item.new.live:
             self._settle_aliases(item)
             self._hold(item.new)
-        if item.old and _like(item.old, item.new):
+        if item.old and item.old == item.new:
             self._same.setdefault(item.old.id, (item.place, item.old))
         else:
             self._items[item.new.id] = item
 
     def _id_is_free(self, item: _Item) -> bool:
         earlier = self._items.get(item.new.id)
-        place, question = (earlier.place, earlier.new.question) if earlier else ("", "")
-        if earlier is None and item.new.id in self._same:
-            place, question = self._same[item.new.id][0], self._same[item.new.id][1].question
-        if not place:
+        if earlier:
+            self._left_out.append(
+                Double(item.place, item.new.question, earlier.place, earlier.new.question, whole=True)
+            )
+            if self._replace:
+                self._drop(earlier)
+        elif item.new.id in self._same:
+            place, entry = self._same[item.new.id]
+            told = self._doubles if self._replace else self._left_out
+            told.append(Double(item.place, item.new.question, place, entry.question, whole=True))
+            if self._replace:
+                del self._same[item.new.id]
+        else:
             return True
-        self._doubles.append(Double(item.place, item.new.question, place, question, whole=True))
-        if not self._replace:
-            return False
-        self._same.pop(item.new.id, None)
-        self._drop(item.new.id)
-        return True
+        return self._replace
 
     def _question_is_free(self, item: _Item) -> bool:
         form = stripped(item.new.question)
         others = [self._now[other] for other in sorted(self._others(form, item.new.id))]
-        free = True
+        asking = [other for other in others if stripped(other.question) == form]
+        fixed = any(self._row_of(other) is None for other in asking)
+        free = not others or (self._replace and not fixed)
         for other in others:
-            asks = stripped(other.question) == form
-            fixed = asks and other.id not in self._items
-            free = free and self._replace and not fixed
-            self._double(item, item.new.question, other, whole=True, fixed=fixed)
+            stays = other in asking and self._row_of(other) is None
+            told = self._doubles if free and other not in asking else self._left_out
+            told.append(self._double(item, item.new.question, other, whole=True, fixed=stays))
         for other in others if free else ():
-            if stripped(other.question) == form:
-                self._drop(other.id)
+            row = self._row_of(other)
+            if row and other in asking:
+                self._drop(row)
             else:
                 self._take(other, form, item.place)
         return free
@@ -243,7 +269,8 @@ class _Planner:
             others = [self._now[other] for other in sorted(self._others(form, item.new.id))] if form != own else []
             fixed = any(stripped(other.question) == form for other in others)
             for other in others:
-                self._double(item, alias, other, whole=False, fixed=stripped(other.question) == form)
+                asks = stripped(other.question) == form
+                self._doubles.append(self._double(item, alias, other, whole=False, fixed=asks))
             if others and (fixed or not self._replace):
                 continue
             for other in others:
@@ -252,10 +279,15 @@ class _Planner:
         if len(kept) < len(item.new.aliases):
             item.new = item.new.model_copy(update={"aliases": tuple(kept)})
 
-    def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> None:
-        row = self._items.get(other.id)
+    def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> Double:
+        row = self._row_of(other)
         place = row.place if row else self._same[other.id][0] if other.id in self._same else f"entry {other.id}"
-        self._doubles.append(Double(item.place, wording, place, other.question, whole=whole, fixed=fixed))
+        return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed)
+
+    def _row_of(self, entry: Entry) -> _Item | None:
+        """The row that it is, None for one of the base."""
+        item = self._items.get(entry.id)
+        return item if item and item.is_row else None
 
     def _others(self, form: str, own: str) -> set[str]:
         return self._holders.get(form, set()) - {own} if form else set()
@@ -263,20 +295,19 @@ class _Planner:
     def _hold(self, entry: Entry) -> None:
         self._release(entry.id)
         self._now[entry.id] = entry
-        for form in _forms(entry):
+        for form in forms_of(entry):
             self._holders.setdefault(form, set()).add(entry.id)
 
     def _release(self, entry_id: str) -> None:
         if gone := self._now.pop(entry_id, None):
-            for form in _forms(gone):
+            for form in forms_of(gone):
                 self._holders[form].discard(entry_id)
 
-    def _drop(self, entry_id: str) -> None:
-        """Leave out an earlier row; the entry that it would have changed is again what it was."""
-        item = self._items.pop(entry_id, None)
-        self._release(entry_id)
-        if item and item.old and item.old.live:
-            self._hold(item.old)
+    def _drop(self, earlier: _Item) -> None:
+        """Leave out an earlier row."""
+        self._out.add(earlier.place)
+        del self._items[earlier.new.id]
+        self._release(earlier.new.id)
 
     def _take(self, other: Entry, form: str, place: str) -> None:
         """The alias with this form from an earlier row or from an entry of the base."""
@@ -285,15 +316,6 @@ class _Planner:
         if item := self._items.get(other.id):
             item.new = less
         else:
-            self._items[other.id] = _Item(place, less, self._base[other.id])
+            self._items[other.id] = _Item(place, less, self._base[other.id], is_row=False)
             self._same.pop(other.id, None)
         self._hold(less)
-
-
-def _forms(entry: Entry) -> set[str]:
-    return {stripped(text) for text in (entry.question, *entry.aliases)} - {""}
-
-
-def _like(old: Entry, new: Entry) -> bool:
-    """The same but for where it came from."""
-    return old == new.model_copy(update={"origin": old.origin})

@@ -50,7 +50,7 @@ def read_xlsx(name: str, data: bytes) -> Sequence[Draft]:
             drafts.append(Draft(where, problem="it has no header with a question and an answer, and was not read"))
         else:
             drafts.extend(drafts_of(where, rows))
-    if sum(len(rows) for _, rows in sheets) > MOST_ROWS + 10 * len(sheets):
+    if len(drafts) > MOST_ROWS:
         raise InputRejected(f"{name} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
     if drafts and hidden:
         note = "\n".join(filter(None, (drafts[0].note, f"{name}: hidden sheets were not read: {', '.join(hidden)}")))
@@ -125,9 +125,12 @@ def _rows(where: str, book: Workbook, formulas: Workbook | None, title: str) -> 
     values = _cells(book, title)
     meant = _cells(formulas, title) if formulas else repeat(())
     content = 0
+    blank: object = None
     for number, (cells, originals) in enumerate(zip(values, meant, strict=False), start=1):
         if number > _LAST_ROW or content > MOST_ROWS * 2:
             raise InputRejected(f"{where} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
+        if cells is blank:  # a row that the file does not have; there may be a million
+            continue
         texts: list[str] = []
         faults: dict[int, str] = {}
         for index, cell in enumerate(cells):
@@ -138,7 +141,9 @@ def _rows(where: str, book: Workbook, formulas: Workbook | None, title: str) -> 
             elif not texts[-1] and index < len(originals) and originals[index].data_type == "f":
                 faults[index] = f"cell {at} holds a formula without a saved value: save the file in Excel first"
         row = Row(f"{where}, row {number}", texts, faults)
-        if not row.blank:
+        if row.blank:
+            blank = cells
+        else:
             content += 1
             yield row
 

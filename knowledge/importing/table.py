@@ -21,8 +21,6 @@ def drafts_of(where: str, rows: Sequence[Row]) -> Sequence[Draft]:
     Without a header the first column is the question and the second the answer, and a note says so.
     """
     rows = [row for row in rows if not row.blank]
-    if len(rows) > MOST_ROWS + _HEADER_WITHIN:
-        raise InputRejected(f"{where} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
     at = _header(rows)
     if at is None:
         _not_half_a_header(where, rows)
@@ -36,7 +34,12 @@ def drafts_of(where: str, rows: Sequence[Row]) -> Sequence[Draft]:
         notes = [f"{row.place} stands above the header and was not read" for row in rows[:at]]
         unread = [cell.strip() for cell, name in zip(rows[at].cells, names, strict=True) if not name and cell.strip()]
         notes += [f"{where}: these columns were not read: {', '.join(unread)}"] if unread else []
-    drafts = [_draft(row, names) for row in body]
+        nameless = [index for index, cell in enumerate(rows[at].cells) if not cell.strip()]
+        if any(row.cells[index : index + 1] and row.cells[index].strip() for row in body for index in nameless):
+            notes.append(f"{where}: columns without a name were not read")
+    if len(body) > MOST_ROWS:
+        raise InputRejected(f"{where} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
+    drafts = [_draft(row, names, headed=at is not None) for row in body]
     return [replace(drafts[0], note="\n".join(notes)), *drafts[1:]] if drafts else []
 
 
@@ -63,11 +66,11 @@ def _left_out(where: str, width: int) -> list[str]:
     return [f"{where}: the columns after the second were not read"] if width > 2 else []
 
 
-def _draft(row: Row, names: Sequence[str | None]) -> Draft:
+def _draft(row: Row, names: Sequence[str | None], *, headed: bool) -> Draft:
     fields = [(name, cell) for name, cell in zip(names, row.cells, strict=False) if name]
     short = [(name, "") for name in names[len(row.cells) :] if name]
     faults = [fault for index, fault in sorted(row.faults.items()) if index < len(names) and names[index]]
     beyond = [cell for cell in row.cells[len(names) :] if cell.strip()]
-    if beyond and len(names) > 2:  # a comma that was not quoted would cut an answer short
+    if beyond and headed:  # a comma that was not quoted would cut an answer short
         faults.append(f"it has {len(row.cells)} cells where the header has {len(names)}")
     return draft(row.place, [*fields, *short], faults)

@@ -66,8 +66,8 @@ def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
     text = decode(name, data)
     order = "\t,;" if tabs else ",\t;"
     best = max(order, key=lambda sign: _fit(name, text, sign))  # the first of equals
-    rows = list(itertools.islice(_rows(name, text, best), MOST_ROWS * 2))
-    if all(len(row.cells) < 2 for row in rows):
+    rows = list(itertools.islice(_rows(name, text, best), MOST_ROWS + 100))  # more are refused, whatever stands above
+    if rows and all(len(row.cells) < 2 for row in rows):
         raise InputRejected(f"{name} has one column: a table has at least a question and an answer.")
     return drafts_of(name, rows)
 
@@ -83,6 +83,7 @@ def _fit(name: str, text: str, sign: str) -> int:
 
 
 def _rows(name: str, text: str, sign: str) -> Iterator[Row]:
+    """Those with content."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     while True:
         line = reader.line_num + 1
@@ -95,4 +96,6 @@ def _rows(name: str, text: str, sign: str) -> Iterator[Row]:
                 f"{name}, line {line}: the table cannot be read from here on ({error}).",
                 advice="Look for a quotation mark that is not closed.",
             ) from None
-        yield Row(f"{name}, line {line}", [unguarded(cell) for cell in cells])
+        row = Row(f"{name}, line {line}", [unguarded(cell) for cell in cells])
+        if not row.blank:
+            yield row

@@ -60,7 +60,7 @@ tricky = Entry(
 @given(st.lists(entry(), min_size=1, max_size=4, unique_by=lambda one: one.id))
 @example([tricky])
 @example([Entry(id="a", question="##", answer="_x0041_ _x005F_x0041_", aliases=("'=1", "x"), live=False)])
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_there_and_back(form: Form, entries: list[Entry]) -> None:
     drafts = read_table(f"x.{form}", write_table(entries, form))
     again = decide(f"x.{form}", drafts, entries, "skip")

@@ -71,6 +71,7 @@ def test_what_stands_in_the_records_is_let_through(reply: str, records: list[str
         ("老板跑路了大家快来维权", [SHIPPING], "words"),
         ("默认发中通快递，老板跑路了大家快来", [SHIPPING], "words"),
         ("默认发中通快递 обман", [SHIPPING], "words"),
+        ("48小时内发货，默认发中通快递，满99元包邮，偏远地区补10元运费猫狗兔鸟", [SHIPPING * 2], "words"),
         ("We ship within 48 hours because pigs dance happily everywhere", [ENGLISH], "words"),
         ("发货" * 200, [SHIPPING * 20], "length"),
         ("默认发中通快递，默认发中通快递", ["默认发中通快递"], "length"),

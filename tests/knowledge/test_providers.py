@@ -5,6 +5,7 @@ The settings of FastGPT and MaxKB are those of the how-to page, word for word.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -257,6 +258,30 @@ async def test_a_dataset_that_is_not_ready(kind: str, stage: Open) -> None:
         with pytest.raises(KnowledgeNotReady):
             await on.base.retrieve("q")
         assert on.waits == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "error"),
+    [
+        (109, "no", KnowledgeAuth),
+        (108, "no", KnowledgeAuth),
+        (0, "`Authorization` can't be empty", KnowledgeAuth),
+        (106, "no", KnowledgeNotReady),
+        (100, "No chunk found, please upload file and parse it.", KnowledgeNotReady),
+        (100, "RateLimitError('too many requests')", KnowledgeQuota),
+        (100, "ValueError('x')", KnowledgeUnreachable),
+        (105, "no", KnowledgeUnreachable),
+        (404, "no", KnowledgeNotFound),
+        (101, "no", KnowledgeError),
+        (102, "Datasets use different embedding models.", KnowledgeError),
+    ],
+)
+async def test_the_codes_of_ragflow(code: int, message: str, error: type[KnowledgeError], stage: Open) -> None:
+    async with stage("ragflow") as on:
+        on.server.then(*[Plain(200, json.dumps({"code": code, "data": False, "message": message}))] * 3)
+        with pytest.raises(KnowledgeError) as caught:
+            await on.base.retrieve("q")
+        assert type(caught.value) is error
 
 
 @REMOTE

@@ -87,6 +87,16 @@ async def test_another_text_brings_its_own_source(db: Database) -> None:
     assert row.records == RECORDS
 
 
+async def test_the_picture_before_is_the_first_one(db: Database) -> None:
+    await tell(db, replace(READ, query=""))
+    await tell(db, READ, picture=b"first")
+    await tell(db, READ, picture=b"second")
+    [row] = await Answers(db).find()
+    assert (row.query, row.after_picture_id) == ("怎么退货", None)
+    assert row.before_picture_id is not None
+    assert await Events(db).picture(row.before_picture_id) == b"first"
+
+
 async def test_the_picture_after_is_that_of_the_present_state(db: Database) -> None:
     await tell(db, replace(SENT, state="unknown"), picture=b"doubtful")
     await tell(db, SENT, picture=b"arrived")

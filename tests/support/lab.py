@@ -148,6 +148,7 @@ class Lab:
         lease: Lease | None = None,
         guard: StopGuard | None = None,
         max_steps: int = 20,
+        number: str = "",
         device: Device | None = None,
         ledger: Ledger | None = None,
         store: RunStore | None = None,
@@ -168,7 +169,7 @@ class Lab:
             settings=settings,
         )
         try:
-            return await agent.go_on(session or new_session(task, self.device.serial, settings))
+            return await agent.go_on(session or new_session(task, self.device.serial, settings, number=number))
         finally:
             await client.close()
 

@@ -127,6 +127,18 @@ async def test_the_strip_of_no_network_is_no_message(reader: ScreenReader) -> No
     assert found.bubbles[-2].text == "第19条"
 
 
+@pytest.mark.parametrize("reader", SEES[1:])
+async def test_a_message_that_the_strip_cuts_is_cut(reader: ScreenReader) -> None:
+    many = [them(f"第{number}条", 100 - number) for number in range(12)]
+    moment = await look(await open_chat(scene(them(LONG, 200), *many, banner=True)))
+    found = await reader.chat(moment.frame, None, WECHAT)
+    assert found is not None
+    assert found.partial
+    assert [b.text for b in found.bubbles[1:]] == [f"第{number}条" for number in range(12)]
+    assert found.bubbles[0].box is not None
+    assert found.bubbles[0].box.top > 310
+
+
 @pytest.mark.parametrize("reader", SEES)
 async def test_the_list(reader: ScreenReader) -> None:
     phone = VirtualPhone(scene(them("几天发货", unread=True), banner=True), clock=lambda: NOON)

@@ -145,7 +145,7 @@ async def test_a_real_model_is_asked_in_place_of_the_files_replies() -> None:
 
 async def test_an_open_task_may_use_only_the_apps_that_are_named(bench: Bench) -> None:
     head = 'task = "打开设置"\npolicy = "open"\nonly_apps = ["QQ"]\nmax_steps = 3\n'
-    replies = "[[replies]]\ncall = 'do(action=\"Launch\", app=\"设置\")'\ntimes = 0\n"
+    replies = '[[replies]]\ncall = \'do(action="Launch", app="设置")\'\ntimes = 0\n'
     expect = "[expect]\nstatus = 'failed'\napps = []\n"
     assert (await run(bench, head, replies, expect)).problems == []
 
@@ -158,7 +158,7 @@ async def test_a_number_that_is_known_opens_the_chat(bench: Bench) -> None:
 
 
 async def test_a_fault_of_ours_is_one_cases_result(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(*args: object) -> None:
+    async def breaks(*args: object, **options: object) -> None:
         raise AttributeError("no such thing")
 
     monkeypatch.setattr("bot.eval.model.WatchedModel.complete", breaks)

@@ -108,3 +108,10 @@ def test_the_demo_takes_the_same_files() -> None:
     done = CliRunner().invoke(app, args)
     assert done.exit_code == Exit.USAGE
     assert "good.toml:2: expect.send" in done.stderr.replace("\n", "")
+
+
+def test_the_virtual_phone_takes_them_too() -> None:
+    Path("broken.toml").write_text("[expect]\nsend = {}", "utf-8")
+    done = CliRunner().invoke(app, ["virtual-phone", "--scenario", "broken.toml"])
+    assert done.exit_code == Exit.USAGE
+    assert "broken.toml:2: expect.send" in done.stderr

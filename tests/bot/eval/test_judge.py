@@ -216,3 +216,11 @@ def test_a_phone_that_is_gone_is_not_asked_for_its_settings() -> None:
     a_keyboard_left(seen)
     seen.report["faults"]["dropped"] = True
     assert judge(seen) == []
+
+
+def test_the_same_answer_to_a_question_asked_again_is_right() -> None:
+    seen = right()
+    seen.scenario.expect.sent["11"] = [TEXT, TEXT]
+    seen.report["chats"]["11"].append(_message("几天发货？", "them"))
+    sent(seen, "11", TEXT)
+    assert judge(seen) == []

@@ -6,7 +6,7 @@ import base64
 
 import aiohttp
 import pytest
-from telegram import Bot, Update
+from telegram import Bot, Message, Update
 from telegram.error import BadRequest, NetworkError
 
 from bot.chat.cards import Button, Card, Document, Line
@@ -15,7 +15,7 @@ from bot.desk import port
 from bot.telegram import render, updates
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.files import TelegramFiles
-from bot.telegram.sending import Telegram
+from bot.telegram.sending import Shown, Telegram
 from tests.bot.telegram.conftest import picture
 
 MEGABYTE = 1024 * 1024
@@ -152,6 +152,17 @@ class TestOutgoing:
         assert (user.chat.last.caption, user.chat.last.file) == ("知识库\n条目: 3", SHEET)
         assert user.chat.last.content.file is not None
         assert user.chat.last.content.file.name == "知识.csv"
+
+    async def test_its_words_are_changed_as_a_caption(self, bot: Bot, user: FakeUser) -> None:
+        parcel = render.parcel(Card("a", buttons=((Button("x:1", "x"),),), document=Document("a.csv", SHEET)))
+        await Telegram(bot).send(user.id, parcel)
+        query, _ = user.tapped(user.chat.last, "x")
+        message = Update.de_json({"update_id": 1, "callback_query": query}, bot).callback_query
+        assert message is not None
+        assert isinstance(message.message, Message)
+        at = updates.message_ref(message.message)
+        await Telegram(bot).edit(user.id, Shown(int(at.message_id), at.picture), render.parcel(Card("b")))
+        assert (user.chat.last.caption, user.chat.last.file) == ("b", SHEET)
 
     def test_a_parcel_with_a_document_is_kept_as_data(self) -> None:
         parcel = render.parcel(Card("t", document=Document("a.csv", SHEET)))

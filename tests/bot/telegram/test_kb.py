@@ -14,10 +14,12 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
 from agent_core.errors import DeviceOffline
+from bot.chat.cards import Card, Document
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.desk.port import Role
+from bot.telegram import render
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.options import TelegramOptions
@@ -163,3 +165,14 @@ async def test_a_deleted_entry_comes_back_after_a_restart(shop: Shop) -> None:
     async with shop.adapter():
         assert (await owner.tap(card, "Undo")).text == "#e1 is back as it was"
     assert await shop.store.get("e1") == entry
+
+
+async def test_a_document_never_takes_the_place_of_a_message(shop: Shop) -> None:
+    owner = await shop.person(11, Role.OWNER)
+    async with shop.adapter():
+        await owner.send("/kb")
+        card = await owner.sees(lambda chat: chat.from_bot[0])
+        parcel = render.parcel(Card("t", document=Document("a.csv", XLSX)))
+        await Outbox(shop.db).put("11", parcel.model_copy(update={"edit": card.id}).payload())
+        sent = await owner.sees(lambda chat: [message for message in chat.from_bot if message.file][-1])
+        assert (sent.id == card.id, card.file, sent.caption) == (False, None, "t")

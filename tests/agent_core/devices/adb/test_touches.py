@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 from structlog.testing import capture_logs
 
-from agent_core.devices.adb.touches import parse_panels
+from agent_core.devices.adb.touches import Touches, Watch, parse_panels
 from agent_core.devices.adb.transport import Transport
 from agent_core.devices.base import Key
 from agent_core.devices.virtual.adbd import AdbdServer
@@ -171,24 +171,38 @@ async def test_a_cable_that_is_pulled_is_no_touch_and_no_error(bench: Bench) -> 
         await until(lambda: watch.touched)
 
 
-async def test_of_several_panels_each_is_heard_and_nothing_else(bench: Bench) -> None:
-    touches = bench.device._touches
-    for panels, heard in ((("/dev/input/event2", "/dev/input/event9"), True), (("/dev/input/event8",) * 2, False)):
-        touches._panels = panels
-        async with bench.device.touch_watch() as watch:
-            await until(lambda: listeners(bench) == 1)
-            assert bench.calls[-1].endswith("getevent -q")
-            touch(bench)
-            if heard:
-                await until(lambda: watch.touched)
-            await bench.device.look()
-            assert watch.touched is heard
+async def test_of_several_panels_each_is_heard(bench: Bench) -> None:
+    bench.device._touches._panels = ("/dev/input/event2", "/dev/input/event9")
+    async with bench.device.touch_watch() as watch:
+        await until(lambda: listeners(bench) == 1)
+        assert bench.calls[-1].endswith("getevent -q")
+        touch(bench)
+        await until(lambda: watch.touched)
 
 
-async def test_keys_are_no_touches(bench: Bench) -> None:
-    """A program that prints what other devices tell of, on the same stream."""
-    assert isinstance(bench.device._transport, Transport)
-    lines = ["0001 0072 00000001", "0000 0000 00000000", "0003 0039 ffffffff", "0001 014a 00000000"]
-    async with bench.device._transport.stream("echo " + "; echo ".join(lines)) as pieces:
-        text = b"".join([piece async for piece in pieces])
-    assert text.split() == " ".join(lines).encode().split()
+@pytest.mark.parametrize(
+    ("lines", "touched"),
+    [
+        ([b"0003 0039 0000002a\r\n"], True),
+        ([b"0003 0035 0000021c\n"], True),
+        ([b"0001 014a 00000001\n"], True),
+        ([b"00", b"03 0036 000", b"004b0\n"], True),  # in pieces
+        ([b"0001 0072 00000001\n0000 0000 00000000\n0003 0036 000004b0\n"], True),
+        ([b"/dev/input/event5: 0003 0035 0000021c\n"], True),
+        ([b"/dev/input/event1: 0003 0035 0000021c\n"], False),  # another device's
+        ([b"0003 0039 ffffffff\n0001 014a 00000000\n0000 0000 00000000\n"], False),  # a finger that goes
+        ([b"0001 0072 00000001\n", b"0001 0074 00000001\n"], False),  # keys
+        ([b"0003 0000 00000011\n"], False),  # a sensor
+        ([b"0003 0035 0000021c"], False),  # not yet whole
+        ([b"could not open /dev/input/event5, Permission denied\n"], False),
+    ],
+)
+async def test_what_is_a_touch(lines: list[bytes], touched: bool) -> None:
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        for line in lines:
+            yield line
+
+    watch = Watch()
+    touches = Touches(Transport("127.0.0.1", 1, "none"))
+    await touches._follow(pieces(), ("/dev/input/event5", "/dev/input/event12"), watch)
+    assert watch.touched is touched

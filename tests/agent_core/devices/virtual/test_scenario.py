@@ -51,6 +51,47 @@ def test_what_is_wrong_is_named_with_file_field_and_what_is_allowed(
         assert word in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a = 1\nb = 2", [1, 2]),
+        ("[phone]\n\nx = 1\n[keyboard]\ny.z = 2", [3, 5]),
+        ("phone = { model = 'a', x = 1 }", [1]),
+        ("[[contacts]]\nname = 'a'\n[[contacts]]\nname = 'b'\nx = 1", [5]),
+        ("[[contacts]]\nname = 'a'\nhistory = [\n {text = 'a'},\n # b\n {text = 'c', x = 1},\n]", [6]),
+        ("[[contacts]]\nname = 'a'\n[[contacts.history]]\ntext = 'a'\n[[contacts.history]]\ntext = 'b'\nx = 1", [7]),
+        ('[[contacts]]\nname = """a\nb"""\n\'x y\' = 1\n[[contacts]]\n', [4, 5]),  # the second has no name
+        ("[[contacts]]\nname = 'a'\n[[contacts]]\nname = 'a'", [1]),
+        ("enter_sends = true\n[[contacts]]\nname = 'a'\n\n[[events]]\nat = 1\ncontact = 'b'\ntext = 'x'", [5]),
+    ],
+)
+def test_each_fault_is_told_with_its_line(text: str, lines: list[int]) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        parse_scenario(text, name="world.toml")
+    assert [int(line.split(":")[1]) for line in caught.value.message.splitlines()] == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"phone": {},\n "x": 1}', 2),
+        ('{"contacts": [{"name": "a"},\n {"name": "b",\n  "x": 1}]}', 3),
+        ('{"\\u0070hone": {"a": [],\n "serial": "!"}}', 1),
+        ("[]", 1),
+        ('{"phone":\n}', 2),
+    ],
+)
+def test_a_file_of_json_has_lines_too(text: str, line: int) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        parse_scenario(text, name="world.json", form="json")
+    assert caught.value.message.startswith(f"world.json:{line}: ")
+
+
+def test_a_value_that_another_part_does_not_know_is_no_field() -> None:
+    with pytest.raises(ConfigInvalid, match=r"world:5: events\[0\]: 'fire' is not known"):
+        parse_scenario(chat("a") + "[[events]]\nat = 1\ndo = 'fault'\nfault = 'fire'", name="world")
+
+
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigMissing, match=r"none\.toml"):
         load_scenario(tmp_path / "none.toml")
