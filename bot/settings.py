@@ -129,7 +129,7 @@ class KnowledgeSettings(_Section):
     token: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=10.0, gt=0)
     min_score: float = Field(default=0.6, ge=0, le=1)  # under it a person is asked
-    sample: bool = True  # an empty embedded store begins with the sample shop's entries
+    sample: bool = False  # an empty embedded store begins with the sample shop's entries, for trying out
     dify: RemoteSettings = RemoteSettings()
     ragflow: RemoteSettings = RemoteSettings()
     http: TemplateSettings = TemplateSettings()

@@ -88,11 +88,12 @@ def _one(
         return EmbeddedKnowledge(config.path)
     remote, names = _remote(provider, config)
     needed = ("base_url",) if provider == "http" else ("base_url", "dataset_id", "token")
-    for name in needed:
-        if not str(getattr(remote, name)).strip():
-            raise ConfigMissing(
-                f"The knowledge provider {provider} needs {name}.", advice=f"Set {getattr(names, name)}."
-            )
+    missing = [name for name in needed if not str(getattr(remote, name)).strip()]
+    if missing:
+        raise ConfigMissing(
+            f"The knowledge provider {provider} needs {', '.join(missing)}.",
+            advice=f"Set {', '.join(getattr(names, name) for name in missing)}.",
+        )
     timeout = config.timeout if remote.timeout is None else remote.timeout
     min_score = config.min_score if remote.min_score is None else remote.min_score
     values = (remote.base_url, remote.dataset_id, remote.token)

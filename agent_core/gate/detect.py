@@ -38,7 +38,9 @@ def reply_task(task: str, *, certain: bool = False) -> ReplyTask | None:
 
 
 def _place(profile: AppProfile, task: str) -> int | None:
-    """Where the app is named first."""
+    """Where the app is named first; a name inside that of another app (企业微信) is none of it."""
+    for other in profile.unlike:
+        task = re.sub(_name_pattern(other), "\0" * len(other), task, flags=re.IGNORECASE)
     found = (re.search(_name_pattern(name), task, re.IGNORECASE) for name in (profile.name, *profile.aliases))
     return min((match.start() for match in found if match), default=None)
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agent_core.errors import ModelAuth, ModelError, ModelFormat, ModelQuota, ModelTimeout, ModelUnreachable
+from agent_core.errors import (
+    ConfigMissing,
+    ModelAuth,
+    ModelError,
+    ModelFormat,
+    ModelQuota,
+    ModelTimeout,
+    ModelUnreachable,
+)
 from agent_core.model.client import ModelCheck
-from bot.app import build_knowledge, build_model
+from bot.app import build_model, knowledge_config
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.settings import KnowledgeSettings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
+from knowledge.factory import build
 
 MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
 KNOWLEDGE_SECONDS = 4.0
@@ -93,20 +103,25 @@ async def _text_problem(exam: Exam) -> str:
 
 
 async def knowledge(exam: Exam) -> Verdict:
+    """Each provider that is asked over the net by itself: the others must not hide one that fails."""
     settings = exam.settings.knowledge
-    if settings.provider == "embedded":
-        return await _embedded(exam.settings.data_dir / "knowledge.sqlite3", settings)
-    values = {"base_url": settings.base_url, "dataset_id": settings.dataset_id}
-    missing = [name for name, value in (*values.items(), ("token", settings.token.get_secret_value())) if not value]
-    if missing:
-        return failed("incomplete", names=", ".join(f"PHONEDESK_KNOWLEDGE__{name.upper()}" for name in missing))
-    patience = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, KNOWLEDGE_SECONDS)})
-    base = await build_knowledge(exam.settings.model_copy(update={"knowledge": patience}))
-    try:
-        records = await base.retrieve(QUERY)  # a KnowledgeError says by its kind what is wrong
-    finally:
-        await base.close()
-    return ok("answers", url=settings.base_url, count=len(records))
+    config = knowledge_config(exam.settings)
+    remote = [name for name in settings.providers if name != "embedded"]
+    if not remote:
+        return await _embedded(config.path, settings)
+    count = 0
+    for name in remote:
+        own = config.own[name]
+        patient = replace(own, timeout=min(own.timeout or config.timeout, KNOWLEDGE_SECONDS))
+        try:
+            base = build(replace(config, provider=name, own={**config.own, name: patient}))
+        except ConfigMissing as error:
+            return failed("incomplete", provider=name, advice=error.advice)
+        try:
+            count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
+        finally:
+            await base.close()
+    return ok("answers", names=", ".join(remote), count=count)
 
 
 async def _embedded(file: Path, settings: KnowledgeSettings) -> Verdict:

@@ -324,6 +324,7 @@ async def stage(folder: Path, scenario: Scenario | Path | None = None) -> AsyncI
         settings = {
             "PHONEDESK_DATA_DIR": str(folder / "data"),
             "PHONEDESK_LANG": "zh",
+            "PHONEDESK_KNOWLEDGE__SAMPLE": "true",
             "PHONEDESK_TIMEZONE": ZONE,
             "PHONEDESK_TELEGRAM__TOKEN": telegram.token,
             "PHONEDESK_TELEGRAM__API_BASE_URL": telegram.root,

@@ -38,8 +38,36 @@ def test_the_gate_is_on(task: str, contact: str) -> None:
     ["打开微博", "打开QQ看看动态", "用QQ音乐播放一首歌", "回复联系人11", "查一下 qqwry 的用法并回复", "截图"],
 )
 def test_the_gate_is_off(task: str) -> None:
+    assert reply_task(task) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "app"),
+    [
+        ("微信回复联系人11", "wechat"),
+        ("WeChat: reply to contact 11", "wechat"),
+        ("微信回复联系人11，不要打开QQ", "wechat"),
+        ("QQ回复联系人11，他也在微信", "qq"),
+        ("用QQ回复联系人11关于QQ音乐的问题", "qq"),
+    ],
+)
+def test_of_several_apps_the_one_named_first(task: str, app: str) -> None:
     found = reply_task(task)
-    assert found is None or task == "用QQ音乐播放一首歌"
+    assert found is not None
+    assert found.profile.key == app
+
+
+@pytest.mark.parametrize("task", ["企业微信回复联系人11", "QQ邮箱回复联系人11", "WeChat Work reply to contact 11"])
+def test_an_apps_name_inside_anothers_is_none(task: str) -> None:
+    assert reply_task(task) is None
+
+
+def test_a_command_can_say_that_it_is_a_reply() -> None:
+    assert reply_task("去QQ看看11") is None
+    found = reply_task("去QQ看看联系人11", certain=True)
+    assert found is not None
+    assert found.contact == "11"
+    assert reply_task("去看看11", certain=True) is None
 
 
 def test_a_name_in_quotes_may_hold_anything() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 import pytest
 
@@ -19,10 +18,12 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Side, Source
 from tests.agent_core.screen.support import NOON, look
 
+ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 OCR = OcrEngine()
 READERS = [
-    pytest.param(ScreenReader(ocr=OCR, model=None), id="tree and picture"),
-    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture"),
+    pytest.param(ScreenReader(ocr=None, model=None), id="tree"),
+    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=ocr_only),
+    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=ocr_only),
 ]
 APPS = [pytest.param(profile("qq"), id="qq"), pytest.param(profile("wechat"), id="wechat")]
 FILE_NAME = "产品说明书2026版第三次修订稿.pdf"
@@ -33,9 +34,7 @@ async def chat(
 ) -> ChatScreen:
     history = [MessagePart.model_validate({"ago": 60, **message}) for message in messages]
     contact = {"name": "11", "app": app.key, "history": history}
-    phone = VirtualPhone(
-        Scenario.model_validate({"phone": {"size": size}, "contacts": [contact]}), clock=lambda: NOON + timedelta(0)
-    )
+    phone = VirtualPhone(Scenario.model_validate({"phone": {"size": size}, "contacts": [contact]}), clock=lambda: NOON)
     phone.show_chat("11" if app.key == "qq" else f"{app.key}:11")
     moment = await look(phone)
     found = await reader.chat(moment.frame, moment.nodes, app)
