@@ -129,7 +129,8 @@ class PhoneAgent:
             session.end(Status.FAILED, run.over)
             return
         if run.touches.touched:
-            await self._ask(questions.person_on_phone(session), None)
+            looked = await self._outside.observer.observe(None, read=False)
+            await self._ask(questions.person_on_phone(session), looked)
             return
         seen = await self._outside.observer.observe(run.profile, read=self._settings.elements or run.flow is not None)
         early = await run.flow.before_model(seen) if run.flow and not session.dry_run else None

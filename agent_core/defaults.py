@@ -135,6 +135,9 @@ class MemoryLedger:
             (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
         )
 
+    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
+        return False  # it does not know of runs
+
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         return [
             row

@@ -151,6 +151,9 @@ class Ledger(Protocol):
     async def version_known(self, app: str, version: str) -> bool:
         """Whether a reply was seen to arrive in this version of the app before."""
 
+    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
+        """Whether a run other than ``run_id`` has this row and waits for a person."""
+
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
 

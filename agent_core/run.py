@@ -99,7 +99,7 @@ class Run:
         session = self.session
         if thought.action is None:
             return Judgement(None)
-        now, window_now = await self._last_look(thought.action)
+        now, window_now = await self._last_look(thought.action, seen)
         situation = Situation(
             profile=self.profile,
             window=seen.window,
@@ -120,11 +120,12 @@ class Run:
             session.gate.pending_question = judgement.pending_question
         return judgement
 
-    async def _last_look(self, action: Action) -> tuple[Frame | None, Window | None]:
+    async def _last_look(self, action: Action, seen: Observation) -> tuple[Frame | None, Window | None]:
         """The screen as it is by now, where a place on it is going to be touched in a customer's app."""
         if self.profile is None or touched(action) is None or self.session.dry_run:
             return None, None
-        return await self.device.screenshot(), await self.device.window()
+        now = await self.device.screenshot()
+        return now, None if now.digest == seen.frame.digest else await self.device.window()
 
 
 def take_up(session: Session, outside: Outside) -> Run:

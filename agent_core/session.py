@@ -95,6 +95,7 @@ class AskedQuestion(BaseModel):
     words: str
     readable: bool = True
     done: bool = False  # sent, skipped or found unanswerable
+    elsewhere: bool = False  # another run waits for a person's answer to it
 
 
 class Cluster(BaseModel):

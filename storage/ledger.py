@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.tables import replies
+from storage.runs import WAITING
+from storage.tables import replies, runs
 from storage.uncut import uncut
 
 PLANNED, TYPING, SENDING = "planned", "typing", "sending"
@@ -171,6 +172,16 @@ class Ledger:
         )
         async with self._db.read() as connection:
             return (await connection.execute(statement.limit(1))).first() is not None
+
+    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
+        """Whether a run other than ``run_id`` has this row and waits for a person."""
+        statement = (
+            sa.select(replies.c.id)
+            .join(runs, runs.c.id == replies.c.run_id)
+            .where(replies.c.id == row_id, runs.c.id != run_id, runs.c.status == WAITING)
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(statement)).first() is not None
 
     async def unfinished(self, serial: str) -> list[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""

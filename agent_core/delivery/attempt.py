@@ -10,7 +10,7 @@ import structlog
 from PIL import ImageChops
 
 from agent_core.apps.profile import AppProfile
-from agent_core.delivery.match import is_draft, our_bubble_after_question
+from agent_core.delivery.match import is_bubble_of, is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Outcome, Result, check_planned, is_contacts
 from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch
 from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
@@ -64,6 +64,8 @@ class Attempt:
         self._gate = gate
         self._keyboard = keyboard
         self._seen = seen  # the newest look that was read
+        # No keyboard hides the upper half of this first look: what comes into sight later is new.
+        self._no_older = not seen.keyboard_up and not _stands(planned.part_text, seen.chat)
         self._on_sent = on_sent
 
     async def run(self) -> Outcome:
@@ -205,22 +207,34 @@ class Attempt:
         return outcome
 
     async def _watch(self, seconds: float = OUTCOME_SECONDS) -> Outcome:
-        return await watch(self._tools, self._planned.part_text, self._planned.cluster, self._gate, seconds)
+        planned = self._planned
+        return await watch(
+            self._tools, planned.part_text, planned.cluster, self._gate, seconds, no_older=self._no_older
+        )
 
     async def _advance(self, state: ReplyState, expected: ReplyState) -> None:
         await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[expected])
 
 
 async def watch(
-    tools: Tools, text: str, cluster: Sequence[str], gate: GateState, seconds: float = OUTCOME_SECONDS
+    tools: Tools,
+    text: str,
+    cluster: Sequence[str],
+    gate: GateState,
+    seconds: float = OUTCOME_SECONDS,
+    *,
+    no_older: bool = False,
 ) -> Outcome:
-    """Look until our bubble with ``text`` stands below ``cluster``: SENT, RED_MARK, NOT_SENT, or UNKNOWN at the end."""
+    """Look until our bubble with ``text`` stands below ``cluster``: SENT, RED_MARK, NOT_SENT, or UNKNOWN at the end.
+
+    ``no_older``: no bubble of ours had this text before it was sent.
+    """
     begun = tools.clock()
     until, unsent = begun + seconds, 0
     while True:
         chat, frame = await _glance(tools)
         if chat is not None and is_contacts(chat, gate):
-            bubble = our_bubble_after_question(chat, cluster, text)
+            bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older)
             if bubble is not None and bubble.state is not BubbleState.SENDING:
                 return Outcome(
                     Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK, title=chat.title, frame=frame
@@ -245,6 +259,11 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
         log.info("look_failed", serial=tools.device.serial, kind=error.kind)
         return None, None
     return seen.chat, seen.frame
+
+
+def _stands(text: str, chat: ChatScreen | None) -> bool:
+    """Whether a bubble of ours with ``text`` is in sight."""
+    return chat is not None and any(is_bubble_of(bubble, text, chat.source) for bubble in chat.bubbles)
 
 
 def _same(now: Frame, then: Frame, box: Box) -> bool:

@@ -132,7 +132,8 @@ class ReplyFlow:
             return None  # ours is still on its way: the next look tells
         cluster = await self._rows.take(chat, await self._version())
         if not cluster.left:
-            return end(session, Status.SUCCEEDED, "run.already_skipped")
+            asked = any(question.elsewhere for question in cluster.asked)
+            return end(session, Status.SUCCEEDED, "run.asked_elsewhere" if asked else "run.already_skipped")
         return self._unreadable(cluster)
 
     def _unreadable(self, cluster: Cluster) -> ActResult | None:
@@ -247,7 +248,7 @@ class ReplyFlow:
     async def _hand(self, planned: Planned) -> ActResult:
         """Deliver what was chosen just now."""
         cluster = self._session.cluster
-        if cluster is not None and planned.text in cluster.ours:
+        if cluster is not None and all(text in cluster.ours for text in planned.parts or [planned.text]):
             return await self._hand_over.covered(planned)
         return await self._first_delivery(planned) or await self._hand_over.deliver(planned)
 

@@ -82,8 +82,16 @@ def _above(ours: Sequence[str], chat: ChatScreen) -> list[Bubble] | None:
     return bubbles
 
 
-def our_bubble_after_question(chat: ChatScreen, cluster: Sequence[str], text: str) -> Bubble | None:
-    """Our bubble with ``text`` below the customer's newest message; an older equal answer does not count."""
+def our_bubble_after_question(
+    chat: ChatScreen, cluster: Sequence[str], text: str, *, no_older: bool = False
+) -> Bubble | None:
+    """Our bubble with ``text`` below the customer's newest message; an older equal answer does not count.
+
+    ``no_older``: there was none before Send, so that it counts wherever it stands: the customer may have asked the same
+    words again meanwhile, and then it stands above the newest of them.
+    """
+    if no_older:
+        return next((b for b in reversed(chat.bubbles) if is_bubble_of(b, text, chat.source)), None)
     asked_at = None
     for index, bubble in enumerate(chat.bubbles):
         if bubble.side is Side.THEM and cluster and shows_end_of(bubble.text, cluster[-1], chat.source):

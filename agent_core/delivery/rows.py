@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
-from agent_core.delivery.asked import asked_in
+from agent_core.delivery.asked import Asked, asked_in
 from agent_core.delivery.match import is_bubble_of, same_cluster
 from agent_core.delivery.planning import planned_from
 from agent_core.devices.base import Frame
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, ReplyState
-from agent_core.screen.compare import Match
+from agent_core.screen.compare import Match, fold
 from agent_core.screen.fingerprint import same_message
 from agent_core.screen.readings import ChatScreen, Side
 from agent_core.session import AskedQuestion, Cluster, Planned, Session
@@ -44,18 +45,19 @@ class Rows:
         messages = [bubble.text for bubble in chat.question]
         asked = []
         for one in asked_in(chat, session.lang):
-            key = self.key(one.fingerprint)
-            row = await self._ledger.open(
-                key, run_id=session.run_id, question=one.words, cluster=messages, app_version=version
-            )
-            done = row.state is ReplyState.SKIPPED
+            row = await self._open(one, one.fingerprint, messages, version)
+            if row.state is ReplyState.SKIPPED and fold(row.question) != fold(one.words):
+                # Skipped, and now there is more to it: a question of its own.
+                row = await self._open(one, f"{one.fingerprint}-{_digest(one.words)}", messages, version)
+            elsewhere = await self._ledger.waiting_elsewhere(row.id, session.run_id)
             asked.append(
                 AskedQuestion(
                     ledger_id=row.id,
-                    fingerprint=key.fingerprint,
+                    fingerprint=row.key.fingerprint,
                     words=one.words,
                     readable=one.readable,
-                    done=done,
+                    done=row.state is ReplyState.SKIPPED or elsewhere,
+                    elsewhere=elsewhere,
                 )
             )
         known = {question.ledger_id for question in asked}
@@ -66,6 +68,12 @@ class Rows:
             older = []
         session.cluster = Cluster(messages=messages, read_by=chat.source.value, asked=[*older, *asked])
         return session.cluster
+
+    async def _open(self, one: Asked, mark: str, messages: Sequence[str], version: str) -> LedgerRow:
+        run_id = self._session.run_id
+        return await self._ledger.open(
+            self.key(mark), run_id=run_id, question=one.words, cluster=messages, app_version=version
+        )
 
     async def adopt(self, chat: ChatScreen) -> Cluster | None:
         """Rows that a dead run left open though our newest text stands below the questions; None where there are none.
@@ -80,6 +88,9 @@ class Rows:
             if not ours or not same_cluster(row.cluster, "", chat, ours):
                 continue
             left = sorted((r for r in family if r.state is ReplyState.PLANNED), key=lambda r: r.id)
+            left = [r for r in left if not await self._ledger.waiting_elsewhere(r.id, session.run_id)]
+            if not left:
+                continue
             session.cluster = Cluster(messages=list(row.cluster), ours=ours, asked=[_asked(r) for r in left])
             begun = next((r for r in left if r.part and r.text), None)
             if begun is not None:
@@ -179,6 +190,10 @@ class Rows:
     async def _recent(self) -> Sequence[LedgerRow]:
         session = self._session
         return await self._ledger.recent(session.serial, self._profile.key, session.gate.contact)
+
+
+def _digest(words: str) -> str:
+    return sha256(fold(words).encode()).hexdigest()[:8]
 
 
 def _asked(row: LedgerRow) -> AskedQuestion:

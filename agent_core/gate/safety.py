@@ -109,10 +109,20 @@ class NothingRisky:
         target = situation.target(pair)
         if any(_names_a_button(word, target) for word in situation.profile.risky):
             return block(situation.say("gate.risky_blocked", target=target))
+        if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
+            return block(situation.say("gate.title_bar"))
         said = self._message_at(Point.from_relative(pair, situation.size), situation)
         if said is not None and (said.kind not in _HARMLESS or _LINK.search(said.text)):
             return block(situation.say("gate.link_blocked", target=said.text[:40]))
         return allow(proposal)
+
+    @staticmethod
+    def _beside_the_title(point: Point, situation: Situation) -> bool:
+        """Call and settings, right of a chat's title: icons, that no word names where a picture is all there is."""
+        if situation.chat is None or situation.profile is None:
+            return False
+        right, below = situation.profile.title_region[2], situation.profile.messages_region[1]
+        return point.x >= right * situation.size[0] and point.y < below * situation.size[1]
 
     @staticmethod
     def _message_at(point: Point, situation: Situation) -> Bubble | None:

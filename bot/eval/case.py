@@ -18,7 +18,6 @@ from bot.eval.bench import Bench, Stage
 from bot.eval.judge import Evidence, always, judge
 from bot.eval.result import Case, CaseResult, Reply
 from bot.running import run_here
-from scheduler.ports import StoredRuns
 from storage.events import Events
 from storage.ledger import Ledger, LedgerRow
 
@@ -82,7 +81,7 @@ async def _one(stage: Stage, task: str, case: Case) -> Session:
         core,
         task,
         human=stage.people,
-        store=StoredRuns(core.db),
+        store=core.runs(),
         lang=scenario.lang,
         max_steps=scenario.max_steps,
         rules=TaskRules(scenario.policy, tuple(scenario.only_apps)),

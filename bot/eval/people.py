@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from agent_core.session import Answer, Question, Session
+from bot.chat.answering import read_answer
 from bot.desk.desk import HouseDesk
 from bot.desk.port import Actor, QuestionView, Role
 from bot.eval.scenario import PersonPart
@@ -60,7 +61,14 @@ class ScriptedPeople:
             if part.on is not question.kind or (part.times and not self._left[index]):
                 continue
             self._left[index] -= 1
-            if question.accepts(Answer(choice=part.choice, text=part.text)):
+            if part.text:
+                # Read as a channel reads it. What none takes, a number that no choice has, leaves the question open.
+                said = read_answer(question, part.text)
+                if said is not None:
+                    return part.model_copy(update={"choice": said.choice, "text": said.text})
+                if question.free_text:
+                    continue
+            elif question.accepts(Answer(choice=part.choice)):
                 return part
             choices = ", ".join(choice.value for choice in question.choices)
             self.refused.append(f"{part.choice or part.text!r} is no answer to {part.on.value}: {choices}")

@@ -81,7 +81,7 @@ class PersonPart(_Part):
     choice: str = ""
     """The value of a choice: ``record:0``, ``skip`` …"""
     text: str = ""
-    """Or their own words."""
+    """Or their own words, read as a channel reads them; what it does not take leaves the question open."""
     by: Words = "operator"
     times: Times = 1
     """How many questions it answers; 0: all of this kind."""

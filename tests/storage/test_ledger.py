@@ -11,6 +11,7 @@ from agent_core import ports
 from storage import ledger as stored
 from storage.engine import Database
 from storage.ledger import SENT, STATES, Ledger, LedgerConflict
+from storage.runs import NewRun, Runs
 
 KEY = ("phone", "qq", "11", "f1")
 
@@ -93,3 +94,39 @@ async def test_nothing_that_was_sent_is_planned_again(db: Database, moves: list[
         found = await ledger.find("phone", "qq", "11", repr(moves))
         assert found is not None
         assert found.state == state
+
+
+async def test_the_parts_of_a_long_answer(db: Database) -> None:
+    ledger = Ledger(db)
+    row = await ledger.open(*KEY, run_id="r", question="q", cluster=["q", "快"], app_version="9.1")
+    assert (row.cluster, row.parts, row.part, row.app_version) == (("q", "快"), (), 0, "9.1")
+    row = await ledger.plan(row.id, run_id="r", text="ab", provenance="knowledge", parts=["a", "b"])
+    with pytest.raises(LedgerConflict):
+        await ledger.next_part(row.id)  # nothing is on its way
+    await ledger.advance(row.id, "sending", expected=["planned"])
+    row = await ledger.next_part(row.id)
+    assert (row.state, row.part, row.parts) == ("planned", 1, ("a", "b"))
+    with pytest.raises(LedgerConflict):
+        await ledger.plan(row.id, run_id="r", text="other", provenance="person")  # a part of it has left
+
+
+async def test_a_version_is_known_once_a_reply_arrived_in_it(db: Database) -> None:
+    ledger = Ledger(db)
+    row = await ledger.open(*KEY, run_id="r", question="q", app_version="9.1")
+    assert not await ledger.version_known("qq", "9.1")
+    await ledger.advance(row.id, "sent", expected=["planned"])
+    assert await ledger.version_known("qq", "9.1")
+    assert not await ledger.version_known("qq", "9.2")
+    assert not await ledger.version_known("wechat", "9.1")
+
+
+async def test_a_row_that_another_run_asks_a_person_about(db: Database) -> None:
+    runs = Runs(db)
+    asking = await runs.create(NewRun("QQ回复联系人11", "phone"))
+    assert asking is not None
+    row = await Ledger(db).open(*KEY, run_id=asking, question="q")
+    assert not await Ledger(db).waiting_elsewhere(row.id, "another")
+    await runs.begin_leg(asking, 1, serial="phone")
+    await runs.wait_leg(asking, 1)
+    assert await Ledger(db).waiting_elsewhere(row.id, "another")
+    assert not await Ledger(db).waiting_elsewhere(row.id, asking)

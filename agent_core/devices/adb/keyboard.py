@@ -164,6 +164,11 @@ class Keyboard:
             result = await self._transport.shell(command_line(("ime", "set", previous, AND, *unmark)), safe=True)
             if result.code == 0 and "cannot be selected" not in result.text:
                 return
+            now = await self._transport.shell(command_line(_READ_METHOD), safe=True)
+            if now.out.strip() == previous:
+                # No keyboard may be chosen here, ours neither: a reset would take away those that the owner enabled.
+                await self._transport.shell(command_line(unmark), safe=True)
+                return
             log.warning("adb.keyboard_gone", serial=self._transport.serial, method=previous)
         # There was none, or it was uninstalled meanwhile: Android chooses.
         result = await self._transport.shell(command_line(("ime", "reset"), unmark), safe=True)

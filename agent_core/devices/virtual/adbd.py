@@ -138,6 +138,8 @@ class AdbdServer:
             transport.go_online()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refusing:
+            self.phone.screen()  # lets happen what is due by now: nobody else can ask the phone while it is unplugged
         if self._refusing or self._server is None:
             writer.transport.abort()
             return

@@ -16,7 +16,7 @@ from agent_core.actions.parse import parse_reply
 from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError
 from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles, without_keyboard
-from agent_core.wording import asks, query_of
+from agent_core.wording import asks, query_of, sentences
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
 _INPUT_BELOW = 350
@@ -32,7 +32,9 @@ _RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
 _SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with what OCR makes of the magnifier
 _WHEN = re.compile(r"^(?:\d{1,2}:\d{2}|昨天|前天|(?:星期|周).|\d+月\d+日|\d+[/-]\d+\S*)$")  # in a list of chats
 _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
+_MORE = re.compile(r"(?:对方还问了|They also ask)[^：:]*[：:]\s*[“'](.+?)[”'](?=[。.])", re.IGNORECASE | re.DOTALL)
 _SKIPPED = re.compile(r"已由人工跳过|skipped by", re.IGNORECASE)
+_MORE = re.compile(r"对方还问了[^“]*“(.+?)”。|They also ask[^']*'(.+?)'\.", re.DOTALL | re.IGNORECASE)
 _WRONG_CHAT = re.compile(r"不是联系人|not (?:the )?(?:contact|chat)", re.IGNORECASE)
 _NO_EFFECT = re.compile(r"没有变化|没有效果|unchanged|no effect", re.IGNORECASE)
 _OPEN = re.compile(
@@ -209,16 +211,21 @@ class _Reply:
 
     def _answer(self, messages: Sequence[SeenBubble]) -> Move:
         asked = self._asked()
+        if more := _MORE.search(self.view.observation):
+            question = query_of(more[1]) or more[1]
+            return Move(say("ask", question=question), do("GET_KNOWLEDGE_DATA", query=question))
         question = _newest_question(messages)
         if question in asked and _SENT.search(self.view.observation):
             question = ""  # the page may not show the answer yet
+        if more := _MORE.search(self.view.observation):
+            words = more.group(1) or more.group(2)
+            question = query_of(words) or words.strip()
         if question:
             return Move(say("ask", question=question), do("GET_KNOWLEDGE_DATA", query=question))
         if any("GET_KNOWLEDGE_DATA" in call for call in self.view.calls):
-            left = [query_of(m.text) for m in messages if not m.mine and asks(m.text)]
             blocked = re.search(r"不能 finish|finish 不会|blocked", self.view.observation)
-            if blocked and (open_ones := [q for q in left if q and q not in asked]):
-                return Move(say("ask", question=open_ones[-1]), do("GET_KNOWLEDGE_DATA", query=open_ones[-1]))
+            if blocked and (open_ones := [q for q in _answered_last(messages) if q not in asked]):
+                return Move(say("ask", question=open_ones[0]), do("GET_KNOWLEDGE_DATA", query=open_ones[0]))
             return Move(say("sent"), finish(say("sent_message", contact=self.contact)))
         nothing = say("nothing_new", contact=self.contact)
         return Move(nothing, finish(nothing))
@@ -301,6 +308,15 @@ def _newest_question(messages: Sequence[SeenBubble]) -> str:
         if query := query_of(text):
             return query
     return next((text.strip() for text in reversed(cluster) if text.strip()), "")
+
+
+def _answered_last(messages: Sequence[SeenBubble]) -> list[str]:
+    """All that is asked in the messages above our newest ones, sentence by sentence: some of it may be open still."""
+    asked: list[str] = []
+    above = list(itertools.dropwhile(lambda message: message.mine, reversed(messages)))
+    for message in itertools.takewhile(lambda message: not message.mine, above):
+        asked[:0] = [sentence for sentence in sentences(message.text) if asks(sentence)]
+    return asked
 
 
 def _tap(item: Seen) -> str:

@@ -269,3 +269,18 @@ async def test_a_person_touches_the_phone_while_the_text_is_typed(choice: str) -
         assert session.status is (Status.SUCCEEDED if choice == "go_on" else Status.FAILED), session.message
         assert bench.sent == ({"11": [ANSWER]} if choice == "go_on" else {})
         assert bench.drafts == {}
+
+
+async def test_a_skipped_question_is_asked_about_again_when_more_is_written() -> None:
+    async with lab(asked(SHIP)) as bench:
+        bench.knowledge.records = ()
+        bench.people.answers = [Answer(choice="skip", by="店长"), Answer(text="今天就发。", by="店长")]
+        await bench.open_chat()
+        await reply(bench, ASK)
+        assert (await reply(bench, FINISH)).status is Status.SUCCEEDED  # nothing more: nobody is asked again
+        assert len(bench.people.asked) == 1
+        bench.phone.receive("11", "急用")
+        session = await reply(bench, ASK, FINISH)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert bench.people.asked[1].text == f"{SHIP}\n急用"
+        assert bench.sent == {"11": ["今天就发。"]}

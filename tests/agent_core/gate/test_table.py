@@ -160,6 +160,14 @@ def test_a_delivered_answer_is_not_typed_again() -> None:
 # Safety, provenance, right chat ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("x", [857, 940])
+def test_call_and_settings_beside_a_chats_title_are_not_tapped_though_no_word_names_them(x: int) -> None:
+    assert judge(Tap(element=(x, 66)), situation(screen=chat())).action is None
+    back = Tap(element=(50, 66))
+    assert judge(back, situation(screen=chat())).action == back
+    assert judge(Tap(element=(x, 66)), situation()).action is not None  # the list's own bar
+
+
 def test_only_the_contact_is_searched_and_never_in_a_chat() -> None:
     assert judge(Type(text="11"), situation()).action == Type(text="11")
     assert judge(Type(text="11"), situation(screen=chat())).action is None
