@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import structlog
 
@@ -147,14 +146,15 @@ class ReplyFlow:
     async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
         """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""
         session, gate = self._session, self._session.gate
-        if session.opened_by_number or not gate.number or not self._profile.chat_url:
+        url = self._profile.chat_url_of(gate.number)
+        if session.opened_by_number or url is None:
             return None
         if chat is not None and same_name(chat.title, gate.contact):
             return None
         session.opened_by_number = True
         await self._lease.check()
         try:
-            await self._device.open_url(self._profile.chat_url.format(number=gate.number), self._profile.packages[0])
+            await self._device.open_url(url, self._profile.packages[0])
         except DeviceError as error:
             log.info("not_opened_by_number", app=self._profile.key, error=str(error))
             return None  # the model finds the way
@@ -274,9 +274,7 @@ class ReplyFlow:
     async def _version_known(self, version: str) -> bool:
         if version and version == self._session.version_allowed:
             return True
-        if any(fnmatchcase(version, pattern) for pattern in self._profile.versions):
-            return True
-        return await self._ledger.version_known(self._profile.key, version)
+        return self._profile.knows(version) or await self._ledger.version_known(self._profile.key, version)
 
     def _plan_for(self, question: AskedQuestion, cluster: Cluster, query: str) -> Planned:
         return Planned(
