@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.actions.types import Tap
 from agent_core.result import ActResult, Ending
-from agent_core.session import Answer, Question, QuestionKind, Session, Status
+from agent_core.session import NOBODY, Answer, Question, QuestionKind, Session, Status
 from agent_core.texts import say
 
 
@@ -29,5 +29,7 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
         ):  # to be stopped, or nobody answered in time
             message = say(lang, "run.stuck_stopped")
             return ActResult(message, ok=False, ending=Ending(Status.FAILED, message))
+        case _ if answer.by == NOBODY:
+            return ActResult(say(lang, "run.nobody_answered"), ok=False)
         case _:
             return ActResult(say(lang, "run.answered", text=answer.text or answer.choice))

@@ -113,7 +113,8 @@ class Run:
             frame=seen.frame,
             now=now,
             window_now=window_now,
-            open_rows=bool(session.cluster and session.cluster.left),
+            # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
+            open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
         )
         judgement = review(thought.action, situation, self.policies)
         if judgement.pending_question is not None:

@@ -43,8 +43,11 @@ class QuestionKind(StrEnum):
 TO_CUSTOMER = frozenset({QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE})
 
 
+NOBODY = "deadline"  # who gave the answer that counts where no person did in time
+
+
 class Answer(BaseModel):
-    """A person's answer: the value of a choice, or their own words."""
+    """A person's answer: the value of a choice, or their own words. ``by``: their name, or NOBODY."""
 
     choice: str = ""
     text: str = ""

@@ -146,10 +146,11 @@ class Core:
         lease: Lease,
         guard: StopGuard,
         store: RunStore | None = None,
+        model: Model | None = None,
     ) -> PhoneAgent:
-        """An agent for one run on one phone, over the stored ledger and event log."""
+        """An agent for one run on one phone, over the stored ledger and event log. ``model``: instead of ours."""
         return PhoneAgent(
-            model=self.model,
+            model=model or self.model,
             device=device,
             knowledge=self.knowledge,
             chooser=self.chooser,

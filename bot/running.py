@@ -59,9 +59,9 @@ async def run_here(
                     async with stopped_by_row(runs, run_id, lease.stop):
                         await agent.go_on(session)
                 except asyncio.CancelledError:
-                    if lease.stop.reason is not Reason.STOP:
+                    if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
                         raise
-                    if session.status not in FINAL:
+                    if session.status not in FINAL and lease.stop.reason is Reason.STOP:
                         await agent.end_stopped()
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await _close(runs, session)
@@ -84,7 +84,7 @@ async def _close(runs: Runs, session: Session) -> None:
 
 @asynccontextmanager
 async def stopped_by_row(runs: Runs, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
-    """A stop that another process (the server, from a chat) wrote into the run's row is heard inside."""
+    """A stop, or Hold, that another process (the server, from a chat) wrote into the run's row is heard inside."""
 
     async def watch() -> None:
         while not stop.requested:
@@ -93,8 +93,11 @@ async def stopped_by_row(runs: Runs, run_id: str, stop: StopSignal) -> AsyncIter
             except DBAPIError as error:  # a database that is away for a moment ends no run
                 log.warning("run_not_watched", run_id=run_id, error=repr(error))
                 asked = {}
-            if asked.get(run_id, (False, False))[0]:
+            stopped, held = asked.get(run_id, (False, False))
+            if stopped:
                 stop.request(Reason.STOP)
+            elif held:
+                stop.request_hold()
             await asyncio.sleep(WATCH_SECONDS)
 
     watching = asyncio.create_task(watch(), name="run-watch")

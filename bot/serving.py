@@ -22,7 +22,9 @@ from bot.telegram.options import TelegramOptions
 from bot.web.app import make_app, serving
 from scheduler.clock import Clock
 from scheduler.dbos_queue import DbosQueue
+from scheduler.deadlines import QuestionTimes, QuestionWatch
 from scheduler.housekeeping import Housekeeping
+from scheduler.parking import ParkingModel, park
 from scheduler.ports import StoredHuman, given_answer
 from scheduler.runs import Reconciler, RunService
 from scheduler.signals import Reason
@@ -77,8 +79,13 @@ class Legs:
         device = await core.device(lease.serial)
         try:
             settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
-            human = StoredHuman(core.db, hold_seconds=core.settings.run.hold_seconds)
-            agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop)
+            stop = lease.stop
+            human = StoredHuman(
+                core.db, hold_seconds=core.settings.run.hold_seconds, times=question_times(core.settings), stop=stop
+            )
+            agent = core.agent(
+                device, settings, human=human, lease=lease, guard=stop, model=ParkingModel(core.model, stop)
+            )
             if row.session is None:
                 session = await core.session(
                     row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
@@ -88,12 +95,16 @@ class Legs:
             try:
                 await agent.go_on(session)
             except asyncio.CancelledError:
-                if lease.stop.reason is not Reason.STOP:
+                if stop.reason not in (Reason.STOP, Reason.HOLD):
                     raise
                 if session.status in FINAL:
                     await agent.go_on(session)  # it was over in this very moment: only told how
-                else:
+                elif stop.reason is Reason.STOP:
                     await agent.end_stopped()
+            if session.status not in FINAL:
+                async with stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
+                    if await park(device, lease, session):
+                        await core.runs().save(session)
         finally:
             await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
@@ -143,6 +154,9 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         clock = Clock(core.db)
         await clock.start()
         stack.push_async_callback(clock.stop)
+        watch = QuestionWatch(core.db)
+        await watch.start()
+        stack.push_async_callback(watch.stop)
         housekeeping = Housekeeping(core.db, keep=timedelta(days=settings.keep_days))
         await housekeeping.start()
         stack.push_async_callback(housekeeping.stop)
@@ -156,6 +170,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
                 serial=settings.device.serial,
                 store=core.store,
                 provider=settings.knowledge.provider,
+                escalate_chat=settings.questions.escalate_chat,
             )
         )
         telegram = _telegram(settings, core, desk)
@@ -173,6 +188,12 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         if telegram is not None:
             await stack.enter_async_context(telegram)
         yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram)
+
+
+def question_times(settings: Settings) -> QuestionTimes:
+    """When what happens to a question that nobody answers."""
+    wanted = settings.questions
+    return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
 
 
 async def usable_phones(core: Core) -> list[str]:

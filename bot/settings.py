@@ -180,6 +180,15 @@ class RunSettings(_Section):
     part_chars: int = Field(default=500, ge=50, le=4000)  # a longer answer goes out in parts
 
 
+class QuestionSettings(_Section):
+    """What happens to a question that nobody answers. Minutes; 0 is never."""
+
+    deadline_minutes: float = Field(default=240.0, ge=0, le=43200)
+    remind_minutes: float = Field(default=30.0, ge=0, le=43200)  # the first; then after twice and four times as long
+    escalate_minutes: float = Field(default=0.0, ge=0, le=43200)  # until somebody else is shown it, too
+    escalate_chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every other owner
+
+
 class TelegramSettings(_Section):
     token: SecretStr = SecretStr("")  # "": no bot
     api_base_url: str = "https://api.telegram.org"
@@ -226,6 +235,7 @@ class Settings(BaseSettings):
     device: DeviceSettings = DeviceSettings()
     observe: ObserveSettings = ObserveSettings()
     run: RunSettings = RunSettings()
+    questions: QuestionSettings = QuestionSettings()
     telegram: TelegramSettings = TelegramSettings()
     web: WebSettings = WebSettings()
     queue: QueueSettings = QueueSettings()

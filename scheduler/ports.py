@@ -10,14 +10,18 @@ from typing import Any
 import structlog
 
 from agent_core import ports
-from agent_core.session import Answer, Question, Session
+from agent_core.session import Answer, Question, QuestionKind, Session
+from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
+from scheduler.signals import StopSignal
 from storage import ledger as rows
 from storage.answers import Answers, ToldAnswer
 from storage.engine import Database
 from storage.events import Events
 from storage.ledger import Ledger
-from storage.questions import ANSWERED, EXPIRED, QuestionRow, Questions
+from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
+
+LOOK_SECONDS = 0.5
 
 log = structlog.get_logger(__name__)
 
@@ -163,42 +167,66 @@ def _teaches(answer: ports.AnswerEvent) -> bool:
 
 
 class StoredHuman:
-    """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile."""
+    """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
 
-    def __init__(self, db: Database, *, hold_seconds: float) -> None:
+    ``stop``: at Hold the phone is not held any longer.
+    """
+
+    def __init__(
+        self, db: Database, *, hold_seconds: float, times: QuestionTimes = NO_TIMES, stop: StopSignal | None = None
+    ) -> None:
         self._db = db
         self._questions = Questions(db)
         self._events = Events(db)
         self._hold = hold_seconds
+        self._times = times
+        self._stop = stop
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture)
+        await store_question(self._questions, self._events, session, question, picture, times=self._times)
         until = time.monotonic() + self._hold
         while True:
             waiter = self._db.signal("questions").waiter()
             row = await self._questions.get(question.id)
             left = until - time.monotonic()
-            if row is None or row.state != "open" or left <= 0:
+            held = self._stop is not None and self._stop.hold_requested
+            if row is None or row.state != OPEN or left <= 0 or held:
                 return given_answer(row)
-            # Another process may answer: the row is looked at now and then without a signal too.
-            await waiter.wait(min(left, 1.0))
+            # Another process may answer, or a person hold the run: looked at now and then without a signal too.
+            await waiter.wait(min(left, LOOK_SECONDS))
 
 
 async def store_question(
-    questions: Questions, events: Events, session: Session, question: Question, picture: bytes | None
+    questions: Questions,
+    events: Events,
+    session: Session,
+    question: Question,
+    picture: bytes | None,
+    *,
+    times: QuestionTimes = NO_TIMES,
 ) -> None:
-    """The row first, then the event that makes the channels show it."""
+    """The row first, then the event that makes the channels show it. ``times``: see ``scheduler.deadlines``."""
     payload = question.model_dump(mode="json")
-    await questions.ask(question.id, run_id=session.run_id, kind=question.kind.value, payload=payload)
+    now = questions.now()
+    deadline = times.deadline_of(question.kind, now)
+    await questions.ask(
+        question.id,
+        run_id=session.run_id,
+        kind=question.kind.value,
+        payload=payload,
+        deadline=deadline,
+        remind_after=times.remind_after(deadline, now),
+        escalate_after=times.escalate_after,
+    )
     await events.append(session.run_id, "question", payload, picture=picture)
 
 
 def given_answer(row: QuestionRow | None) -> Answer | None:
-    """The answer that won, or None while there is none. A question whose time is over counts as skipped."""
+    """The answer that won, or None while there is none. One whose time is over has the answer of its kind."""
     if row is None:
         return None
     if row.state == EXPIRED:
-        return Answer(choice="skip", by="deadline")
+        return answer_at_deadline(QuestionKind(row.kind))
     if row.state != ANSWERED or row.answer is None:
         return None
     return Answer(choice=row.answer.get("choice", ""), text=row.answer.get("text", ""), by=row.answered_by)

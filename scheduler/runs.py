@@ -74,10 +74,14 @@ class RunService:
         return status
 
     async def hold(self, run_id: str) -> bool:
-        """Park a run: it gives its phone back where it waits, or after its step."""
-        return await self._runs.request_hold(run_id)
+        """Park a run until ``resume``: it gives its phone back, or does not begin. False: held already, or over."""
+        held = await self._runs.request_hold(run_id)
+        if held and self._worker is not None:
+            self._worker.hold_now(run_id)
+        return held
 
     async def resume(self, run_id: str) -> bool:
+        """Bring a held run back. False where it is not held."""
         return await self._runs.resume(run_id)
 
     async def answer(self, question_id: str, answer: Mapping[str, Any], *, by: str) -> AnswerResult:

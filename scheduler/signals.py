@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from enum import StrEnum
 
 
 class Reason(StrEnum):
     STOP = "stop"  # a person asked for it: the run ends as stopped
+    HOLD = "hold"  # a person parks the run: the next leg begins at Resume
     LEASE_LOST = "lease_lost"  # somebody else has the phone: hands off, at once
     SHUTDOWN = "shutdown"  # this process ends: the next leg goes on elsewhere
 
@@ -17,8 +18,8 @@ class Reason(StrEnum):
 class StopSignal:
     """Handed to the work of a leg. A stop cancels the task that works, but never inside ``shielded()``.
 
-    ``requested`` and ``hold_requested`` may be looked at between steps; at Hold the work ends its leg as ``held`` where
-    it waits for a person, or after the step it is in.
+    ``requested`` and ``hold_requested`` may be looked at between steps. At Hold the leg ends where nothing of a step is
+    lost: in ``may_park()`` (a model is asked) at once, else at the next ``park_here()`` (before an act).
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,7 @@ class StopSignal:
         self.hold_requested = False
         self._task: asyncio.Task[object] | None = None
         self._shields = 0
+        self._idle = 0  # how many ``may_park()`` the work is in
         self._changed = asyncio.Event()
 
     @property
@@ -54,8 +56,26 @@ class StopSignal:
             self.cancel()
 
     def request_hold(self) -> None:
+        """Park the run: at once where it may, else where it comes to such a place."""
         self.hold_requested = True
         self._changed.set()
+        if self._idle:
+            self.park_here()
+
+    def park_here(self) -> None:
+        """A place where Hold may take effect: the work is cancelled where it was asked for, and nothing shields it."""
+        if self.hold_requested and not self._shields:
+            self.request(Reason.HOLD)
+
+    @contextmanager
+    def may_park(self) -> Iterator[None]:
+        """Inside nothing is done that Hold would cut in two: it takes effect at once."""
+        self.park_here()
+        self._idle += 1
+        try:
+            yield
+        finally:
+            self._idle -= 1
 
     def cancel(self) -> None:
         if self._task is not None and not self._task.done():

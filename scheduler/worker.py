@@ -51,7 +51,10 @@ class HeldLease:
         return self._row.fencing
 
     async def check(self) -> None:
-        """Before every act. LeaseLost where the phone is no longer ours."""
+        """Before every act. LeaseLost where the phone is no longer ours; a run that is to be held parks here."""
+        if self.stop.reason is None and self.stop.hold_requested:
+            self.stop.park_here()
+            await asyncio.sleep(0)  # the cancellation arrives here
         if not await self._leases.check(self._row):
             self.stop.request(Reason.LEASE_LOST)
             raise LeaseLost(f"The phone {self.serial} was taken by another owner.")
@@ -108,6 +111,13 @@ class Worker:
         lease = self._live.get(run_id)
         if lease is not None:
             lease.stop.request(reason)
+        return lease is not None
+
+    def hold_now(self, run_id: str) -> bool:
+        """Have a leg of this process park without waiting for the next look at its row."""
+        lease = self._live.get(run_id)
+        if lease is not None:
+            lease.stop.request_hold()
         return lease is not None
 
     async def drain(self, seconds: float) -> None:
@@ -189,8 +199,8 @@ class Worker:
         outcome = self._outcome(run_id, lease, task)
         if outcome is None:
             await self._runs.interrupt_leg(run_id, leg)
-        elif outcome.status in ("waiting", "held"):
-            await self._runs.wait_leg(run_id, leg, message=outcome.message, hold=outcome.status == "held")
+        elif outcome.status in ("waiting", "held"):  # whether it is held stands in its row
+            await self._runs.wait_leg(run_id, leg, message=outcome.message)
         else:
             await self._runs.end_leg(run_id, leg, status=outcome.status, message=outcome.message)
 
@@ -199,7 +209,8 @@ class Worker:
         """What the leg came to; None: it is to be taken up again."""
         reason = lease.stop.reason
         if task.cancelled():
-            return LegOutcome("stopped") if reason is Reason.STOP else None
+            ended = {Reason.STOP: LegOutcome("stopped"), Reason.HOLD: LegOutcome("held")}
+            return ended.get(reason) if reason is not None else None
         error = task.exception()
         if error is None:
             outcome = task.result()

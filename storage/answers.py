@@ -85,7 +85,7 @@ class AnswerFilter:
 
     ``text``: words that stand in the question or in what was sent. ``since`` is inside, ``until`` is not (both aware,
     of when it was asked). ``unanswered``: skipped, failed, unknown, or under way for over an hour. ``missed``: the
-    knowledge base gave no answer (skipped, failed, or a person's own words).
+    knowledge base gave no answer (skipped, failed, or a person's own words). ``serials``: only of these phones.
     """
 
     contact: str = ""
@@ -100,6 +100,7 @@ class AnswerFilter:
     app: str = ""
     serial: str = ""
     run_id: str = ""
+    serials: Sequence[str] = ()
 
     def conditions(self, now: datetime) -> list[sa.ColumnElement[bool]]:
         found = [
@@ -107,6 +108,8 @@ class AnswerFilter:
             for name in ("contact", "state", "provenance", "app", "serial", "run_id")
             if (value := getattr(self, name))
         ]
+        if self.serials:
+            found.append(answers.c.serial.in_(self.serials))
         if self.text:
             places = (answers.c.question, answers.c.sent)
             found.append(sa.or_(*(place.icontains(self.text, autoescape=True) for place in places)))

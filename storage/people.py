@@ -15,6 +15,7 @@ from storage.tables import audit, pairing_codes, people
 from storage.uncut import uncut
 
 ROLES = ("viewer", "operator", "owner")
+CODE_ID = 10  # characters of a code's hash that name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,17 @@ class PersonRow:
     chats: Sequence[str] | None
     serials: Sequence[str] | None
     paired_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRow:
+    """A code that is open. ``id`` is the beginning of its hash."""
+
+    id: str
+    role: str
+    created_by: str
+    created_at: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +101,78 @@ class People:
         if not values:
             return await self.get(person_id) is not None
         async with self._db.write() as connection:
+            await self._hold_owners(connection)
             done = await connection.execute(sa.update(people).where(people.c.id == person_id).values(**values))
             await self._keep_an_owner(connection)
             return done.rowcount == 1
 
+    async def limit(
+        self, person_id: int, *, serials: Sequence[str] | None = None, chats: Sequence[str] | None = None
+    ) -> bool:
+        """Set what is not None; an empty sequence lifts the limit."""
+        given = {"serials": serials, "chats": chats}
+        values = {name: list(value) or sa.null() for name, value in given.items() if value is not None}
+        if not values:
+            return await self.get(person_id) is not None
+        async with self._db.write() as connection:
+            done = await connection.execute(sa.update(people).where(people.c.id == person_id).values(**values))
+            return done.rowcount == 1
+
+    async def restore(self, person: PersonRow) -> bool:
+        """Put somebody back who was removed; False where they are in again, or their number is somebody else's."""
+        add = self._db.insert(people).values(
+            id=person.id,
+            telegram_id=person.telegram_id,
+            role=_role(person.role),
+            name=person.name,
+            lang=person.lang,
+            chats=list(person.chats) if person.chats else None,
+            serials=list(person.serials) if person.serials else None,
+            paired_at=person.paired_at,
+        )
+        async with self._db.write() as connection:
+            return (await connection.execute(add.on_conflict_do_nothing())).rowcount == 1
+
     async def remove(self, person_id: int) -> bool:
         """LookupError for the last owner."""
         async with self._db.write() as connection:
+            await self._hold_owners(connection)
             done = await connection.execute(sa.delete(people).where(people.c.id == person_id))
             await self._keep_an_owner(connection)
             return done.rowcount == 1
 
-    async def add_code(self, code: str, *, role: str, lifetime: timedelta, created_by: str = "") -> None:
+    async def add_code(self, code: str, *, role: str, lifetime: timedelta, created_by: str = "") -> CodeRow:
         """Let somebody pair with ``code`` once; only its hash is stored. Case does not matter."""
         now = self._db.now()
+        code_hash = _hash(code)
         new = self._db.insert(pairing_codes).values(
-            code_hash=_hash(code), role=_role(role), created_by=created_by, created_at=now, expires_at=now + lifetime
+            code_hash=code_hash, role=_role(role), created_by=created_by, created_at=now, expires_at=now + lifetime
         )
         async with self._db.write() as connection:
             await connection.execute(sa.delete(pairing_codes).where(pairing_codes.c.expires_at <= now))
             await connection.execute(new)
+        return CodeRow(code_hash[:CODE_ID], role, created_by, now, now + lifetime)
+
+    async def codes(self) -> list[CodeRow]:
+        """Those that can be used now, the newest first."""
+        open_ones = pairing_codes.c.used_at.is_(None) & (pairing_codes.c.expires_at > self._db.now())
+        wanted = sa.select(pairing_codes).where(open_ones).order_by(pairing_codes.c.created_at.desc())
+        async with self._db.read() as connection:
+            found = await connection.execute(wanted)
+            return [
+                CodeRow(row.code_hash[:CODE_ID], row.role, row.created_by, row.created_at, row.expires_at)
+                for row in found
+            ]
+
+    async def drop_code(self, code_id: str) -> bool:
+        """Make the open code with this id void."""
+        if len(code_id) != CODE_ID or not set(code_id) <= set("0123456789abcdef"):
+            return False
+        drop = sa.delete(pairing_codes).where(
+            pairing_codes.c.code_hash.startswith(code_id), pairing_codes.c.used_at.is_(None)
+        )
+        async with self._db.write() as connection:
+            return (await connection.execute(drop)).rowcount > 0
 
     async def pair(self, code: str, *, telegram_id: int, name: str, lang: str = "zh") -> PersonRow | None:
         """Use a code: the person with its role (who is known gets the new role). None: no such code."""
@@ -141,6 +205,11 @@ class People:
         )
         async with self._db.write() as connection:
             return (await connection.execute(drop)).rowcount
+
+    @staticmethod
+    async def _hold_owners(connection: Any) -> None:
+        """Two owners who lower each other at the same time do it one after the other."""
+        await connection.execute(sa.select(people.c.id).where(people.c.role == "owner").with_for_update())
 
     @staticmethod
     async def _keep_an_owner(connection: Any) -> None:
@@ -176,6 +245,24 @@ class Audit:
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
             return [AuditRow(**row) for row in found.mappings()]
+
+    async def refused(self, limit: int = 20) -> list[AuditRow]:
+        """What was refused, the newest first."""
+        wanted = sa.select(audit).where(audit.c.allowed.is_(False)).order_by(audit.c.id.desc()).limit(limit)
+        async with self._db.read() as connection:
+            return [AuditRow(**row) for row in (await connection.execute(wanted)).mappings()]
+
+    async def seen(self, actors: Sequence[str]) -> dict[str, datetime]:
+        """When each of these actors was last heard of; those who never were are left out."""
+        newest = (
+            sa.select(audit.c.actor, sa.func.max(audit.c.id).label("id"))
+            .where(audit.c.actor.in_(list(actors)))
+            .group_by(audit.c.actor)
+            .subquery()
+        )
+        wanted = sa.select(audit.c.actor, audit.c.at).join(newest, newest.c.id == audit.c.id)
+        async with self._db.read() as connection:
+            return {row.actor: row.at for row in await connection.execute(wanted)}
 
     async def last(self, limit: int = 100) -> list[AuditRow]:
         """The newest first."""

@@ -1,26 +1,36 @@
-"""Questions to people. The first answer wins; a late one is kept and said to be late."""
+"""Questions to people. The first answer wins; a late one is kept and said to be late.
+
+What time and people do to a question is told in the event log in the same transaction: ``closed`` (answered, or nobody
+answered in time), ``reminder`` and ``escalated``, each with ``question``, its id.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.events import append_event
 from storage.runs import make_due
-from storage.tables import question_answers, questions, runs
+from storage.tables import question_answers, question_copies, questions, runs
 from storage.uncut import uncut
 
 OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"
+MOST_REMINDERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """``payload``: the question as the agent put it. ``answer``: the one that won, None while there is none."""
+    """``payload``: the question as the agent put it. ``answer``: the one that won, None while there is none.
+
+    ``remind_at``: the next reminder, None for no more; ``remind_seconds``: how long after the question the first one is
+    due; ``reminders``: how many there were. ``escalate_at``: None for never, or done.
+    """
 
     id: str
     run_id: str
@@ -32,6 +42,18 @@ class QuestionRow:
     answered_at: datetime | None
     created_at: datetime
     deadline: datetime | None
+    remind_at: datetime | None = None
+    remind_seconds: float = 0.0
+    reminders: int = 0
+    escalate_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A further card of a question. ``name`` is its own among those of the question; ``chat`` as with cards."""
+
+    name: str
+    chat: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +79,29 @@ def _question(row: sa.RowMapping) -> QuestionRow:
     return QuestionRow(**row)
 
 
+def _in_time(now: datetime) -> sa.ColumnElement[bool]:
+    return sa.or_(questions.c.deadline.is_(None), questions.c.deadline > now)
+
+
+def _next_reminder(row: QuestionRow, now: datetime) -> tuple[int, datetime | None]:
+    """How many reminders there are with this one, and when the next is due; None for the last."""
+    for given in range(row.reminders + 1, MOST_REMINDERS):
+        next_at = row.created_at + timedelta(seconds=row.remind_seconds * 2**given)
+        if next_at > now:
+            return given, None if row.deadline is not None and next_at >= row.deadline else next_at
+    return MOST_REMINDERS, None
+
+
 @uncut
 class Questions:
     """Writes are on the disk when they return. Wakes ``db.signal("questions")`` and, for a new leg, ``"runs"``."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
+
+    def now(self) -> datetime:
+        """The time that rows are compared with."""
+        return self._db.now()
 
     async def ask(
         self,
@@ -72,8 +111,14 @@ class Questions:
         kind: str,
         payload: Mapping[str, Any],
         deadline: datetime | None = None,
+        remind_after: timedelta | None = None,
+        escalate_after: timedelta | None = None,
     ) -> QuestionRow:
-        """Store a question; the stored one where it was asked before (a leg taken up again asks the same)."""
+        """Store a question; the stored one where it was asked before (a leg taken up again asks the same).
+
+        ``remind_after``: the first reminder, the next ones after twice and four times as long.
+        """
+        now = self._db.now()
         new = (
             self._db.insert(questions)
             .values(
@@ -82,8 +127,11 @@ class Questions:
                 kind=kind,
                 payload=dict(payload),
                 state=OPEN,
-                created_at=self._db.now(),
+                created_at=now,
                 deadline=deadline,
+                remind_at=None if remind_after is None else now + remind_after,
+                remind_seconds=remind_after.total_seconds() if remind_after is not None else 0.0,
+                escalate_at=None if escalate_after is None else now + escalate_after,
             )
             .on_conflict_do_nothing(index_elements=["id"])
         )
@@ -120,11 +168,7 @@ class Questions:
             run_id = await self._lock_run(connection, question_id)
             won = await connection.execute(
                 sa.update(questions)
-                .where(
-                    questions.c.id == question_id,
-                    questions.c.state == OPEN,
-                    sa.or_(questions.c.deadline.is_(None), questions.c.deadline > now),
-                )
+                .where(questions.c.id == question_id, questions.c.state == OPEN, _in_time(now))
                 .values(state=ANSWERED, answer=dict(answer), answered_by=by, answered_at=now)
             )
             first = won.rowcount == 1
@@ -135,9 +179,9 @@ class Questions:
             )
             if first:
                 await make_due(connection, run_id, now)
+                await self._tell(connection, run_id, "closed", question_id, state=ANSWERED, by=by)
             row = await self._get(connection, question_id)
-        self._db.signal("questions").notify()
-        self._db.signal("runs").notify()
+        self._notify()
         if row is None:
             raise KeyError(question_id)
         return AnswerResult(won=first, question=row)
@@ -162,10 +206,81 @@ class Questions:
                 if row is not None:
                     closed.append(_question(row))
                     await make_due(connection, run_id, now)
+                    await self._tell(connection, run_id, "closed", question_id, state=EXPIRED)
         if closed:
-            self._db.signal("questions").notify()
-            self._db.signal("runs").notify()
+            self._notify()
         return closed
+
+    async def remind(self) -> list[QuestionRow]:
+        """The open questions whose reminder is due, as they are now; each is told once.
+
+        Reminders that were missed while nothing ran count as given: there is one now, the next at its time.
+        """
+        now = self._db.now()
+        due = (questions.c.state == OPEN) & (questions.c.remind_at <= now)
+        async with self._db.read() as connection:
+            rows = [_question(row) for row in (await connection.execute(sa.select(questions).where(due))).mappings()]
+        reminded = []
+        for row in rows:
+            given, next_at = _next_reminder(row, now)
+            change = sa.update(questions).where(
+                questions.c.id == row.id, due, questions.c.reminders == row.reminders, _in_time(now)
+            )
+            async with self._db.write() as connection:
+                done = await connection.execute(change.values(reminders=given, remind_at=next_at))
+                if done.rowcount:
+                    await self._tell(connection, row.run_id, "reminder", row.id, number=given)
+                    reminded.append(row)
+        if reminded:
+            self._db.signal("events").notify()
+        return reminded
+
+    async def escalate(self) -> list[QuestionRow]:
+        """The open questions that somebody else is to see from now on; each is told once."""
+        now = self._db.now()
+        due = (questions.c.state == OPEN) & (questions.c.escalate_at <= now)
+        async with self._db.read() as connection:
+            rows = [_question(row) for row in (await connection.execute(sa.select(questions).where(due))).mappings()]
+        escalated = []
+        for row in rows:
+            change = sa.update(questions).where(questions.c.id == row.id, due, _in_time(now)).values(escalate_at=None)
+            async with self._db.write() as connection:
+                if (await connection.execute(change)).rowcount:
+                    await self._tell(connection, row.run_id, "escalated", row.id)
+                    escalated.append(row)
+        if escalated:
+            self._db.signal("events").notify()
+        return escalated
+
+    async def next_time(self) -> datetime | None:
+        """When the next deadline, reminder or escalation of an open question is due; None for none."""
+        times = (questions.c.deadline, questions.c.remind_at, questions.c.escalate_at)
+        async with self._db.read() as connection:
+            found = await connection.execute(
+                sa.select(*(sa.func.min(time) for time in times)).where(questions.c.state == OPEN)
+            )
+            known = [time for time in found.one() if time is not None]
+        return min(known) if known else None
+
+    async def copy(self, question_id: str, name: str, chat: Mapping[str, Any]) -> None:
+        """Remember that the question is shown in a further place. KeyError for an unknown question."""
+        new = self._db.insert(question_copies).values(
+            question_id=question_id, name=name, chat=dict(chat), created_at=self._db.now()
+        )
+        async with self._db.write() as connection:
+            if await self._get(connection, question_id) is None:
+                raise KeyError(question_id)
+            await connection.execute(new.on_conflict_do_nothing(index_elements=["question_id", "name"]))
+
+    async def copies(self, question_id: str) -> list[Copy]:
+        """Oldest first."""
+        wanted = (
+            sa.select(question_copies.c.name, question_copies.c.chat)
+            .where(question_copies.c.question_id == question_id)
+            .order_by(question_copies.c.created_at, question_copies.c.name)
+        )
+        async with self._db.read() as connection:
+            return [Copy(**row) for row in (await connection.execute(wanted)).mappings()]
 
     async def given(self, question_id: str) -> list[GivenAnswer]:
         """Every answer that was given, the late ones too, in order."""
@@ -182,6 +297,13 @@ class Questions:
         )
         async with self._db.read() as connection:
             return [GivenAnswer(**row) for row in (await connection.execute(statement)).mappings()]
+
+    async def _tell(self, connection: AsyncConnection, run_id: str, kind: str, question_id: str, **data: Any) -> None:
+        await append_event(connection, self._db, run_id, kind, {"question": question_id, **data})
+
+    def _notify(self) -> None:
+        for subject in ("questions", "runs", "events"):
+            self._db.signal(subject).notify()
 
     @staticmethod
     async def _lock_run(connection: AsyncConnection, question_id: str) -> str:

@@ -6,6 +6,8 @@ two who try only one succeeds; the other is told by False or None.
 
 ``queued`` → ``running`` → ``waiting`` (for a person; the leg is over) → ``running`` → ``succeeded | failed | stopped``
 
+``hold``: a person parked the run. No leg of it is due until Resume; while one is at work still, it is to end.
+
 Each change of the status is told in the event log in the same transaction, as an event ``status`` with ``status``,
 ``message``, ``leg``, ``serial`` and ``hold``: a card that follows the log learns of the end exactly once.
 """
@@ -126,15 +128,13 @@ async def tell_status(connection: AsyncConnection, db: Database, run_id: str) ->
     await append_event(connection, db, run_id, "status", dict(row))
 
 
-async def make_due(connection: AsyncConnection, run_id: str, now: datetime, *, of_hold: bool = False) -> bool:
-    """Make the next leg of a run that waits due, inside a transaction. A run on Hold waits for Resume (``of_hold``)."""
+async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> bool:
+    """Make the next leg of a run that waits due, inside a transaction. A run on Hold waits for Resume."""
     statement = (
         sa.update(runs)
-        .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.leg_due_at.is_(None))
-        .values(leg=runs.c.leg + 1, leg_due_at=now, hold=False)
+        .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.leg_due_at.is_(None), runs.c.hold.is_(False))
+        .values(leg=runs.c.leg + 1, leg_due_at=now)
     )
-    if not of_hold:
-        statement = statement.where(runs.c.hold.is_(False))
     return (await connection.execute(statement)).rowcount == 1
 
 
@@ -235,7 +235,6 @@ class Runs:
                 status=RUNNING,
                 serial=serial,
                 leg_due_at=None,
-                hold=False,
                 started_at=sa.func.coalesce(runs.c.started_at, now),
             )
             .returning(*runs.c)
@@ -262,25 +261,28 @@ class Runs:
         return await self._one(run_id, statement)
 
     async def interrupt_leg(self, run_id: str, leg: int) -> bool:
-        """The leg at work ended before its time (end of the process, phone lost): the next one is due."""
+        """The leg at work ended before its time (end of the process, phone lost): the next one is due.
+
+        At once, or where it was to be held, at Resume.
+        """
         statement = (
             sa.update(runs)
             .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
-            .values(leg=leg + 1, status=WAITING, leg_due_at=self._db.now())
+            .values(leg=leg + 1, status=WAITING, leg_due_at=_now_unless_held(self._db.now()))
         )
         return await self._one(run_id, statement, tell=True)
 
-    async def wait_leg(self, run_id: str, leg: int, *, message: str = "", hold: bool = False) -> bool:
+    async def wait_leg(self, run_id: str, leg: int, *, message: str = "") -> bool:
         """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due.
 
-        A stop that was asked for in this very moment ends the run: nobody would look at it again.
+        So it is where Hold was taken back while the leg parked. A stop that was asked for in this very moment ends the run: nobody would look at it again.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
             done = await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
-                .values(status=WAITING, leg_due_at=None, hold=sa.or_(runs.c.hold, sa.literal(hold)), message=message)
+                .values(status=WAITING, leg_due_at=None, message=message)
             )
             if done.rowcount != 1:
                 return False
@@ -291,12 +293,7 @@ class Runs:
             )
             if stopped.rowcount:
                 await _expire_questions(connection, run_id)
-            open_ones = await connection.execute(
-                sa.select(sa.func.count())
-                .select_from(questions)
-                .where(questions.c.run_id == run_id, questions.c.state == "open")
-            )
-            if not open_ones.scalar_one():
+            if not await _is_asked(connection, run_id):
                 await make_due(connection, run_id, now)
             await tell_status(connection, self._db, run_id)
         self._notify()
@@ -333,13 +330,22 @@ class Runs:
         return status
 
     async def request_hold(self, run_id: str) -> bool:
-        """Hold a run: one at work sees it and parks (ends its leg); one that waits stays waiting until ``resume``."""
+        """Hold a run until ``resume``: one at work sees it and parks, one in the line leaves it, one that waits for a
+        person does not go on with the answer. False where it is held already, or over.
+        """
+        parked = sa.case((runs.c.status == RUNNING, RUNNING), else_=WAITING)
         return await self._one(
             run_id,
             sa.update(runs)
-            .where(runs.c.id == run_id, runs.c.status.in_((RUNNING, WAITING)), runs.c.hold.is_(False))
-            .values(hold=True, leg_due_at=None),
+            .where(
+                runs.c.id == run_id,
+                runs.c.status.in_(ACTIVE),
+                runs.c.hold.is_(False),
+                runs.c.stop_requested.is_(False),
+            )
+            .values(hold=True, leg_due_at=None, status=parked),
             tell=True,
+            durable=True,
         )
 
     async def assign(self, run_id: str, serial: str) -> bool:
@@ -352,10 +358,20 @@ class Runs:
         )
 
     async def resume(self, run_id: str) -> bool:
-        """Bring a parked run back: its next leg is due. False where it does not wait."""
+        """Bring a held run back: its next leg is due, unless it waits for an answer. False where it is not held.
+
+        One that has not parked yet parks and goes on.
+        """
         async with self._db.write(durable=True) as connection:
-            done = await make_due(connection, run_id, self._db.now(), of_hold=True)
+            freed = await connection.execute(
+                sa.update(runs)
+                .where(runs.c.id == run_id, runs.c.hold, runs.c.status.in_((RUNNING, WAITING)))
+                .values(hold=False)
+            )
+            done = freed.rowcount == 1
             if done:
+                if not await _is_asked(connection, run_id):
+                    await make_due(connection, run_id, self._db.now())
                 await tell_status(connection, self._db, run_id)
         self._notify()
         return done
@@ -376,7 +392,7 @@ class Runs:
                 runs.c.id.not_in(alive),
                 runs.c.id.not_in(alive_here),
             )
-            .values(status=WAITING, leg=runs.c.leg + 1, leg_due_at=now)
+            .values(status=WAITING, leg=runs.c.leg + 1, leg_due_at=_now_unless_held(now))
             .returning(runs.c.id)
         )
         async with self._db.write() as connection:
@@ -391,8 +407,10 @@ class Runs:
         self._notify()
         return done
 
-    async def _one(self, run_id: str, statement: sa.Update, *, tell: bool = False) -> bool:
-        async with self._db.write() as connection:
+    async def _one(
+        self, run_id: str, statement: sa.Update, *, tell: bool = False, durable: bool = False
+    ) -> bool:
+        async with self._db.write(durable=durable) as connection:
             done = (await connection.execute(statement)).rowcount == 1
             if done and tell:
                 await tell_status(connection, self._db, run_id)
@@ -407,6 +425,16 @@ class Runs:
     async def _all(self, statement: sa.Select[Any]) -> list[RunRow]:
         async with self._db.read() as connection:
             return [_run(row) for row in (await connection.execute(statement)).mappings()]
+
+
+def _now_unless_held(now: datetime) -> sa.ColumnElement[datetime | None]:
+    return sa.case((runs.c.hold, sa.null()), else_=sa.literal(now, runs.c.leg_due_at.type))
+
+
+async def _is_asked(connection: AsyncConnection, run_id: str) -> bool:
+    """Whether a question of the run is open."""
+    asked = sa.select(questions.c.id).where(questions.c.run_id == run_id, questions.c.state == "open").limit(1)
+    return (await connection.execute(asked)).first() is not None
 
 
 def _final(status: str) -> str:

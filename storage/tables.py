@@ -185,8 +185,23 @@ questions = sa.Table(
     sa.Column("answered_at", UtcTime),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("deadline", UtcTime),
+    # The next reminder (None: no more), how long after the question the first one is due, how many there were.
+    sa.Column("remind_at", UtcTime),
+    sa.Column("remind_seconds", sa.Float, nullable=False, server_default="0"),
+    sa.Column("reminders", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("escalate_at", UtcTime),  # None: never, or done
     sa.Index(None, "run_id"),
     sa.Index(None, "state", "deadline"),
+)
+
+# Where a question is shown besides its run's chat: an escalation, a card that was asked for again.
+question_copies = sa.Table(
+    "question_copies",
+    metadata,
+    sa.Column("question_id", sa.Text, sa.ForeignKey("questions.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
+    sa.Column("created_at", UtcTime, nullable=False),
 )
 
 question_answers = sa.Table(

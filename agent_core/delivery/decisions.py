@@ -11,7 +11,7 @@ from agent_core.delivery.results import end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
 from agent_core.result import ActResult
-from agent_core.session import Answer, Question, QuestionKind, Session, Status
+from agent_core.session import NOBODY, Answer, Question, QuestionKind, Session, Status
 from agent_core.texts import say
 
 
@@ -75,11 +75,13 @@ class Decisions:
         """This question gets no answer; the run is over where it was the last one."""
         session, cluster = self._session, self._session.cluster
         session.planned = None
+        late = answer.by == NOBODY
         for question in cluster.asked if cluster else []:
             if question.fingerprint == fingerprint:
-                await self._rows.skip(question, person=answer.by)
+                await self._rows.skip(question, person="" if late else answer.by)
         if cluster is None or not cluster.left:
-            return end(session, Status.SUCCEEDED, "run.sent_and_skipped" if session.replies else "run.skipped")
+            skipped = "run.skipped_late" if late else "run.skipped"
+            return end(session, Status.SUCCEEDED, "run.sent_and_skipped" if session.replies else skipped)
         left = cluster.left[0]
         return ActResult(say(session.lang, "run.skipped_one", question=left.words))
 

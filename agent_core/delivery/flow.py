@@ -109,7 +109,8 @@ class ReplyFlow:
         planned.cluster = [bubble.text for bubble in reversed(theirs)]
         planned.read_by = chat.source.value
 
-    async def _take_questions(self, seen: Observation) -> ActResult | None:
+    async def _take_questions(self, seen: Observation, *, lowest: bool = False) -> ActResult | None:
+        """``lowest``: the page surely shows the newest messages; somebody may have scrolled it up."""
         session = self._session
         if seen.chat is not None and self._rows.current(seen.chat) and session.cluster is not None:
             return self._unreadable(session.cluster)
@@ -122,8 +123,10 @@ class ReplyFlow:
             return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
         if nothing_new(chat):
             adopted = await self._rows.adopt(chat)
-            if adopted is None:
+            if adopted is None and lowest:
                 return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
+            if adopted is None:
+                return await self._take_questions(await self._looks.lowest(seen), lowest=True)
             if session.planned is not None and session.planned.text:
                 return await self._go_on(session.planned)
             return self._unreadable(adopted)

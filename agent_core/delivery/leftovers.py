@@ -52,6 +52,9 @@ class Leftovers:
             seen = await self._seen(row, chat, gate)
             if seen is not None:
                 return seen
+        chat = await self._with_draft(chat)
+        if chat.draft is None and row.state is ReplyState.TYPING:
+            return row, Fate.NOT_SENT  # it stays in typing: whoever sees the input next clears it
         cleared = await self._delivery.clear_leftover(chat, row.part_text)
         if row.state is ReplyState.TYPING:  # typing never sends
             return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
@@ -63,6 +66,13 @@ class Leftovers:
         if cleared and again is not None and again.draft == "":
             return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
         return row, Fate.UNKNOWN
+
+    async def _with_draft(self, chat: ChatScreen) -> ChatScreen:
+        """Looked at once more where it is not known what stands in the input."""
+        if chat.draft is not None:
+            return chat
+        again = await self._observer.chat(self._profile)
+        return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
         """What its bubble says; None where there is none."""

@@ -53,6 +53,16 @@ class ChatLooks:
             return await self._scrolled(seen, seen.chat)
         return seen
 
+    async def lowest(self, seen: Observation) -> Observation:
+        """The page at its lower end, where the model or a person has scrolled it up."""
+        for _ in range(PAGES_UP):
+            before = seen.chat
+            await self._swipe(seen, up=False)
+            seen = await self.again()
+            if before is None or seen.chat is None or _said(seen.chat) == _said(before):
+                break
+        return seen
+
     async def _scrolled(self, seen: Observation, bottom: ChatScreen) -> Observation:
         """Up until our own bubble stands above the question, and back down. ``seen`` where that does not work out."""
         bubbles, swipes, begun = list(bottom.bubbles), 0, False
@@ -84,6 +94,10 @@ class ChatLooks:
         high, low = Point(width // 2, round(0.25 * height)), Point(width // 2, round(0.62 * height))
         start, end = (high, low) if up else (low, high)
         await self._observer.device.swipe(start, end, SWIPE_SECONDS)
+
+
+def _said(chat: ChatScreen) -> list[tuple[Side, str]]:
+    return [(bubble.side, bubble.text) for bubble in chat.bubbles]
 
 
 def joined_bubbles(page: tuple[Bubble, ...], below: list[Bubble], chat: ChatScreen) -> list[Bubble] | None:

@@ -56,7 +56,7 @@ def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
         ledger_id=row.id,
         fingerprint=row.key.fingerprint,
         asked=row.question,
-        cluster=list(row.cluster),
+        cluster=list(cluster.messages),
         ours=list(cluster.ours),
         read_by=cluster.read_by,
         query=row.question,

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import Asked, asked_in
-from agent_core.delivery.match import is_bubble_of, same_cluster
+from agent_core.delivery.match import is_bubble_of, left_after_recall, same_cluster
 from agent_core.delivery.planning import planned_from
 from agent_core.devices.base import Frame
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, ReplyState
@@ -85,13 +85,16 @@ class Rows:
         for row in rows:
             family = [other for other in recent if other.cluster == row.cluster]
             ours = self._sent_below(chat, row, family)
-            if not ours or not same_cluster(row.cluster, "", chat, ours):
+            if not ours:
                 continue
+            whole = same_cluster(row.cluster, "", chat, ours)
+            messages = list(row.cluster) if whole else left_after_recall(row.cluster, chat, ours)
             left = sorted((r for r in family if r.state is ReplyState.PLANNED), key=lambda r: r.id)
+            left = [r for r in left if whole or _stands_in(messages, r)]
             left = [r for r in left if not await self._ledger.waiting_elsewhere(r.id, session.run_id)]
             if not left:
                 continue
-            session.cluster = Cluster(messages=list(row.cluster), ours=ours, asked=[_asked(r) for r in left])
+            session.cluster = Cluster(messages=messages, ours=ours, asked=[_asked(r) for r in left])
             begun = next((r for r in left if r.part and r.text), None)
             if begun is not None:
                 session.planned = planned_from(begun, session.cluster)
@@ -194,6 +197,11 @@ class Rows:
 
 def _digest(words: str) -> str:
     return sha256(fold(words).encode()).hexdigest()[:8]
+
+
+def _stands_in(messages: Sequence[str], row: LedgerRow) -> bool:
+    """Whether all that the row answers is still among the messages."""
+    return all(any(line in message for message in messages) for line in row.question.split("\n"))
 
 
 def _asked(row: LedgerRow) -> AskedQuestion:

@@ -139,7 +139,7 @@ class AskBeforeRisk:
         pair = touched(proposal)
         if pair is None:
             return allow(proposal)
-        target = situation.target(pair)
+        target = situation.named(pair)
         in_front = profile_of_package(situation.window.package)
         risky = (*risky_words(), *(in_front.risky if in_front else ()))
         if not any(_names_a_button(word, target) for word in risky):

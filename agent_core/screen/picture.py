@@ -7,7 +7,7 @@ pixels of the whole picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from PIL import Image, ImageChops, ImageColor
 
@@ -187,6 +187,13 @@ def glyphs(image: Image.Image, line: Box) -> list[tuple[int, int]]:
         rows = spans(projections(marks.crop((a, 0, b, crop.height)))[1])
         found.append((b - a, rows[-1][1] - rows[0][0]))
     return found
+
+
+def gaps(image: Image.Image, line: Box) -> list[int]:
+    """How wide the gaps are between what stands apart in a line (as ``glyphs`` counts it), from the left."""
+    crop = image.crop(line.as_tuple())
+    found = spans(projections(ink(crop, common_color(crop), 90))[0])
+    return [right[0] - left[1] for left, right in pairwise(found)]
 
 
 def ink_size(image: Image.Image, line: Box) -> tuple[int, int]:

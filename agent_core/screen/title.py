@@ -1,11 +1,12 @@
 """Reading the name in a chat's header, and whether all that stands there was read.
 
 The whole product leans on this name, and a recogniser passes over what it does not know: "11" beside an emoji is
-read as "11", and so is "l1". So the letters are counted and measured, too.
+read as "11", and so are "l1" and "1 1". So the letters and the gaps between them are counted and measured, too.
 """
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from dataclasses import dataclass
 
@@ -18,6 +19,10 @@ from agent_core.screen.ocr import OcrEngine
 
 CONFIDENCE = 0.85
 _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are something else
+# Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
+# most on its right.
+_LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
+_WIDE_GAP, _MIXED_GAP = 0.30, 0.33
 _FLAT = frozenset("一二-—–_…·~.,")
 _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 
@@ -64,8 +69,12 @@ def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
         found = picture.glyphs(image, line)
         if len(found) != len(letters):
             return len(found) > len(letters)  # fewer: some touch
-        return _unlike(letters, found)
+        return _unlike(letters, found) or _blank_unread(text, found, picture.gaps(image, line))
     width, height = picture.ink_size(image, line)
+    if all(char.isalnum() for char in text):  # signs have room around them
+        least = _MIXED_GAP if any(char.isascii() for char in text) else _WIDE_GAP
+        if max(picture.gaps(image, line), default=0) > least * height:
+            return True
     if all(char in _FLAT for char in letters):
         return False
     em = height / 0.93
@@ -79,6 +88,19 @@ def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
         other = first.setdefault(letter, size)
         allowed = max(2.0, 0.16 * max(size[1], other[1]))
         if abs(size[0] - other[0]) > allowed or abs(size[1] - other[1]) > allowed:
+            return True
+    return False
+
+
+def _blank_unread(text: str, found: list[tuple[int, int]], gaps: list[int]) -> bool:
+    """Whether somewhere a blank seems to stand that is not in ``text``: "1 1" is read as "11"."""
+    height = max(tall for _, tall in found)
+    blanks = [before.isspace() for before in text.strip()]
+    places = [index for index, blank in enumerate(blanks) if not blank]
+    letters = text.strip()
+    for (left, right), gap in zip(itertools.pairwise(places), gaps, strict=True):
+        least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in _NARROW) + _BEFORE_NARROW * (letters[right] in _NARROW)
+        if right - left == 1 and gap > least * height:
             return True
     return False
 

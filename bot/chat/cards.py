@@ -41,14 +41,30 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class FilmOrder:
+    """A replay that the channel has made when it is to be shown (``bot.chat.history.film_card``): it takes seconds."""
+
+    run_id: str
+    kind: Literal["gif", "album", "sheet"]
+    lang: Literal["zh", "en"]
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """``picture``: an encoded JPEG. A ``document`` goes out with the card as its words, in place of a picture."""
+    """``picture``: an encoded JPEG. A ``document`` goes out with the card as its words, in place of a picture.
+
+    So does an ``animation`` (a GIF), and an ``album`` (2 to 10 JPEGs), which has no buttons. A card with a ``film``
+    is shown as the one that comes of it.
+    """
 
     title: str
     lines: tuple[Line, ...] = ()
     picture: bytes | None = None
     buttons: tuple[tuple[Button, ...], ...] = ()
     document: Document | None = None
+    animation: Document | None = None
+    album: tuple[bytes, ...] = ()
+    film: FilmOrder | None = None
 
 
 def plain(title: str, *lines: str) -> Card:
@@ -111,11 +127,16 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     for reply in run.replies:
         lines += reply_lines(reply, texts)
     lines += rating_lines(run.answers, texts)
-    buttons = rating_buttons(run.answers) if run.status.final else ()
+    buttons = (*rating_buttons(run.answers), *replay_buttons(run, texts)) if run.status.final else ()
     if not run.status.final:
         stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
         buttons = ((stop, Button(screen_action(run.serial), texts.get("button.screen"))),)
     return Card(texts.get(f"card.{run.status.value}"), tuple(lines), picture, buttons)
+
+
+def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
+    """Replay, where a run has done something that can be seen."""
+    return ((Button(f"replay:{run.id}", texts.get("button.replay")),),) if run.steps else ()
 
 
 def error_lines(kind: str, texts: Texts) -> list[str]:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from agent_core.tasks import NO_RULES, TaskRules
 
-COMMANDS = ("start", "run", "stop", "status", "screen", "schedule", "kb", "answers", "contacts", "whoami", "help")
+COMMANDS = (
+    "start", "run", "stop", "status", "screen", "history", "replay", "schedule", "kb", "answers", "contacts", "whoami",
+    "help",
+)  # fmt: skip
 
 # What is said in Chinese without a slash. A word that takes something after it needs a blank or a colon in between, and
 # the others must stand alone, so that a sentence that merely begins so stays a sentence.
-_WITH_ARGUMENT = {"运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers"}
+_WITH_ARGUMENT = {"运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history", "回放": "replay"}
 _ALONE = {
     "停止": "stop",
     "停": "stop",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bot.chat import answers, contacts, kb
+from bot.chat import answers, contacts, history, kb
 from bot.chat.turn import Subject
 
 SUBJECTS: tuple[Subject, ...] = (
     answers.SUBJECT,
     contacts.SUBJECT,
+    history.SUBJECT,
     kb.SUBJECT,
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent_core.ports import Record
-from bot.desk.house import RANK, DeskPart
+from bot.desk.house import RANK, DeskPart, sees
 from bot.desk.port import (
     AccessDenied,
     Actor,
@@ -23,7 +24,6 @@ from bot.desk.port import (
     UnansweredView,
 )
 from knowledge.tokens import stripped
-from scheduler.times import parse_zone
 from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
 from storage.people import People
@@ -69,7 +69,9 @@ class AnswersDesk(DeskPart):
     ) -> AnswersPage:
         await self._allow(actor, Role.VIEWER, "answers")
         log = Answers(self._db)
-        wanted = await self._filter(asked)
+        if asked.serial and not sees(actor, asked.serial):
+            return AnswersPage()
+        wanted = replace(await self._filter(asked), serials=actor.phones)
         before_id = _number(before) if before else None
         after_id = _number(after) if after else None
         rows = await log.find(wanted, before_id=before_id, after_id=after_id, limit=limit + 1)
@@ -84,30 +86,35 @@ class AnswersDesk(DeskPart):
         )
 
     async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
-        await self._allow(actor, Role.VIEWER, "answers open", answer=answer_id)
-        return self._answer_view(await self._answer_row(answer_id), await self._names())
+        row = await self._answer_or_none(answer_id)
+        await self._allow(actor, Role.VIEWER, "answers open", phone=row.serial if row else None, answer=answer_id)
+        return self._answer_view(_there(row, answer_id), await self._names())
 
     async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
-        await self._allow(actor, Role.VIEWER, "answers pictures", answer=answer_id)
-        row = await self._answer_row(answer_id)
+        found = await self._answer_or_none(answer_id)
+        phone = found.serial if found else None
+        await self._allow(actor, Role.VIEWER, "answers pictures", phone=phone, answer=answer_id)
+        row = _there(found, answer_id)
         return await self._picture(row.before_picture_id), await self._picture(row.after_picture_id)
 
     async def rate_answer(
         self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
     ) -> AnswerView:
-        await self._allow(actor, Role.OPERATOR, "answers rate", answer=answer_id, rating=rating)
+        found = await self._answer_or_none(answer_id)
+        phone = found.serial if found else None
+        await self._allow(actor, Role.OPERATOR, "answers rate", phone=phone, answer=answer_id, rating=rating)
         if rating not in (-1, 0, 1):
             raise BadRequest(f"This is no rating: {rating}.", advice="Rate with 1, -1, or 0 for none.")
-        row = await self._answer_row(answer_id)
+        row = _there(found, answer_id)
         others = row.rating != 0 and row.rated_by != actor.id
         if others and RANK[actor.role] < RANK[Role.OWNER]:
             raise AccessDenied("Somebody else has rated this answer.", advice="An owner can change it.")
         await Answers(self._db).rate(row.id, rating, by=actor.id, toggle=toggle, key=key)
-        return self._answer_view(await self._answer_row(answer_id), await self._names())
+        return self._answer_view(_there(await Answers(self._db).get(row.id), answer_id), await self._names())
 
     async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
         await self._allow(actor, Role.VIEWER, "answers unanswered")
-        wanted = AnswerFilter(missed=True, since=self._moment(since or UNANSWERED_SINCE))
+        wanted = AnswerFilter(missed=True, since=self._moment(since or UNANSWERED_SINCE), serials=actor.phones)
         groups: dict[str, list[AnswerRow]] = {}
         for row in await Answers(self._db).find(wanted, limit=GROUPED):
             groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)
@@ -150,22 +157,15 @@ class AnswersDesk(DeskPart):
             run_id=asked.run_id,
         )
 
-    async def _answer_row(self, answer_id: str) -> AnswerRow:
+    async def _answer_or_none(self, answer_id: str) -> AnswerRow | None:
         number = _number(answer_id)
-        row = None if number is None else await Answers(self._db).get(number)
-        if row is None:
-            raise NotFound(f"There is no answer {answer_id}.", advice="See the list of answers.")
-        return row
+        return None if number is None else await Answers(self._db).get(number)
 
     async def _picture(self, picture_id: int | None) -> bytes | None:
         return None if picture_id is None else await Events(self._db).picture(picture_id)
 
     async def _names(self) -> Mapping[str, str]:
         return {str(person.id): person.name for person in await People(self._db).all()}
-
-    @property
-    def _zone(self) -> ZoneInfo:
-        return parse_zone(self.house.timezone)
 
     def _moment(self, text: str, *, end: bool = False) -> datetime:
         return moment(text, self._db.now(), self._zone, end=end)
@@ -195,6 +195,12 @@ class AnswersDesk(DeskPart):
             before=row.before_picture_id is not None,
             after=row.after_picture_id is not None,
         )
+
+
+def _there(row: AnswerRow | None, answer_id: str) -> AnswerRow:
+    if row is None:
+        raise NotFound(f"There is no answer {answer_id}.", advice="See the list of answers.")
+    return row
 
 
 def _record(data: Mapping[str, Any]) -> Record:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from agent_core.apps.profile import profiles
-from bot.desk.house import DeskPart
+from bot.desk.house import DeskPart, sees
 from bot.desk.port import Actor, BadRequest, ContactView, NotFound, Role
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
 
@@ -19,7 +19,7 @@ class ContactsDesk(DeskPart):
     async def contacts(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
         await self._allow(actor, Role.OPERATOR, "contacts list")
         rows = await Contacts(self._db).all(app=_app(app) if app else "", text=text.strip(), tag=tag.strip())
-        return [_contact_view(row) for row in rows]
+        return [_contact_view(row) for row in rows if not row.serial or sees(actor, row.serial)]
 
     async def add_contact(self, actor: Actor, contact: ContactView) -> ContactView:
         await self._allow(actor, Role.OWNER, "contacts add", app=contact.app, name=contact.name, serial=contact.serial)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 from bot.desk.answers import AnswersDesk
 from bot.desk.contacts import ContactsDesk
+from bot.desk.history import HistoryPart
+from bot.desk.house import sees
 from bot.desk.knowledge import KnowledgePart
 from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
@@ -13,6 +15,7 @@ from bot.desk.port import Actor, EventView, Role, StatusView
 from bot.desk.questions import QuestionsDesk
 from bot.desk.runs import RunsDesk
 from bot.desk.schedules import SchedulesDesk
+from bot.desk.team import TeamPart
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
 
@@ -26,14 +29,22 @@ class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk, 
     def kb(self) -> KnowledgePart:
         return KnowledgePart(self.house)
 
+    @property
+    def history(self) -> HistoryPart:
+        return HistoryPart(self.house)
+
+    @property
+    def team(self) -> TeamPart:
+        return TeamPart(self.house)
+
     async def status(self, actor: Actor) -> StatusView:
         await self._allow(actor, Role.VIEWER, "status")
-        going = await Runs(self._db).find(statuses=ACTIVE, limit=50)
-        views = [await self.run(row.id) for row in reversed(going)]
+        going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
+        views = [await self.run(row.id) for row in reversed(going) if sees(actor, row.serial)]
         return StatusView(
-            phones=tuple(await self.phones()),
+            phones=tuple(phone for phone in await self.phones() if sees(actor, phone.serial)),
             runs=tuple(view for view in views if view is not None),
-            questions=tuple(await self.open_questions()),
+            questions=tuple(await self.open_questions(actor)),
         )
 
     async def events(self, consumer: str) -> AsyncIterator[EventView]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
-from bot.desk.port import AccessDenied, Actor, ChatRef, Role
+from agent_core.errors import RateLimited
+from bot.desk.pairing import Pace
+from bot.desk.port import AccessDenied, Actor, ChatRef, Role, StillLimited
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs import RunService
+from scheduler.times import parse_zone
 from storage.engine import Database
 from storage.people import Audit, People
 from storage.questions import Questions
@@ -31,6 +35,8 @@ class House:
     serial: str = ""  # the phone that is meant where none is named
     store: EmbeddedKnowledge | None = None  # the shop's own entries; None where a command has no use for them
     provider: str = "embedded"  # what answers customers, as the settings write it
+    escalate_chat: str = ""  # the Telegram chat that sees what nobody answers; "" for every other owner's own
+    pace: Pace = field(default_factory=Pace)  # how much a person may ask
 
 
 class DeskPart:
@@ -41,12 +47,52 @@ class DeskPart:
         self._db = house.db
         self._audit = Audit(house.db)
 
-    async def _allow(self, actor: Actor, least: Role, command: str, **detail: Any) -> None:
-        """Write the audit log; AccessDenied where the actor's role is under ``least``."""
-        allowed = RANK[actor.role] >= RANK[least]
-        await self._audit.write(actor.id, actor.channel, command, detail, allowed=allowed)
-        if not allowed:
-            raise AccessDenied(f"A {actor.role} may not do this.", advice=f"Ask an owner for the role {least}.")
+    async def _allow(
+        self,
+        actor: Actor,
+        least: Role,
+        command: str,
+        *,
+        phone: str | None = None,
+        chat: ChatRef | None = None,
+        **detail: Any,
+    ) -> None:
+        """The one place where rights are checked. Writes the audit log; AccessDenied, RateLimited.
+
+        ``phone`` is the serial that the call is about, None where it is about none. ``chat`` is the one that the call
+        names; where the actor asks from counts in any case.
+        """
+        await self._count(actor, command)
+        refusal = _refusal(actor, least, phone, chat)
+        if refusal is not None:
+            detail["why"], error = refusal
+            await self._audit.write(actor.id, actor.channel, command, detail, allowed=False)
+            raise error
+        await self._audit.write(actor.id, actor.channel, command, detail)
+
+    async def _count(self, actor: Actor, command: str) -> None:
+        """RateLimited, and one row in the audit log, where the person asks too much; StillLimited after that."""
+        try:
+            self.house.pace.count(actor, self._db.now())
+        except StillLimited:
+            raise
+        except RateLimited:
+            await self._audit.write(actor.id, actor.channel, command, {"why": "rate"}, allowed=False)
+            raise
+
+    def _phone_for(self, actor: Actor, serial: str | None) -> str:
+        """The phone that is meant: the named one, else the house's, else the only one that the person may use.
+
+        "" is any phone, which ``_allow`` refuses to who is limited to some.
+        """
+        wanted = serial or self.house.serial
+        if serial or not actor.phones or wanted in actor.phones:
+            return wanted
+        return actor.phones[0] if len(actor.phones) == 1 else ""
+
+    @property
+    def _zone(self) -> ZoneInfo:
+        return parse_zone(self.house.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
         """Where a run is shown: where it was asked for, or the owner's chat once it has asked something itself."""
@@ -59,6 +105,31 @@ class DeskPart:
         """Where is shown what was asked for outside any chat, or None with nobody paired: the first owner's own."""
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
         return chat_data(ChatRef("telegram", str(owners[0].telegram_id))) if owners else None
+
+
+def sees(actor: Actor, serial: str) -> bool:
+    """Whether what is on this phone ("": on none yet) is shown to the person."""
+    return not actor.phones or serial in actor.phones
+
+
+def chat_key(chat: ChatRef) -> str:
+    """How a chat stands in a person's limits; its topics belong to it."""
+    return f"{chat.channel}:{chat.chat_id}"
+
+
+def _refusal(
+    actor: Actor, least: Role, phone: str | None, chat: ChatRef | None
+) -> tuple[Literal["role", "chat", "phone"], AccessDenied] | None:
+    if RANK[actor.role] < RANK[least]:
+        denied = AccessDenied(f"A {actor.role} may not do this.", advice=f"Ask an owner for the role {least}.")
+        return "role", denied
+    places = {chat_key(place) for place in (actor.chat, chat) if place is not None}
+    if actor.chats and not (places and places <= set(actor.chats)):
+        return "chat", AccessDenied("You may not do this in this chat.", advice="Use the chat that you were given.")
+    if phone is not None and not sees(actor, phone):
+        said = "This is on a phone that is not yours to use." if phone else "Which phone is meant?"
+        return "phone", AccessDenied(said, advice=f"Yours: {', '.join(actor.phones)}.")
+    return None
 
 
 def chat_data(chat: ChatRef) -> dict[str, str]:

@@ -1,17 +1,23 @@
-"""How often somebody may guess a pairing code."""
+"""How often somebody may guess a pairing code, how much a person may ask, how much of strangers is written down."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from agent_core.errors import RateLimited
+from bot.desk.port import Actor, Role, StillLimited
 
 WRONG_OF_ONE = 5  # within WINDOW; after them no code of this person is looked at for PAUSE
 WINDOW = timedelta(minutes=15)
 PAUSE = timedelta(minutes=15)
 WRONG_OF_ALL = 50  # within AN_HOUR, whoever it was
 AN_HOUR = timedelta(hours=1)
+A_MINUTE = timedelta(minutes=1)
+OWNER_TIMES = 4  # an owner may ask so many times as much
+NOTED_OF_ONE = 5  # of what a stranger tries within an hour so much is written down
+NOTED_OF_ALL = 200
 
 
 class PairingLimit:
@@ -45,3 +51,52 @@ class PairingLimit:
         while self._wrong and now - self._wrong[0][0] >= AN_HOUR:
             self._wrong.popleft()
         self._until = {person: until for person, until in self._until.items() if until > now}
+
+
+class Pace:
+    """How much each person may ask within a minute, counted in this process. 0 is as much as they like."""
+
+    def __init__(self, per_minute: int = 0) -> None:
+        self.per_minute = per_minute
+        self._asked: dict[str, deque[tuple[datetime, str]]] = {}
+        self._told: dict[str, str] = {}  # the request that was answered with the limit, until the person is let in
+
+    def count(self, actor: Actor, now: datetime) -> None:
+        """RateLimited at the first request that is too much, StillLimited at those after it; they are not counted."""
+        most = self.per_minute * (OWNER_TIMES if actor.role is Role.OWNER else 1)
+        if not most:
+            return
+        person = f"{actor.channel}:{actor.id}"
+        asked = self._asked.setdefault(person, deque())
+        while asked and now - asked[0][0] >= A_MINUTE:
+            asked.popleft()
+        if actor.request and any(request == actor.request for _, request in asked):
+            return
+        if len(asked) < most:
+            self._told.pop(person, None)
+            asked.append((now, actor.request))
+            return
+        seconds = -((now - asked[0][0] - A_MINUTE) // timedelta(seconds=1))  # begun ones count
+        told = self._told.get(person)
+        advice = f"Go on in {seconds} s."
+        # The same request handed in again was not known to be answered.
+        if told is None or (actor.request and told == actor.request):
+            self._told[person] = actor.request
+            raise RateLimited(f"More than {most} commands within a minute.", advice=advice)
+        raise StillLimited(f"More than {most} commands within a minute.", advice=advice)
+
+
+class Notebook:
+    """Keeps what strangers try from filling the audit log: whether one more line is to be written."""
+
+    def __init__(self) -> None:
+        self._noted: deque[tuple[datetime, str]] = deque()
+
+    def takes(self, person: str, now: datetime) -> bool:
+        while self._noted and now - self._noted[0][0] >= AN_HOUR:
+            self._noted.popleft()
+        of_one: Sequence[str] = [who for _, who in self._noted if who == person]
+        if len(of_one) >= NOTED_OF_ONE or len(self._noted) >= NOTED_OF_ALL:
+            return False
+        self._noted.append((now, person))
+        return True

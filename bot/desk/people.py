@@ -1,22 +1,25 @@
-"""Who may come in: pairing by a code, and who somebody is."""
+"""Who may come in: pairing by a code, who somebody is, and what is asked too often or by strangers."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+import unicodedata
+from collections.abc import Sequence
 from datetime import timedelta
 
 from agent_core.errors import RateLimited
 from bot.desk.house import DeskPart, House
-from bot.desk.pairing import PairingLimit
+from bot.desk.pairing import Notebook, PairingLimit
 from bot.desk.port import AccessDenied, Actor, Role
 from storage.engine import Database
-from storage.people import People, PersonRow
+from storage.people import CodeRow, People, PersonRow
 
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letter that is taken for a digit
 CODE_LENGTH = 8
 CODE_LIFETIME = timedelta(hours=24)
 TELEGRAM = "telegram"
+MAX_NAME = 64
 FIRST = "first"  # who makes the codes for the first person
 
 
@@ -24,6 +27,7 @@ class PeopleDesk(DeskPart):
     def __init__(self, house: House) -> None:
         super().__init__(house)
         self._limit = PairingLimit()
+        self._notebook = Notebook()
         self._one_by_one = asyncio.Lock()  # guesses that come all at once are counted too
 
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
@@ -32,6 +36,7 @@ class PeopleDesk(DeskPart):
         AccessDenied on a wrong one, RateLimited after too many: then the code is not even looked at.
         """
         person = f"{channel}:{user_id}"
+        name = plain_name(name)
         async with self._one_by_one:
             try:
                 self._limit.check(person, self._db.now())
@@ -49,7 +54,7 @@ class PeopleDesk(DeskPart):
         # Each start without an owner has printed a code: with the owner there, the others open nothing any more.
         if row.role == Role.OWNER.value:
             await People(self._db).drop_codes(FIRST)
-        return _actor(row)
+        return actor_of(row)
 
     async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
         if channel != TELEGRAM or not user_id.isdecimal():
@@ -62,7 +67,21 @@ class PeopleDesk(DeskPart):
         if channel != TELEGRAM or not user_id.isdecimal():
             return None
         row = await People(self._db).by_telegram(int(user_id))
-        return _actor(row) if row else None
+        return actor_of(row) if row else None
+
+    async def members(self, channel: str) -> Sequence[Actor]:
+        return [actor_of(row) for row in await People(self._db).all()] if channel == TELEGRAM else []
+
+    async def admit(self, actor: Actor) -> None:
+        await self._count(actor, "asked")
+
+    async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
+        known = await self.actor(channel, user_id)
+        who = known.id if known else f"{channel}:{user_id}"
+        if self._notebook.takes(who, self._db.now()):
+            why = what if known else "stranger"
+            detail = {"name": plain_name(name), "why": why}
+            await self._audit.write(who, channel, what, detail, allowed=False)
 
     async def first_code(self) -> str | None:
         """A new code for the first owner; None where there is one already."""
@@ -74,12 +93,27 @@ class PeopleDesk(DeskPart):
 
 async def new_code(db: Database, role: Role, *, created_by: str) -> str:
     """A pairing code that can be used once within a day; only its hash is kept."""
-    code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
-    await People(db).add_code(code, role=role.value, lifetime=CODE_LIFETIME, created_by=created_by)
+    code, _ = await add_code(db, role, created_by=created_by)
     return code
 
 
-def _actor(row: PersonRow) -> Actor:
+async def add_code(
+    db: Database, role: Role, *, created_by: str, lifetime: timedelta = CODE_LIFETIME
+) -> tuple[str, CodeRow]:
+    """The code, which is kept nowhere, and its row."""
+    code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
+    return code, await People(db).add_code(code, role=role.value, lifetime=lifetime, created_by=created_by)
+
+
+def plain_name(name: str) -> str:
+    """A name that a person gave themselves: one line, without signs that turn round or hide what stands beside it."""
+    shown = "".join(
+        " " if char.isspace() else char for char in name if char.isspace() or unicodedata.category(char)[0] != "C"
+    )
+    return " ".join(shown.split())[:MAX_NAME]
+
+
+def actor_of(row: PersonRow) -> Actor:
     return Actor(
         id=str(row.id),
         channel=TELEGRAM,
@@ -87,4 +121,6 @@ def _actor(row: PersonRow) -> Actor:
         name=row.name,
         lang="zh" if row.lang == "zh" else "en",
         role=Role(row.role),
+        phones=() if row.role == Role.OWNER else tuple(row.serials or ()),
+        chats=() if row.role == Role.OWNER else tuple(row.chats or ()),
     )

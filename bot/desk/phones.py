@@ -20,17 +20,20 @@ class PhonesDesk(DeskPart):
             for entry in await self.house.entries()
         ]
 
-    async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
+    async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         """What the phone shows now; only read, so no lease is taken."""
-        await self._allow(actor, Role.VIEWER, "screen", serial=serial or "")
+        wanted = self._phone_for(actor, serial) if actor.phones else serial or ""
+        await self._allow(actor, Role.VIEWER, "screen", phone=wanted, serial=wanted)
         # An address that somebody made up is not connected to.
-        if serial and serial not in {entry.serial for entry in await self.house.entries()}:
-            raise NotFound(f"There is no phone {serial}.", advice="See /status for the phones that are attached.")
-        device = await self.house.device(serial or "")
+        if wanted and wanted not in {entry.serial for entry in await self.house.entries()}:
+            raise NotFound(f"There is no phone {wanted}.", advice="See /status for the phones that are attached.")
+        device = await self.house.device(wanted)
         try:
             frame = await device.screenshot()
         finally:
             await device.close()
+        if full:
+            return await asyncio.to_thread(to_jpeg, frame.image, longest=max(frame.image.size), quality=92)
         return await asyncio.to_thread(to_jpeg, frame.image)
 
 

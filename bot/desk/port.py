@@ -10,20 +10,27 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from agent_core.errors import PhonedeskError, SecurityError
+from agent_core.errors import PhonedeskError, RateLimited, SecurityError
 from agent_core.ports import Record
 from agent_core.session import Question, ReplyRecord, StepRecord
 from agent_core.tasks import NO_RULES, TaskRules
 from knowledge.entries import Entry, Found, Stats
 from knowledge.importing import ImportPlan
 
+if TYPE_CHECKING:
+    from bot.desk.history_port import HistoryDesk
+
 
 class AccessDenied(SecurityError):
     """A wrong pairing code, or a role that may not do this."""
 
     kind = "security.access"
+
+
+class StillLimited(RateLimited):
+    """This person has been told already that they ask too much: a chat says nothing until it is over."""
 
 
 class NotFound(PhonedeskError):
@@ -65,7 +72,11 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A paired person as one channel knows them. ``id`` is ours, ``user_id`` the channel's."""
+    """A paired person as one channel knows them. ``id`` is ours, ``user_id`` the channel's.
+
+    ``phones`` (serials) and ``chats`` (``channel:chat_id``) are all that the person may use, empty for every one.
+    ``chat`` is where they ask from. ``request`` names what they asked: desk calls for one request count once.
+    """
 
     id: str
     channel: str
@@ -73,6 +84,10 @@ class Actor:
     name: str
     lang: Literal["zh", "en"]
     role: Role
+    phones: tuple[str, ...] = ()
+    chats: tuple[str, ...] = ()
+    chat: ChatRef | None = None
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +335,83 @@ class KnowledgeStats:
     used: bool
 
 
+@dataclass(frozen=True, slots=True)
+class PersonView:
+    """Who is in. ``phones`` and ``chats`` as in ``Actor``; ``seen``: when the desk was last asked by them, if ever."""
+
+    id: str
+    name: str
+    role: Role
+    lang: Literal["zh", "en"]
+    user_id: str
+    since: datetime
+    seen: datetime | None = None
+    phones: tuple[str, ...] = ()
+    chats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InviteView:
+    """A code that nobody has used yet. ``code`` is there once, when it is made: only its hash is kept."""
+
+    id: str
+    role: Role
+    by: str
+    created_at: datetime
+    expires_at: datetime
+    code: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedView:
+    """Something that was refused. ``who``: a person's name, or the channel's id of a stranger and what they call
+    themselves. ``why``: stranger, code, role, phone, chat, rate, or what kind of message it was."""
+
+    at: datetime
+    who: str
+    command: str
+    why: str
+
+
+class TeamDesk(Protocol):
+    """Who may do what; all but ``speak`` is for owners.
+
+    ``who`` means a person by ``#id``, or by a name that only one has.
+    """
+
+    async def people(self, actor: Actor) -> Sequence[PersonView]: ...
+
+    async def invite(self, actor: Actor, role: Role, hours: float = 24) -> InviteView:
+        """A code for one person, which can be used once. BadRequest for a time that is none (up to 30 days)."""
+
+    async def invites(self, actor: Actor) -> Sequence[InviteView]:
+        """Those that are open, the newest first."""
+
+    async def revoke(self, actor: Actor, invite_id: str) -> InviteView: ...
+
+    async def set_role(self, actor: Actor, who: str, role: Role) -> PersonView:
+        """BadRequest for the last owner. What an owner had invited while they were one is void once they are not."""
+
+    async def limit(
+        self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
+    ) -> PersonView:
+        """What is given from now on, empty for every one. BadRequest for an owner, who is never limited."""
+
+    async def find(self, actor: Actor, who: str) -> PersonView: ...
+
+    async def remove(self, actor: Actor, who: str) -> PersonView:
+        """BadRequest for the last owner. Runs and schedules of theirs go on."""
+
+    async def undo_remove(self, actor: Actor, person_id: str) -> PersonView:
+        """Take back this owner's newest removal; BadRequest where that was of another person."""
+
+    async def refused(self, actor: Actor, limit: int = 20) -> Sequence[RefusedView]:
+        """What was refused, the newest first."""
+
+    async def speak(self, actor: Actor, lang: str) -> Actor:
+        """A person's own language."""
+
+
 class KnowledgeDesk(Protocol):
     """The entries of the shop's own store. An id may be written with a number sign; NotFound for one that is none.
 
@@ -375,6 +467,12 @@ class Desk(Protocol):
     @property
     def kb(self) -> KnowledgeDesk: ...
 
+    @property
+    def history(self) -> HistoryDesk: ...
+
+    @property
+    def team(self) -> TeamDesk: ...
+
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
         """Take a stranger in by a pairing code; the first person becomes the owner.
 
@@ -382,7 +480,16 @@ class Desk(Protocol):
         """
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
-        """The paired person; None for a stranger."""
+        """The paired person; None for a stranger. A channel adds where they ask from, and the request's name."""
+
+    async def members(self, channel: str) -> Sequence[Actor]:
+        """Everybody who is paired in this channel, for what it shows to each of them."""
+
+    async def admit(self, actor: Actor) -> None:
+        """Count what somebody asks. RateLimited where it is too much, StillLimited once that has been said."""
+
+    async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
+        """Write down what somebody tried that no desk call stands for: ``what`` is a word of a few letters."""
 
     async def start_run(
         self,
@@ -406,8 +513,8 @@ class Desk(Protocol):
 
     async def status(self, actor: Actor) -> StatusView: ...
 
-    async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
-        """What the phone shows now, as JPEG."""
+    async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
+        """What the phone shows now, as JPEG; ``full``: every pixel of it."""
 
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
         """The first answer wins. The same answer by the same person again is ``accepted``, not ``late``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.session import Answer, Question
-from bot.desk.house import DeskPart, chat_data, chat_ref
+from bot.desk.house import DeskPart, chat_data, chat_ref, sees
 from bot.desk.port import Actor, AnswerResult, BadRequest, MessageRef, QuestionView, Role
 from storage.cards import QUESTION, RUN, CardRow, Cards
 from storage.questions import OPEN, QuestionRow, Questions
@@ -13,8 +13,9 @@ from storage.runs import Runs
 class QuestionsDesk(DeskPart):
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
         """BadRequest where it is none of the choices and own words are not allowed."""
-        await self._allow(actor, Role.OPERATOR, "answer", question=question_id, choice=choice, text=text)
         row = await Questions(self._db).get(question_id)
+        phone = await self._phone_of(row) if row else None
+        await self._allow(actor, Role.OPERATOR, "answer", phone=phone, question=question_id, choice=choice, text=text)
         if row is None:
             return AnswerResult("unknown")
         given = Answer(choice=choice, text=text.strip(), by=actor.name)
@@ -30,8 +31,16 @@ class QuestionsDesk(DeskPart):
         row = await Questions(self._db).get(question_id)
         return await self._question_view(row) if row else None
 
-    async def open_questions(self) -> list[QuestionView]:
-        return [await self._question_view(row) for row in await Questions(self._db).find(state=OPEN)]
+    async def open_questions(self, actor: Actor | None = None) -> list[QuestionView]:
+        """Those that this person may see, or all."""
+        rows = await Questions(self._db).find(state=OPEN)
+        return [
+            await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
+        ]
+
+    async def _phone_of(self, row: QuestionRow) -> str:
+        run = await Runs(self._db).get(row.run_id)
+        return run.serial if run else ""
 
     async def card_ref(self, run_id: str) -> MessageRef | None:
         return _message(await Cards(self._db).get(RUN, run_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_core.session import Session, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.desk.answers import AnswersDesk
-from bot.desk.house import chat_data
+from bot.desk.house import chat_data, sees
 from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
 from storage.people import People
 from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs
@@ -25,8 +25,8 @@ class RunsDesk(AnswersDesk):
         """Queue a run. InputRejected for a task that is none; ``key`` as the port says."""
         task = check_task(task)
         check_rules(task, rules)
-        await self._allow(actor, Role.OPERATOR, "run", task=task, serial=serial or "")
-        wanted = serial or self.house.serial
+        wanted = self._phone_for(actor, serial)
+        await self._allow(actor, Role.OPERATOR, "run", phone=wanted, chat=chat, task=task, serial=wanted)
         if serial and serial not in {entry.serial for entry in await self.house.entries()}:
             raise NotFound(f"There is no phone {serial}.", advice="See /status for the phones that are attached.")
         run_id = await self.house.runs.submit(
@@ -43,19 +43,21 @@ class RunsDesk(AnswersDesk):
         return view
 
     async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        await self._allow(actor, Role.OPERATOR, "stop", run_id=run_id or "")
+        row = await Runs(self._db).get(run_id) if run_id is not None else None
+        await self._allow(actor, Role.OPERATOR, "stop", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
-            going = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id, limit=1)
-            if not going:  # nobody's own: what a schedule started
-                going = [run for run in await Runs(self._db).find(statuses=ACTIVE) if run.schedule_id is not None]
-            if not going:
-                return None
-            run_id = going[0].id
-        row = await Runs(self._db).get(run_id)
+            row = await self._going_of(actor)
         if row is None or row.final:
             return None
-        await self.house.runs.request_stop(run_id)
-        return await self.run(run_id)
+        await self.house.runs.request_stop(row.id)
+        return await self.run(row.id)
+
+    async def _going_of(self, actor: Actor) -> RunRow | None:
+        """The newest run that this person started and that is not over, else one that a schedule started."""
+        going = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id)
+        if not going:
+            going = [run for run in await Runs(self._db).find(statuses=ACTIVE) if run.schedule_id is not None]
+        return next((run for run in going if sees(actor, run.serial)), None)
 
     async def run(self, run_id: str) -> RunView | None:
         row = await Runs(self._db).get(run_id)

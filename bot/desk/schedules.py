@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
-from bot.desk.house import DeskPart, chat_data, chat_ref
+from bot.desk.house import DeskPart, chat_data, chat_ref, sees
 from bot.desk.port import Actor, BadRequest, ChatRef, NotFound, Role, ScheduleView
 from scheduler.times import parse_schedule, parse_zone
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
@@ -29,7 +29,7 @@ class SchedulesDesk(DeskPart):
         """A new schedule with its next three times. BadRequest where the expression cannot be read."""
         task = check_task(task)
         check_rules(task, rules)
-        await self._allow(actor, Role.OWNER, "schedule add", expression=expression, task=task)
+        await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
         try:
             times = parse_schedule(expression, self.house.timezone)
         except InputRejected as error:
@@ -52,7 +52,7 @@ class SchedulesDesk(DeskPart):
 
     async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]:
         await self._allow(actor, Role.VIEWER, "schedule list")
-        return [self._schedule_view(row) for row in await Schedules(self._db).all()]
+        return [self._schedule_view(row) for row in await Schedules(self._db).all() if sees(actor, row.serial)]
 
     async def pause_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
         row = await self._known(actor, schedule_id, "pause")

@@ -65,6 +65,7 @@ class Message:
     kind: BubbleKind = BubbleKind.TEXT
     state: BubbleState = BubbleState.OK
     from_here: bool = False
+    since: int = 0  # the picture before which it came
     due: int = 0  # the picture from which it is seen, or its spinner is gone
 
 
@@ -526,7 +527,7 @@ class PaperPhone:
 
     def receive(self, name: str, text: str, kind: BubbleKind = BubbleKind.TEXT) -> None:
         """A customer writes."""
-        self.chats[name].messages.append(Message(Side.THEM, text, kind))
+        self.chats[name].messages.append(Message(Side.THEM, text, kind, since=self.pictures))
         self._first(name)
 
 

@@ -23,10 +23,11 @@ from agent_core.agent import PhoneAgent
 from agent_core.choosing import SureOnly
 from agent_core.defaults import MemoryLedger
 from agent_core.delivery.deliver import Delivery
+from agent_core.delivery.parts import in_parts
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import KnowledgeUnreachable
 from agent_core.model.base import Completion, OnThinking
-from agent_core.ports import Chosen, Event, LedgerRow, Record
+from agent_core.ports import Chosen, Event, LedgerRow, Record, ReplyState
 from agent_core.screen.readings import BubbleKind, Side
 from agent_core.session import FINAL, Answer, Question, QuestionKind, Session
 from agent_core.settings import AgentSettings, new_session
@@ -172,8 +173,9 @@ class PaperShelf:
 class PaperPeople:
     """Answers at random what is a matter of taste, and truthfully what can be seen on the phone."""
 
-    def __init__(self, phone: PaperPhone, numbers: Sequence[int]) -> None:
+    def __init__(self, phone: PaperPhone, ledger: MemoryLedger, numbers: Sequence[int]) -> None:
         self._phone = phone
+        self._ledger = ledger
         self._numbers = list(numbers)
         self.asked: list[Question] = []
         self.written: list[str] = []
@@ -189,7 +191,8 @@ class PaperPeople:
         seen, data = self._phone.chats[CONTACT].messages, question.data
         match question.kind:
             case QuestionKind.DELIVERY_UNKNOWN:
-                arrived = any(m.from_here and m.text == data["answer"] for m in seen[self._newest_asked(seen) :])
+                standing = sum(m.from_here and m.text == data["answer"] for m in seen)
+                arrived = standing > claimed(self._ledger)[data["answer"]]
                 return Answer(choice="arrived" if arrived else "not_arrived", by="店长")
             case QuestionKind.RIGHT_CHAT:
                 return Answer(choice="yes" if data["title"] == CONTACT else "no", by="店长")
@@ -207,10 +210,6 @@ class PaperPeople:
         if choice.startswith("record:"):
             self.picked[str(data["candidates"][int(choice[7:])]["text"])] += 1
         return Answer(choice=choice, by="店长")
-
-    @staticmethod
-    def _newest_asked(seen: Sequence[Message]) -> int:
-        return next((i for i in reversed(range(len(seen))) if seen[i].side is Side.THEM), 0)
 
 
 class PaperStore:
@@ -238,7 +237,7 @@ class Told:
 
     @property
     def rows(self) -> list[LedgerRow]:
-        return list(self.ledger._rows.values())
+        return rows_of(self.ledger)
 
     @property
     def messages(self) -> list[Message]:
@@ -248,6 +247,23 @@ class Told:
     def sent(self) -> list[tuple[str, Message]]:
         """What left from here, with the chat that it went to."""
         return [(chat.name, m) for chat in self.phone.chats.values() for m in chat.messages if m.from_here]
+
+
+def rows_of(ledger: MemoryLedger) -> list[LedgerRow]:
+    return list(ledger._rows.values())
+
+
+def parts_of(text: str) -> list[str]:
+    """The texts as which it goes out."""
+    return in_parts(text, SETTINGS.part_chars) or [text]
+
+
+def claimed(ledger: MemoryLedger) -> Counter[str]:
+    """What the ledger says has been sent."""
+    texts: Counter[str] = Counter()
+    for row in rows_of(ledger):
+        texts.update(parts_of(row.text) if row.state is ReplyState.SENT else row.parts[: row.part])
+    return texts
 
 
 def topic_of(words: str) -> str:
@@ -283,7 +299,9 @@ async def _tell(plan: Plan, clock: Clock) -> Told:
         phone.receive(CONTACT, *words_of(asked))
     if plan.in_chat:
         phone.enter(CONTACT)
-    told = Told(plan, phone, PaperShelf(plan.knowledge), PaperPeople(phone, plan.people), MemoryLedger(), [])
+    ledger = MemoryLedger()
+    people = PaperPeople(phone, ledger, plan.people)
+    told = Told(plan, phone, PaperShelf(plan.knowledge), people, ledger, [])
     model, store = PaperModel(phone, plan.replies), PaperStore()
     await _run(told, model, store, plan.crashes)
     if plan.later:

@@ -15,13 +15,24 @@ import structlog
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agent_core.delivery.parts import in_parts
 from agent_core.ports import Provenance, ReplyState
 from agent_core.screen.readings import BubbleState, Side, Source
 from agent_core.session import Status
 from agent_core.texts import say
 from tests.agent_core.paper import AI, LAUNCHER, QQ, Flaws, Happening
-from tests.agent_core.stories import ANSWERS, BAIT, CONTACT, SETTINGS, TOPICS, Crash, Plan, Told, tell, topic_of
+from tests.agent_core.stories import (
+    ANSWERS,
+    BAIT,
+    CONTACT,
+    TOPICS,
+    Crash,
+    Plan,
+    Told,
+    claimed,
+    parts_of,
+    tell,
+    topic_of,
+)
 
 FINISHED = "我觉得可以了"  # the model's own word
 REPLIES = (
@@ -101,11 +112,13 @@ SOME_HAPPENINGS = st.lists(HAPPENINGS, max_size=3).map(tuple)
 
 # -- what must hold
 
+SOON = 8  # pictures: what comes so shortly before the end may be for the next run
+
 
 def _texts(told: Told) -> set[str]:
     """All that may be sent: of records, of people, composed; and their parts."""
     whole = {*told.shelf.given, *told.shelf.composed, *told.people.written}
-    return {*whole, *chain.from_iterable(in_parts(text, SETTINGS.part_chars) for text in whole)}
+    return {*whole, *chain.from_iterable(map(parts_of, whole))}
 
 
 def _standing(told: Told) -> Counter[str]:
@@ -162,17 +175,13 @@ def no_second_copy(told: Told) -> Iterator[str]:
     written = [TOPICS.get(one, one) for one in (*plan.asked, *plan.later)]
     written += [one.text for one in plan.happenings if one.what == "write" and one.contact == CONTACT]
     asked = Counter(topic_of(words) for words in written)
-    whole = {part: text for text in (*told.shelf.given, *told.shelf.composed) for part in _parts(text)}
+    whole = {part: text for text in (*told.shelf.given, *told.shelf.composed) for part in parts_of(text)}
     for text, count in _standing(told).items():
         record = told.shelf.given.get(whole.get(text, ""))
         topic = told.shelf.composed.get(text) or (record.id.rstrip("2") if record else "")
         most = 1 if text in told.people.written else asked[topic] + told.people.picked[whole.get(text, "")]
         if count > most:
             yield f"{text!r} stands there {count} times, {most} at most"
-
-
-def _parts(text: str) -> list[str]:
-    return in_parts(text, SETTINGS.part_chars) or [text]
 
 
 def nothing_outside_is_touched(told: Told) -> Iterator[str]:
@@ -188,18 +197,12 @@ def nothing_outside_is_touched(told: Told) -> Iterator[str]:
 
 
 def the_ledger_says_what_stands_there(told: Told) -> Iterator[str]:
-    claimed: Counter[str] = Counter()
-    open_ones: Counter[str] = Counter()
-    for row in told.rows:
-        sent = _parts(row.text) if row.state is ReplyState.SENT else row.parts[: row.part]
-        claimed.update(sent)
-        if row.state in {ReplyState.SENDING, ReplyState.UNKNOWN}:
-            open_ones[row.part_text] += 1
-    standing = _standing(told)
-    yield from (f"{text!r} is said to be sent" for text in claimed if not standing[text])
+    said, standing = claimed(told.ledger), _standing(told)
+    undecided = Counter(row.part_text for row in told.rows if row.state in {ReplyState.SENDING, ReplyState.UNKNOWN})
+    yield from (f"{text!r} is said to be sent" for text in said if not standing[text])
     for text, count in standing.items():
-        if count > claimed[text] + open_ones[text]:
-            yield f"{text!r} stands there {count} times, the ledger says {claimed[text]}"
+        if count > said[text] + undecided[text]:
+            yield f"{text!r} stands there {count} times, the ledger says {said[text]}"
 
 
 def no_question_is_lost(told: Told) -> Iterator[str]:
@@ -214,6 +217,10 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
         asked = message.side is Side.THEM and topic_of(message.text)
         if asked and ours and not any(message.text in words for words in done):
             yield f"{message.text!r} is lost"
+    newest, last = told.messages[-1], told.sessions[-1]
+    stood = newest.side is Side.THEM and newest.since < told.phone.pictures - SOON
+    if stood and topic_of(newest.text) and not last.gate.knowledge_done and newest.text not in done:
+        yield f"{newest.text!r} is overlooked"
 
 
 def nothing_of_ours_is_left(told: Told) -> Iterator[str]:

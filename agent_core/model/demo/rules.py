@@ -16,6 +16,7 @@ from agent_core.actions.parse import parse_reply
 from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError
 from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles, without_keyboard
+from agent_core.screen.compare import fold
 from agent_core.wording import asks, query_of, sentences
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
@@ -32,7 +33,6 @@ _RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
 _SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with what OCR makes of the magnifier
 _WHEN = re.compile(r"^(?:\d{1,2}:\d{2}|昨天|前天|(?:星期|周).|\d+月\d+日|\d+[/-]\d+\S*)$")  # in a list of chats
 _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
-_MORE = re.compile(r"(?:对方还问了|They also ask)[^：:]*[：:]\s*[“'](.+?)[”'](?=[。.])", re.IGNORECASE | re.DOTALL)
 _SKIPPED = re.compile(r"已由人工跳过|skipped by", re.IGNORECASE)
 _MORE = re.compile(r"对方还问了[^“]*“(.+?)”。|They also ask[^']*'(.+?)'\.", re.DOTALL | re.IGNORECASE)
 _WRONG_CHAT = re.compile(r"不是联系人|not (?:the )?(?:contact|chat)", re.IGNORECASE)
@@ -211,11 +211,8 @@ class _Reply:
 
     def _answer(self, messages: Sequence[SeenBubble]) -> Move:
         asked = self._asked()
-        if more := _MORE.search(self.view.observation):
-            question = query_of(more[1]) or more[1]
-            return Move(say("ask", question=question), do("GET_KNOWLEDGE_DATA", query=question))
         question = _newest_question(messages)
-        if question in asked and _SENT.search(self.view.observation):
+        if fold(question) in map(fold, asked) and _SENT.search(self.view.observation):
             question = ""  # the page may not show the answer yet
         if more := _MORE.search(self.view.observation):
             words = more.group(1) or more.group(2)
@@ -224,7 +221,8 @@ class _Reply:
             return Move(say("ask", question=question), do("GET_KNOWLEDGE_DATA", query=question))
         if any("GET_KNOWLEDGE_DATA" in call for call in self.view.calls):
             blocked = re.search(r"不能 finish|finish 不会|blocked", self.view.observation)
-            if blocked and (open_ones := [q for q in _answered_last(messages) if q not in asked]):
+            known = {_bare(query) for query in asked}
+            if blocked and (open_ones := [q for q in _answered_last(messages) if _bare(q) not in known]):
                 return Move(say("ask", question=open_ones[0]), do("GET_KNOWLEDGE_DATA", query=open_ones[0]))
             return Move(say("sent"), finish(say("sent_message", contact=self.contact)))
         nothing = say("nothing_new", contact=self.contact)
@@ -247,9 +245,9 @@ class _Reply:
         return None
 
     def _left_again(self, call: str) -> int:
-        """How often this call led to a page that was left at once."""
-        calls = self.view.calls
-        return sum(1 for one, then in itertools.pairwise(calls) if one == call and then == do("Back"))
+        """How often this call led to a page that was left again, at once or after one question there."""
+        calls, back = self.view.calls, do("Back")
+        return sum(1 for n, one in enumerate(calls) if one == call and back in calls[n + 1 : n + 3])
 
     def _search_page(self) -> Move | None:
         field = next((item for item in self.seen if item.role == "input" and item.y < 150), None)
@@ -317,6 +315,10 @@ def _answered_last(messages: Sequence[SeenBubble]) -> list[str]:
     for message in itertools.takewhile(lambda message: not message.mine, above):
         asked[:0] = [sentence for sentence in sentences(message.text) if asks(sentence)]
     return asked
+
+
+def _bare(query: str) -> str:
+    return re.sub(r"\W+", "", query).casefold()
 
 
 def _tap(item: Seen) -> str:

@@ -248,7 +248,7 @@ async def test_a_stale_draft_is_told() -> None:
 
 
 @ocr_only
-@pytest.mark.parametrize("name", ["l1", "I1", "11😀", "O0"])
+@pytest.mark.parametrize("name", ["l1", "I1", "11😀", "O0", "1 1", "11 0", "A B", "张 三", "店主 11"])
 async def test_a_name_that_is_read_as_another_is_not_sure(name: str) -> None:
     found = await chat(BY_PICTURE, await open_chat(scenario(them("你好"), name=name)))
     assert found is not None

@@ -54,6 +54,7 @@ class MemoryDesk:
         self.question_refs: dict[str, MessageRef] = {}
         self.picture = picture
         self.kb: Any = None  # a KnowledgeDesk, set by the tests that have one
+        self.history: Any = None  # a HistoryDesk; tests/bot/chat/test_history.py has the real one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)
         self._news = asyncio.Event()
@@ -158,7 +159,7 @@ class MemoryDesk:
         active = tuple(run for run in self.runs.values() if not run.status.final)
         return StatusView(tuple(self.phones), active, tuple(q for q in self.questions.values() if q.open))
 
-    async def screenshot(self, actor: Actor, serial: str | None = None) -> bytes:
+    async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         self._allow(actor, *Role)
         return self.picture
 

@@ -1,0 +1,161 @@
+"""Runs that were: pages of them, one of them, its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from agent_core.session import Question, Session, StepRecord
+from bot.desk.answers import moment
+from bot.desk.history_port import FilmView, FrameView, HistoryAsked, HistoryPage, PastRun, ReplayView
+from bot.desk.house import DeskPart
+from bot.desk.port import Actor, BadRequest, NotFound, Role, RunStatus, RunView
+from bot.desk.runs import RunsDesk
+from bot.replay.spread import spread
+from storage.events import EventRow, Events
+from storage.history import History, HistoryFilter, NumberedRun
+from storage.people import People
+from storage.runs import RunRow, Runs
+
+MAX_NUMBER = 9  # digits; an id has 13 characters
+PICTURED = ("step", "question", "answer")
+PLANNED = "planned"  # an answer's first event: its picture is that of the step before
+
+
+class HistoryPart(DeskPart):
+    """``bot.desk.history_port.HistoryDesk`` over the database."""
+
+    async def runs(
+        self, actor: Actor, asked: HistoryAsked, *, before: int | None = None, after: int | None = None, limit: int = 10
+    ) -> HistoryPage:
+        await self._allow(actor, Role.VIEWER, "history")
+        log = History(self._db)
+        wanted = self._filter(actor, asked)
+        found = await log.find(wanted, before=before, after=after, limit=limit + 1)
+        more = len(found) > limit
+        found = found[1:] if more and after is not None else found[:limit]
+        return HistoryPage(
+            await self._listed(found),
+            await log.count(wanted),
+            older=more if after is None else True,
+            newer=more if after is not None else before is not None,
+        )
+
+    async def run(self, actor: Actor, name: str) -> RunView:
+        return await self._view(await self._asked(actor, "history open", name))
+
+    async def replay(self, actor: Actor, name: str = "") -> ReplayView:
+        row = await self._asked(actor, "replay", name)
+        steps = Session.model_validate_json(row.session).steps if row.session else []
+        pictured = [event for event in await self._pictured(row.id) if event.picture_id is not None]
+        number = await History(self._db).number_of(row.id)
+        return ReplayView(number, await self._view(row), tuple(steps), len(pictured), not pictured and bool(steps))
+
+    async def film(self, run_id: str, *, most: int) -> FilmView:
+        row = await Runs(self._db).get(run_id)
+        if row is None:
+            raise NotFound(f"There is no run {run_id}.", advice="See /history.")
+        pictured = await self._pictured(run_id)
+        shown = [event for event in pictured if event.picture_id is not None]
+        if len(shown) > most:  # the steps tell the story; of the rest the end, which shows what came of it
+            shown = [event for event in shown[:-1] if event.kind == "step"] + shown[-1:]
+        shown = [shown[place] for place in spread(len(shown), most)]
+        frames = [frame for event in shown if (frame := await self._frame(event)) is not None]
+        steps = Session.model_validate_json(row.session).steps if row.session else []
+        seen = {frame.step.index for frame in frames if frame.step is not None}
+        kept = {event.data.get("index") for event in pictured if event.picture_id is not None and event.kind == "step"}
+        return FilmView(
+            await History(self._db).number_of(run_id),
+            await self._view(row),
+            tuple(frames),
+            left_out=tuple(step.index for step in steps if step.index in kept - seen),
+            gone=tuple(step.index for step in steps if step.index not in kept | seen),
+        )
+
+    # Parts ------------------------------------------------------------------------------------------------------------
+
+    async def _asked(self, actor: Actor, command: str, name: str) -> RunRow:
+        """The run that is meant. AccessDenied where it is not this person's to look at."""
+        name = name.strip().lstrip("#＃").strip()
+        run_id: str | None = name.lower()
+        if not name:
+            newest = await History(self._db).find(HistoryFilter(serials=actor.phones), limit=1)
+            run_id = newest[0].row.id if newest else None
+        elif name.isdecimal() and len(name) <= MAX_NUMBER:
+            run_id = await History(self._db).id_of(int(name))
+        row = await Runs(self._db).get(run_id) if run_id else None
+        await self._allow(actor, Role.VIEWER, command, phone=row.serial if row else None, run=row.id if row else name)
+        if row is None:
+            said = f"There is no run {name}." if name else "There are no runs yet."
+            raise NotFound(said, advice="See /history for the runs.")
+        return row
+
+    async def _view(self, row: RunRow) -> RunView:
+        view = await RunsDesk(self.house).run(row.id)
+        if view is None:
+            raise NotFound(f"The run {row.id} is gone.")
+        return view
+
+    async def _pictured(self, run_id: str) -> list[EventRow]:
+        """The run's events that may have a picture, without the doubles, in their order."""
+        found: list[EventRow] = []
+        position = 0
+        while rows := await Events(self._db).after(position, run_id=run_id):
+            position = rows[-1].id
+            found += [row for row in rows if row.kind in PICTURED and row.data.get("state") != PLANNED]
+        return found
+
+    async def _frame(self, event: EventRow) -> FrameView | None:
+        picture = None if event.picture_id is None else await Events(self._db).picture(event.picture_id)
+        if picture is None:
+            return None
+        try:
+            if event.kind == "step":
+                return FrameView(picture, step=StepRecord.model_validate(event.data))
+            if event.kind == "question":
+                return FrameView(picture, question=Question.model_validate(event.data))
+        except ValidationError:  # of another release: the picture alone is worth showing
+            return FrameView(picture)
+        data = event.data
+        said = str(data.get("sent") or "")
+        return FrameView(picture, state=str(data.get("state") or ""), contact=str(data.get("contact") or ""), text=said)
+
+    async def _listed(self, found: Sequence[NumberedRun]) -> tuple[PastRun, ...]:
+        sent = await History(self._db).sent_by([run.row.id for run in found])
+        names = {str(person.id): person.name for person in await People(self._db).all()}
+        return tuple(
+            PastRun(
+                number=run.number,
+                id=run.row.id,
+                task=run.row.task,
+                status=RunStatus(run.row.status),
+                phone=run.row.serial,
+                by=names.get(run.row.requested_by, run.row.requested_by),
+                at=run.row.created_at.astimezone(self._zone),
+                seconds=_seconds(run.row),
+                schedule_id="" if run.row.schedule_id is None else str(run.row.schedule_id),
+                message=run.row.message,
+                sent=tuple((text.contact, text.text) for text in sent.get(run.row.id, ())),
+            )
+            for run in found
+        )
+
+    def _filter(self, actor: Actor, asked: HistoryAsked) -> HistoryFilter:
+        if asked.status and asked.status not in set(RunStatus):
+            raise BadRequest(f"This is no outcome: {asked.status}.", advice=f"One of {', '.join(RunStatus)}.")
+        now = self._db.now()
+        return HistoryFilter(
+            words=asked.words,
+            contact=asked.contact,
+            statuses=(asked.status,) if asked.status else (),
+            since=moment(asked.since, now, self._zone) if asked.since else None,
+            until=moment(asked.until, now, self._zone, end=True) if asked.until else None,
+            serials=actor.phones,
+        )
+
+
+def _seconds(row: RunRow) -> float | None:
+    if row.started_at is None or row.ended_at is None:
+        return None
+    return (row.ended_at - row.started_at).total_seconds()

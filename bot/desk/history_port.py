@@ -1,0 +1,119 @@
+"""What a channel can ask about runs that were: pages of them, one of them, and its pictures. See ``bot.desk.port``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from agent_core.session import Question, StepRecord
+from bot.desk.port import Actor, RunStatus, RunView
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryAsked:
+    """Which runs are asked for; what is not given matters not.
+
+    ``words`` stand in the task, the outcome, a question or an answer, or are a contact's or a phone's whole name.
+    ``since`` and ``until`` as in ``AnswersAsked``. ``status``: a ``RunStatus``, or "" for any.
+    """
+
+    words: str = ""
+    contact: str = ""
+    status: str = ""
+    since: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run in a list. ``number`` stays the run's own. ``at`` is in the person's zone; ``seconds`` it took, or None.
+
+    ``sent``: contact and text of what was sent, the oldest first. ``schedule_id``: of the schedule that started it.
+    """
+
+    number: int
+    id: str
+    task: str
+    status: RunStatus
+    phone: str
+    by: str
+    at: datetime
+    seconds: float | None = None
+    schedule_id: str = ""
+    message: str = ""
+    sent: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """The newest first. ``total``: how many there are in all; ``older`` and ``newer``: whether there are some."""
+
+    runs: tuple[PastRun, ...] = ()
+    total: int = 0
+    older: bool = False
+    newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayView:
+    """A run to be looked at again. ``pictures``: how many there are; ``gone``: they were kept, but not for so long."""
+
+    number: int
+    run: RunView
+    steps: tuple[StepRecord, ...] = ()
+    pictures: int = 0
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """A picture (JPEG) of a run with what happened at it: a step, a question to a person, or how an answer ended.
+
+    ``state`` as in the answer log, empty where it is no answer; ``contact`` and ``text`` of that answer.
+    """
+
+    picture: bytes
+    step: StepRecord | None = None
+    question: Question | None = None
+    state: str = ""
+    contact: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilmView:
+    """The pictures of a run in their order. ``left_out``: steps whose picture there was no room for.
+
+    ``gone``: steps whose picture is not kept any more.
+    """
+
+    number: int
+    run: RunView
+    frames: tuple[FrameView, ...] = ()
+    left_out: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+
+
+FilmKind = Literal["gif", "album", "sheet"]
+
+
+class HistoryDesk(Protocol):
+    """A viewer may look. Of a person who is limited to some phones these are the runs on these phones."""
+
+    async def runs(
+        self, actor: Actor, asked: HistoryAsked, *, before: int | None = None, after: int | None = None, limit: int = 10
+    ) -> HistoryPage:
+        """``before`` and ``after``: a run's number, for the page of older and of newer ones.
+
+        BadRequest where a time or a status cannot be read.
+        """
+
+    async def run(self, actor: Actor, name: str) -> RunView:
+        """The run with this number or id. NotFound where there is none that the person may see."""
+
+    async def replay(self, actor: Actor, name: str = "") -> ReplayView:
+        """As ``run``; without a name the newest one."""
+
+    async def film(self, run_id: str, *, most: int) -> FilmView:
+        """At most ``most`` pictures of a run, spread over it. Rights were asked by ``replay``. NotFound."""

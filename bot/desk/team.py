@@ -1,0 +1,221 @@
+"""Who may do what: roles, limits, invitations, removals, and what was refused.
+
+A removal keeps the person as they were in the audit log: that is where ``undo_remove`` takes them from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.desk.house import DeskPart
+from bot.desk.people import actor_of, add_code
+from bot.desk.port import Actor, BadRequest, InviteView, NotFound, PersonView, RefusedView, Role
+from storage.people import AuditRow, CodeRow, People, PersonRow
+
+REMOVE, UNDO = "people remove", "people undo"
+MOST_HOURS = 30 * 24
+MOST_LIMITS = 50
+LAST_OWNER = "This is the last owner."
+_CHAT = re.compile(r"[a-z]+:-?\d{1,20}")
+_SERIAL = re.compile(r"[\w.:\-\[\]%]{1,100}")
+
+
+class TeamPart(DeskPart):
+    """``bot.desk.port.TeamDesk`` over the database."""
+
+    async def people(self, actor: Actor) -> Sequence[PersonView]:
+        await self._allow(actor, Role.OWNER, "people list")
+        return await self._views(await People(self._db).all())
+
+    async def find(self, actor: Actor, who: str) -> PersonView:
+        await self._allow(actor, Role.OWNER, "people show", person=who)
+        return await self._view(await self._person(who))
+
+    # Invitations ------------------------------------------------------------------------------------------------------
+
+    async def invite(self, actor: Actor, role: Role, hours: float = 24) -> InviteView:
+        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=hours)
+        if not 0 < hours <= MOST_HOURS:
+            raise BadRequest(f"This is no time for a code: {hours:g} h.", advice=f"At most {MOST_HOURS} hours.")
+        code, row = await add_code(self._db, role, created_by=actor.id, lifetime=timedelta(hours=hours))
+        return replace(self._invite_view(row, {actor.id: actor.name}), code=code)
+
+    async def invites(self, actor: Actor) -> Sequence[InviteView]:
+        await self._allow(actor, Role.OWNER, "people invites")
+        names = await self._names()
+        return [self._invite_view(row, names) for row in await People(self._db).codes()]
+
+    async def revoke(self, actor: Actor, invite_id: str) -> InviteView:
+        wanted = invite_id.strip().lstrip("#").lower()
+        await self._allow(actor, Role.OWNER, "people revoke", invite=wanted)
+        row = next((row for row in await People(self._db).codes() if row.id == wanted), None)
+        if row is None or not await People(self._db).drop_code(wanted):
+            raise NotFound(f"There is no open invitation {wanted}.", advice="It may be used, or its time over.")
+        return self._invite_view(row, await self._names())
+
+    # Roles and limits -------------------------------------------------------------------------------------------------
+
+    async def set_role(self, actor: Actor, who: str, role: Role) -> PersonView:
+        await self._allow(actor, Role.OWNER, "people role", person=who, role=role.value)
+        row = await self._person(who)
+        try:
+            await People(self._db).update(row.id, role=role.value)
+        except LookupError:
+            raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.") from None
+        if role is not Role.OWNER:
+            await People(self._db).drop_codes(str(row.id))
+        return await self._view(await self._person(f"#{row.id}"))
+
+    async def limit(
+        self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
+    ) -> PersonView:
+        given = {"phones": _listed(phones, _SERIAL, "phone"), "chats": _listed(chats, _CHAT, "chat")}
+        await self._allow(actor, Role.OWNER, "people limit", person=who, **given)
+        row = await self._person(who)
+        if row.role == Role.OWNER:
+            raise BadRequest("An owner is never limited.", advice="Give the person another role first.")
+        await People(self._db).limit(row.id, serials=given["phones"], chats=given["chats"])
+        return await self._view(await self._person(f"#{row.id}"))
+
+    async def remove(self, actor: Actor, who: str) -> PersonView:
+        row = await self._person_or_none(who)
+        await self._allow(actor, Role.OWNER, REMOVE, person=who, **({"before": _stored(row)} if row else {}))
+        row = row or await self._person(who)  # says what is wrong with the name
+        view = await self._view(row)
+        try:
+            gone = await People(self._db).remove(row.id)
+        except LookupError:
+            raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.") from None
+        if not gone:
+            raise _nobody(who)
+        await People(self._db).drop_codes(str(row.id))
+        return view
+
+    async def undo_remove(self, actor: Actor, person_id: str) -> PersonView:
+        wanted = person_id.strip().lstrip("#")
+        await self._allow(actor, Role.OWNER, UNDO, person=wanted)
+        rows = await self._audit.done_by(actor.id, [REMOVE])
+        row = next((row for row in rows if row.detail.get("before")), None)
+        if row is None or str(row.detail["before"].get("id")) != wanted:
+            raise BadRequest("There is nothing to undo.", advice="Only one's own newest removal can be taken back.")
+        before = _person_row(row.detail["before"])
+        if not await People(self._db).restore(before):
+            raise BadRequest(f"{before.name} is in again.", advice="See /people.")
+        return await self._view(before)
+
+    # The rest ---------------------------------------------------------------------------------------------------------
+
+    async def refused(self, actor: Actor, limit: int = 20) -> Sequence[RefusedView]:
+        await self._allow(actor, Role.OWNER, "people audit")
+        names = await self._names()
+        return [_refused_view(row, names) for row in await self._audit.refused(limit)]
+
+    async def speak(self, actor: Actor, lang: str) -> Actor:
+        await self._allow(actor, Role.VIEWER, "settings", lang=lang)
+        if lang not in ("zh", "en"):
+            raise BadRequest(f"This language is not spoken here: {lang}.", advice="One of zh, en.")
+        row = await People(self._db).get(int(actor.id)) if actor.id.isdecimal() else None
+        if row is None:
+            raise BadRequest("Nobody who is paired asks.", advice="The terminal's language is PHONEDESK_LANG.")
+        await People(self._db).update(row.id, lang=lang)
+        return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
+
+    async def _person(self, who: str) -> PersonRow:
+        row = await self._person_or_none(who)
+        if row is not None:
+            return row
+        if len(await self._meant(who)) > 1:
+            raise BadRequest(f"Several people are called {who}.", advice="Name one by the number: #3. See the list.")
+        raise _nobody(who)
+
+    async def _person_or_none(self, who: str) -> PersonRow | None:
+        found = await self._meant(who)
+        return found[0] if len(found) == 1 else None
+
+    async def _meant(self, who: str) -> list[PersonRow]:
+        who = who.strip()
+        everybody = await People(self._db).all()
+        number = who.removeprefix("#").removeprefix("＃")
+        if number != who:
+            return [row for row in everybody if str(row.id) == number]
+        return [row for row in everybody if row.name.casefold() == who.casefold()]
+
+    async def _names(self) -> dict[str, str]:
+        return {str(row.id): row.name for row in await People(self._db).all()}
+
+    async def _view(self, row: PersonRow) -> PersonView:
+        return (await self._views([row]))[0]
+
+    async def _views(self, rows: Sequence[PersonRow]) -> list[PersonView]:
+        seen = await self._audit.seen([str(row.id) for row in rows])
+        zone = self._zone
+        views = []
+        for row in rows:
+            actor, last = actor_of(row), seen.get(str(row.id))
+            views.append(
+                PersonView(
+                    id=actor.id,
+                    name=actor.name,
+                    role=actor.role,
+                    lang=actor.lang,
+                    user_id=actor.user_id,
+                    since=row.paired_at.astimezone(zone),
+                    seen=last.astimezone(zone) if last else None,
+                    phones=actor.phones,
+                    chats=actor.chats,
+                )
+            )
+        return views
+
+    def _invite_view(self, row: CodeRow, names: Mapping[str, str]) -> InviteView:
+        return InviteView(
+            id=row.id,
+            role=Role(row.role),
+            by=names.get(row.created_by, row.created_by),
+            created_at=row.created_at.astimezone(self._zone),
+            expires_at=row.expires_at.astimezone(self._zone),
+        )
+
+
+def _nobody(who: str) -> NotFound:
+    return NotFound(f"Nobody here is called {who}.", advice="See the list of people; #3 means the one with that number.")
+
+
+def _listed(values: Sequence[str] | None, form: re.Pattern[str], what: str) -> list[str] | None:
+    if values is None:
+        return None
+    listed = list(dict.fromkeys(value.strip() for value in values if value.strip()))
+    if len(listed) > MOST_LIMITS or not all(form.fullmatch(value) for value in listed):
+        raise BadRequest(f"This names no {what}.", advice=f"Up to {MOST_LIMITS}, as the lists show them.")
+    return listed
+
+
+def _stored(row: PersonRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "telegram_id": row.telegram_id,
+        "role": row.role,
+        "name": row.name,
+        "lang": row.lang,
+        "chats": list(row.chats or ()),
+        "serials": list(row.serials or ()),
+        "paired_at": row.paired_at.isoformat(),
+    }
+
+
+def _person_row(data: Mapping[str, Any]) -> PersonRow:
+    return PersonRow(**{**data, "paired_at": datetime.fromisoformat(str(data["paired_at"]))})
+
+
+def _refused_view(row: AuditRow, names: Mapping[str, str]) -> RefusedView:
+    said = str(row.detail.get("name") or "")
+    who = names.get(row.actor) or (f"{row.actor} ({said})" if said else row.actor)
+    if row.command == "pair":
+        why = "rate" if row.detail.get("limited") else "code"
+    else:
+        why = str(row.detail.get("why") or "role")
+    return RefusedView(row.at, who, row.command, why)

@@ -1,0 +1,137 @@
+"""Questions over time: what a clock may decide, reminders, and a second person who is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+import structlog
+
+from agent_core.questions import SKIP
+from agent_core.session import NOBODY, Answer, QuestionKind
+from storage.engine import Database
+from storage.questions import Questions
+
+LOOK_SECONDS = 5.0  # how soon questions of other processes are seen
+
+log = structlog.get_logger(__name__)
+
+Then = Literal["skip", "deny", "no", "stop", "told", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class AtDeadline:
+    """What happens where nobody answered in time. ``choice``: the answer that the kind accepts, "" where it wants words,
+    or waits. ``then``: the text key under ``then`` that says so beforehand. ``why``: for who changes it.
+    """
+
+    then: Then
+    choice: str
+    why: str
+
+
+WAITS = "wait"
+
+AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
+    QuestionKind.NO_SURE_ANSWER: AtDeadline("skip", SKIP, "No text leaves without a person; the rest is answered."),
+    QuestionKind.UNREADABLE: AtDeadline("skip", SKIP, "As above."),
+    QuestionKind.FOREIGN_DRAFT: AtDeadline("skip", SKIP, "Somebody's draft is theirs: it stays, and nothing is typed."),
+    QuestionKind.CHAT_CHANGED: AtDeadline("skip", SKIP, "The customer writes on; the next run reads all of it."),
+    QuestionKind.SENSITIVE_TAP: AtDeadline("deny", "deny", "What costs something is done with consent only."),
+    QuestionKind.RIGHT_CHAT: AtDeadline("no", "no", "An answer in the wrong chat cannot be taken back."),
+    QuestionKind.TAKE_OVER: AtDeadline("stop", "stop", "Without what the person was to do the task cannot go on."),
+    QuestionKind.STUCK: AtDeadline("stop", "stop", "Going on as before would be the same loop."),
+    QuestionKind.PERSON_ON_PHONE: AtDeadline("stop", "stop", "Nobody said that they have put it down."),
+    QuestionKind.INTERACT: AtDeadline("told", "", "Which choice is right is not ours to guess: the agent is told so."),
+    # Never decided by a clock: each way could send something twice, or leave a customer with half of it.
+    QuestionKind.DELIVERY_UNKNOWN: AtDeadline("wait", "", "'Not arrived' may send twice, 'arrived' may send nothing."),
+    QuestionKind.ANSWERED_BEFORE: AtDeadline("wait", "", "Again may be a second answer, skipping may lose a question."),
+    QuestionKind.REST_UNSENT: AtDeadline("wait", "", "The customer has half an answer: a person says what follows."),
+    QuestionKind.FIRST_DELIVERY: AtDeadline("wait", "", "A chosen answer is ready; one look at it releases them all."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTimes:
+    """Minutes; 0 is never. ``remind``: until the first reminder, at most half of the deadline."""
+
+    deadline: float = 0.0
+    remind: float = 0.0
+    escalate: float = 0.0
+
+    def deadline_of(self, kind: QuestionKind, now: datetime) -> datetime | None:
+        """When a question that is asked ``now`` is over; None where it waits for ever."""
+        if not self.deadline or AT_DEADLINE[kind].then == WAITS:
+            return None
+        return now + timedelta(minutes=self.deadline)
+
+    def remind_after(self, deadline: datetime | None, now: datetime) -> timedelta | None:
+        if not self.remind:
+            return None
+        after = timedelta(minutes=self.remind)
+        return after if deadline is None else min(after, (deadline - now) / 2)
+
+    @property
+    def escalate_after(self) -> timedelta | None:
+        return timedelta(minutes=self.escalate) if self.escalate else None
+
+
+NO_TIMES = QuestionTimes()
+NO_WORDS = "—"  # stands for an answer in one's own words that nobody wrote; the agent tells its model so
+
+
+def answer_at_deadline(kind: QuestionKind) -> Answer | None:
+    """What counts as the answer where nobody gave one; None where the question waits."""
+    rule = AT_DEADLINE[kind]
+    if rule.then == WAITS:
+        return None
+    return Answer(choice=rule.choice, text="" if rule.choice else NO_WORDS, by=NOBODY)
+
+
+class QuestionWatch:
+    """Closes questions whose deadline passed, reminds and escalates. ``start`` until ``stop``; all state is in the rows.
+
+    Several processes may watch: each thing is done by one of them.
+    """
+
+    def __init__(self, db: Database, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self._db = db
+        self._questions = Questions(db)
+        self._look_seconds = look_seconds
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._forever(), name="question-watch")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def once(self) -> None:
+        """Do what is due now. Deadlines first: of what is over nobody is reminded."""
+        closed = await self._questions.expire()
+        reminded = await self._questions.remind()
+        escalated = await self._questions.escalate()
+        for what, rows in (("expired", closed), ("reminded", reminded), ("escalated", escalated)):
+            for row in rows:
+                log.info(f"question_{what}", question=row.id, run=row.run_id, kind=row.kind)
+
+    async def _forever(self) -> None:
+        while True:
+            waiter = self._db.signal("questions").waiter()
+            seconds = self._look_seconds
+            try:
+                await self.once()
+                next_at = await self._questions.next_time()
+                if next_at is not None:
+                    seconds = min(seconds, max(0.01, (next_at - self._db.now()).total_seconds()))
+            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look does it
+                log.warning("question_watch_failed", error=repr(error))
+            await waiter.wait(seconds)

@@ -1,0 +1,136 @@
+"""Runs as people look back at them: filtered, page by page, and with their numbers.
+
+The number of a run is its place in the order of the ids, from 1: runs are never deleted, so it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from storage.answers import SENT
+from storage.engine import Database
+from storage.runs import LISTED, RunRow
+from storage.tables import answers, runs
+from storage.uncut import uncut
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """Which runs; what is not given matters not.
+
+    ``words`` stand in the task or the outcome, in what a customer asked or got, or are a contact's or a phone's whole
+    name. ``contact``: something was asked by this one. ``since`` is inside, ``until`` is not (both aware). ``serials``:
+    only these phones, empty for all.
+    """
+
+    words: str = ""
+    contact: str = ""
+    statuses: Sequence[str] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    serials: Sequence[str] = ()
+
+    def conditions(self) -> list[sa.ColumnElement[bool]]:
+        found: list[sa.ColumnElement[bool]] = []
+        if self.words:
+            named = sa.or_(
+                answers.c.contact == self.words,
+                answers.c.question.icontains(self.words, autoescape=True),
+                answers.c.sent.icontains(self.words, autoescape=True),
+            )
+            places = (runs.c.task, runs.c.message)
+            found.append(
+                sa.or_(
+                    runs.c.serial == self.words,
+                    *(place.icontains(self.words, autoescape=True) for place in places),
+                    runs.c.id.in_(sa.select(answers.c.run_id).where(named)),
+                )
+            )
+        if self.contact:
+            found.append(runs.c.id.in_(sa.select(answers.c.run_id).where(answers.c.contact == self.contact)))
+        if self.statuses:
+            found.append(runs.c.status.in_(self.statuses))
+        if self.since is not None:
+            found.append(runs.c.created_at >= self.since)
+        if self.until is not None:
+            found.append(runs.c.created_at < self.until)
+        if self.serials:
+            found.append(runs.c.serial.in_(self.serials))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedRun:
+    """``row`` is without its session."""
+
+    number: int
+    row: RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class SentText:
+    contact: str
+    text: str
+
+
+@uncut
+class History:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def find(
+        self, wanted: HistoryFilter, *, before: int | None = None, after: int | None = None, limit: int = 10
+    ) -> list[NumberedRun]:
+        """The newest first. ``before``: only runs with a smaller number; ``after``: the ``limit`` that follow it."""
+        numbered = sa.select(*LISTED, sa.func.row_number().over(order_by=runs.c.id).label("number")).subquery()
+        mine = sa.select(runs.c.id).where(*wanted.conditions())
+        statement = sa.select(numbered).where(numbered.c.id.in_(mine)).limit(limit)
+        if before is not None:
+            statement = statement.where(numbered.c.number < before)
+        if after is not None:
+            statement = statement.where(numbered.c.number > after).order_by(numbered.c.number)
+        else:
+            statement = statement.order_by(numbered.c.number.desc())
+        async with self._db.read() as connection:
+            rows = [_numbered(row) for row in (await connection.execute(statement)).mappings()]
+        return rows if after is None else rows[::-1]
+
+    async def count(self, wanted: HistoryFilter) -> int:
+        statement = sa.select(sa.func.count()).select_from(runs).where(*wanted.conditions())
+        async with self._db.read() as connection:
+            return (await connection.execute(statement)).scalar_one()
+
+    async def number_of(self, run_id: str) -> int:
+        statement = sa.select(sa.func.count()).select_from(runs).where(runs.c.id <= run_id)
+        async with self._db.read() as connection:
+            return (await connection.execute(statement)).scalar_one()
+
+    async def id_of(self, number: int) -> str | None:
+        """The run with this number; None where there is none."""
+        statement = sa.select(runs.c.id).order_by(runs.c.id).offset(max(0, number - 1)).limit(1)
+        async with self._db.read() as connection:
+            found: str | None = (await connection.execute(statement)).scalar_one_or_none()
+        return found if number > 0 else None
+
+    async def sent_by(self, run_ids: Sequence[str]) -> Mapping[str, tuple[SentText, ...]]:
+        """What each of these runs has sent, the oldest first; runs that sent nothing are left out."""
+        statement = (
+            sa.select(answers.c.run_id, answers.c.contact, answers.c.sent)
+            .where(answers.c.run_id.in_(run_ids), answers.c.state == SENT)
+            .order_by(answers.c.id)
+        )
+        sent: dict[str, tuple[SentText, ...]] = {}
+        async with self._db.read() as connection:
+            for row in await connection.execute(statement):
+                sent[row.run_id] = (*sent.get(row.run_id, ()), SentText(row.contact, row.sent))
+        return sent
+
+
+def _numbered(row: sa.RowMapping) -> NumberedRun:
+    values = dict(row)
+    number = int(values.pop("number"))
+    return NumberedRun(number, RunRow(**values))

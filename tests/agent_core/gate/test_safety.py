@@ -1,0 +1,26 @@
+"""What a task that is no reply is asked about before it taps."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.actions.types import Tap
+from agent_core.devices.base import Window
+from agent_core.gate import Decision, PolicyName, Situation, policies_of, review
+from agent_core.geometry import Box
+from agent_core.screen.readings import Reading, Source
+from agent_core.session import GateState
+
+SIZE = (1080, 2400)
+LABEL = Reading("转账", Box(240, 560, 330, 610), Source.OCR)  # below its icon, as a picture shows it
+
+
+@pytest.mark.parametrize(
+    ("pair", "asked"),
+    [((263, 244), True), ((263, 200), True), ((700, 200), False), ((263, 90), False), ((263, 320), False)],
+    ids=["label", "icon", "beside", "far_above", "below"],
+)
+def test_an_icon_is_known_by_the_label_below_it(pair: tuple[int, int], asked: bool) -> None:
+    where = Situation(None, Window("com.eg.android.AlipayGphone", "x"), SIZE, GateState(), (LABEL,))
+    judgement = review(Tap(element=pair), where, policies_of(PolicyName.CAREFUL))
+    assert [verdict.decision for verdict in judgement.verdicts] == ([Decision.ASK] if asked else [])
