@@ -98,6 +98,20 @@ def rest_unsent(session: Session, planned: Planned) -> Question:
     return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
 
 
+def still_send(session: Session, planned: Planned) -> Question:
+    """What a person answered, and the chat that is not any more as it was then."""
+    text = say(session.lang, "delivery.still_send")
+    return _question(
+        session,
+        QuestionKind.STILL_SEND,
+        text,
+        {"send": "send", SKIP: "skip"},
+        free_text=True,
+        answer=planned.text,
+        customer=planned.question,
+    )
+
+
 def unreadable(session: Session, asked: AskedQuestion) -> Question:
     """What the customer sent is no text: a person looks, and writes the answer or skips it."""
     return _question(

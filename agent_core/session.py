@@ -37,10 +37,11 @@ class QuestionKind(StrEnum):
     PERSON_ON_PHONE = "person_on_phone"  # somebody touched the screen; go on?
     FIRST_DELIVERY = "first_delivery"  # this version of the app was never answered in
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
+    STILL_SEND = "still_send"  # the chat changed since a person gave the answer
 
 
 # A person's own words go to the customer as they are.
-TO_CUSTOMER = frozenset({QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE})
+TO_CUSTOMER = frozenset({QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE, QuestionKind.STILL_SEND})
 
 
 NOBODY = "deadline"  # who gave the answer that counts where no person did in time
@@ -231,7 +232,7 @@ class Session(BaseModel):
     draft_dropped: str = ""  # a draft that a person allowed to be cleared
     version_allowed: str = ""  # of the app, in which a person allowed this run to answer
     opened_by_number: bool = False
-    rest_allowed: bool = False  # a person wants the rest of a long answer sent, though the chat has changed
+    send_anyway: bool = False  # a person wants what is planned sent, though the chat has changed
     answer_again: str = ""  # the fingerprint that a person declared to be a new question
     parse_failures: int = 0  # in a row
     knowledge_failures: int = 0

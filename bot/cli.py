@@ -10,9 +10,12 @@ from bot.commands.demo import demo
 from bot.commands.doctor import doctor
 from bot.commands.eval import evaluate
 from bot.commands.kb import kb
+from bot.commands.pair import pair
+from bot.commands.people import people
+from bot.commands.replay import replay
 from bot.commands.run import run
 from bot.commands.schedule import schedule
-from bot.commands.serve import pair, serve
+from bot.commands.serve import serve
 from bot.commands.servers import demo_model, devices, virtual_phone
 
 app = typer.Typer(
@@ -31,7 +34,9 @@ app.command()(pair)
 app.add_typer(schedule, name="schedule")
 app.add_typer(kb, name="kb")
 app.add_typer(answers, name="answers")
+app.command()(replay)
 app.add_typer(contacts, name="contacts")
+app.add_typer(people, name="people")
 app.command("devices")(devices)
 app.command("eval")(evaluate)
 app.command("virtual-phone")(virtual_phone)

@@ -15,6 +15,7 @@ from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
+from scheduler.parking import ParkingModel
 from scheduler.signals import Reason, StopSignal
 from scheduler.worker import WATCH_SECONDS, lease_of
 from storage.runs import NewRun, Runs
@@ -53,7 +54,8 @@ async def run_here(
     session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
-            agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop, store=store)
+            model = ParkingModel(core.model, lease.stop)
+            agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop, store=store, model=model)
             with stopped_by_interrupt(lease.stop):
                 try:
                     async with stopped_by_row(runs, run_id, lease.stop):

@@ -16,6 +16,7 @@ from agent_core.tasks import TaskRules
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
+from bot.desk.pairing import Pace
 from bot.settings import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
@@ -170,6 +171,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
                 serial=settings.device.serial,
                 store=core.store,
                 provider=settings.knowledge.provider,
+                pace=Pace(settings.telegram.per_minute),
                 escalate_chat=settings.questions.escalate_chat,
             )
         )

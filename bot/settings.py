@@ -195,6 +195,7 @@ class TelegramSettings(_Section):
     mode: Literal["polling", "webhook"] = "polling"
     webhook_url: str = ""  # the public address of this server, with https
     webhook_secret: SecretStr = SecretStr("")
+    per_minute: int = Field(default=30, ge=0, le=1000)  # commands of one person; an owner's four times; 0: no limit
 
     @model_validator(mode="after")
     def _webhook_is_whole(self) -> TelegramSettings:

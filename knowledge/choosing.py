@@ -113,11 +113,13 @@ class ModelChooser:
         return None
 
     def _shown(self, records: Sequence[Record]) -> Sequence[Record]:
-        return [
-            record
-            for record in records[: self._max_records]
-            if record.text.strip() and (record.score is None or record.score >= self._min_score)
-        ]
+        return [record for record in records[: self._max_records] if record.text.strip() and self._is_near(record)]
+
+    def _is_near(self, record: Record) -> bool:
+        """A lexical score counts letters in common: a paraphrase may have none, so there it is no reason to leave one
+        out."""
+        lexical = record.source.startswith("embedded:")
+        return record.score is None or lexical or record.score >= self._min_score
 
     # -- the model
 

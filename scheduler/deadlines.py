@@ -25,8 +25,10 @@ Then = Literal["skip", "deny", "no", "stop", "told", "wait"]
 
 @dataclass(frozen=True, slots=True)
 class AtDeadline:
-    """What happens where nobody answered in time. ``choice``: the answer that the kind accepts, "" where it wants words,
-    or waits. ``then``: the text key under ``then`` that says so beforehand. ``why``: for who changes it.
+    """What happens where nobody answered in time.
+
+    ``then``: the text key under ``then`` that says so beforehand. ``choice``: the answer that the kind accepts, ""
+    where it wants words, or waits. ``why``: for who changes it.
     """
 
     then: Then
@@ -41,6 +43,7 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
     QuestionKind.UNREADABLE: AtDeadline("skip", SKIP, "As above."),
     QuestionKind.FOREIGN_DRAFT: AtDeadline("skip", SKIP, "Somebody's draft is theirs: it stays, and nothing is typed."),
     QuestionKind.CHAT_CHANGED: AtDeadline("skip", SKIP, "The customer writes on; the next run reads all of it."),
+    QuestionKind.STILL_SEND: AtDeadline("skip", SKIP, "The chat has moved on since the answer was chosen."),
     QuestionKind.SENSITIVE_TAP: AtDeadline("deny", "deny", "What costs something is done with consent only."),
     QuestionKind.RIGHT_CHAT: AtDeadline("no", "no", "An answer in the wrong chat cannot be taken back."),
     QuestionKind.TAKE_OVER: AtDeadline("stop", "stop", "Without what the person was to do the task cannot go on."),
@@ -93,7 +96,7 @@ def answer_at_deadline(kind: QuestionKind) -> Answer | None:
 
 
 class QuestionWatch:
-    """Closes questions whose deadline passed, reminds and escalates. ``start`` until ``stop``; all state is in the rows.
+    """Closes questions whose deadline passed, reminds, escalates. ``start`` until ``stop``; all state is in the rows.
 
     Several processes may watch: each thing is done by one of them.
     """

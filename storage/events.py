@@ -97,6 +97,22 @@ class Events:
             found = await connection.execute(sa.select(pictures.c.jpeg).where(pictures.c.id == picture_id))
             return found.scalar_one_or_none()
 
+    async def picture_of(self, run_id: str, kind: str, subject_id: str) -> int | None:
+        """The picture of the newest event of this kind whose data has this ``id``; None for none."""
+        wanted = (
+            sa.select(events.c.picture_id)
+            .where(
+                events.c.run_id == run_id,
+                events.c.kind == kind,
+                events.c.picture_id.is_not(None),
+                events.c.data["id"].as_string() == subject_id,
+            )
+            .order_by(events.c.id.desc())
+            .limit(1)
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(wanted)).scalar_one_or_none()
+
     async def position(self, consumer: str) -> int:
         """Where the consumer goes on; 0 for one that never read."""
         async with self._db.read() as connection:

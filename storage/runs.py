@@ -275,7 +275,8 @@ class Runs:
     async def wait_leg(self, run_id: str, leg: int, *, message: str = "") -> bool:
         """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due.
 
-        So it is where Hold was taken back while the leg parked. A stop that was asked for in this very moment ends the run: nobody would look at it again.
+        So it is where Hold was taken back while the leg parked. A stop that was asked for in this very moment ends the
+        run: nobody would look at it again.
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
@@ -407,9 +408,7 @@ class Runs:
         self._notify()
         return done
 
-    async def _one(
-        self, run_id: str, statement: sa.Update, *, tell: bool = False, durable: bool = False
-    ) -> bool:
+    async def _one(self, run_id: str, statement: sa.Update, *, tell: bool = False, durable: bool = False) -> bool:
         async with self._db.write(durable=durable) as connection:
             done = (await connection.execute(statement)).rowcount == 1
             if done and tell:

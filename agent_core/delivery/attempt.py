@@ -233,6 +233,7 @@ async def watch(
     until, unsent = begun + seconds, 0
     while True:
         chat, frame = await _glance(tools)
+        waiting = False
         if chat is not None and is_contacts(chat, gate):
             bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older)
             if bubble is not None and bubble.state is not BubbleState.SENDING:
@@ -242,10 +243,11 @@ async def watch(
             if bubble is not None:
                 until = begun + SPINNER_SECONDS
             elif is_draft(chat.draft or "", text, chat.source):
-                unsent += 1
+                unsent, waiting = unsent + 1, True
                 if unsent >= UNSENT_LOOKS and tools.clock() - begun >= UNSENT_SECONDS:
                     return Outcome(Result.NOT_SENT, chat.draft or "", chat.title, frame)
-        if tools.clock() >= until:
+        # A text that is seen in the input has no unknown fate, however long a few looks take on a slow machine.
+        if tools.clock() >= until and not waiting:
             return Outcome(Result.UNKNOWN, frame=frame)
 
 

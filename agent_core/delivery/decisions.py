@@ -27,36 +27,52 @@ class Decisions:
 
     async def take(self, question: Question, answer: Answer) -> ActResult | None:
         """What follows; None where the question is not one of the reply flow."""
-        session = self._session
         match question.kind:
             case QuestionKind.NO_SURE_ANSWER | QuestionKind.UNREADABLE:
                 return await self._answer_given(question, answer)
-            case QuestionKind.RIGHT_CHAT:
-                return self._right_chat(question, answer)
-            case QuestionKind.ANSWERED_BEFORE if answer.choice == "again":
-                session.answer_again = str(question.data["fingerprint"])
-                session.cluster = None  # it is read anew, as a question of its own
-                return ActResult("")
             case QuestionKind.ANSWERED_BEFORE:
-                return await self._skipped(answer, str(question.data["fingerprint"]))
+                return await self._answered_before(question, answer)
             case QuestionKind.DELIVERY_UNKNOWN:
                 return await self._delivery(question, answer)
             case QuestionKind.FIRST_DELIVERY:
                 return await self._first_delivery(question, answer)
+            case QuestionKind.STILL_SEND:
+                return await self._still_send(answer)
+            case _:
+                return self._of_the_chat(question, answer)
+
+    def _of_the_chat(self, question: Question, answer: Answer) -> ActResult | None:
+        match question.kind:
+            case QuestionKind.RIGHT_CHAT:
+                return self._right_chat(question, answer)
             case QuestionKind.REST_UNSENT:
                 return self._rest(answer)
             case QuestionKind.FOREIGN_DRAFT:
-                if answer.choice != "clear":
-                    return end(session, Status.FAILED, "delivery.left_draft")
-                session.draft_dropped = str(question.data["draft"])
-                return ActResult("")
+                return self._draft(question, answer)
             case QuestionKind.CHAT_CHANGED:
-                if answer.choice != "retry":
-                    return end(session, Status.FAILED, "run.skipped")
-                session.changed_chats = 0
-                return ActResult("")
+                return self._chat_changed(answer)
             case _:
                 return None
+
+    async def _answered_before(self, question: Question, answer: Answer) -> ActResult:
+        fingerprint = str(question.data["fingerprint"])
+        if answer.choice != "again":
+            return await self._skipped(answer, fingerprint)
+        self._session.answer_again = fingerprint
+        self._session.cluster = None  # it is read anew, as a question of its own
+        return ActResult("")
+
+    def _draft(self, question: Question, answer: Answer) -> ActResult:
+        if answer.choice != "clear":
+            return end(self._session, Status.FAILED, "delivery.left_draft")
+        self._session.draft_dropped = str(question.data["draft"])
+        return ActResult("")
+
+    def _chat_changed(self, answer: Answer) -> ActResult:
+        if answer.choice != "retry":
+            return end(self._session, Status.FAILED, "run.skipped")
+        self._session.changed_chats = 0
+        return ActResult("")
 
     async def _answer_given(self, question: Question, answer: Answer) -> ActResult:
         session, planned = self._session, self._session.planned
@@ -102,6 +118,9 @@ class Decisions:
             return ActResult(say(self._session.lang, "delivery.not_arrived"))
         if not question.data.get("more"):
             row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])
+            if row.run_id != self._session.run_id:  # what else is asked in the chat, this run has yet to read
+                await self._rows.tell_row(row, ReplyState.SENT)
+                return ActResult("")
             return await self._hand_over.found_sent(row, "run.resolved_sent")
         with suppress(LedgerConflict):
             await self._ledger.advance(row_id, ReplyState.SENDING, expected=[ReplyState.UNKNOWN, ReplyState.SENDING])
@@ -120,5 +139,15 @@ class Decisions:
         session, planned = self._session, self._session.planned
         if answer.choice != "send" or planned is None:
             return end(session, Status.FAILED, "delivery.rest_left")
-        session.rest_allowed = True
+        session.send_anyway = True
         return ActResult("")
+
+    async def _still_send(self, answer: Answer) -> ActResult:
+        """The chat changed after a person had answered: as it was, in other words, or not at all."""
+        session, planned = self._session, self._session.planned
+        if planned is None or (answer.choice == questions.SKIP and not answer.text):
+            return await self._skipped(answer, planned.fingerprint if planned else "")
+        if answer.text.strip():
+            session.planned = planned_by_person(planned, answer.text, self._part_chars, person=answer.by)
+        session.send_anyway = True
+        return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))

@@ -7,7 +7,7 @@ knowledge base that keeps failing.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -92,14 +92,14 @@ class ReplyFlow:
         if touched:
             seen = await self._looks.again()
         if session.planned is not None and session.planned.text:
-            if session.rest_allowed and seen.chat is not None:
+            if session.send_anyway and seen.chat is not None:
                 await self._bind_anew(session.planned, seen.chat)
             return await self._go_on(session.planned)
         return await self._take_questions(seen)
 
     async def _bind_anew(self, planned: Planned, chat: ChatScreen) -> None:
-        """A person wants the rest of an answer sent though the chat has changed; what was asked since is kept."""
-        self._session.rest_allowed = False
+        """A person wants an answer, or its rest, sent though the chat has changed; what was asked since is kept."""
+        self._session.send_anyway = False
         ours = list(itertools.takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
         above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
         theirs = list(itertools.takewhile(lambda bubble: bubble.side is Side.THEM, above))
@@ -124,6 +124,7 @@ class ReplyFlow:
         if nothing_new(chat):
             adopted = await self._rows.adopt(chat)
             if adopted is None and lowest:
+                await self._rows.withdraw()
                 return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
             if adopted is None:
                 return await self._take_questions(await self._looks.lowest(seen), lowest=True)
@@ -132,6 +133,8 @@ class ReplyFlow:
             return self._unreadable(adopted)
         if newest is not None and newest.side is Side.ME:
             return None  # ours is still on its way: the next look tells
+        if session.cluster is None:  # a dead run may have left something open above our newest texts
+            await self._rows.adopt(replace(chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]))
         cluster = await self._rows.take(chat, await self._version())
         if not cluster.left:
             asked = any(question.elsewhere for question in cluster.asked)

@@ -117,6 +117,8 @@ class HandOver:
                 return self.sent(session.replies[-1], "run.sent_observation")
             case Result.CHANGED if planned.part:
                 return ask(session, questions.rest_unsent(session, planned), "run.waiting")
+            case Result.CHANGED if planned.person:
+                return ask(session, questions.still_send(session, planned), "run.waiting")
             case Result.CHANGED:
                 return self._changed()
             case Result.TOUCHED:
@@ -169,20 +171,20 @@ class HandOver:
 
     async def _arrived(self, planned: Planned, frame: Frame | None = None) -> None:
         """The reply has been seen to arrive, all of it."""
-        chosen = {"query", "text", "provenance", "record_id", "record_source", "score", "person"}
         cluster = self._session.cluster
         if cluster is not None:
             cluster.ours += planned.parts[planned.part :] or [planned.text]
         await self._tell(planned, ReplyState.SENT, frame)
-        await self._done(
-            planned.ledger_id,
-            ReplyRecord(
-                contact=self._session.gate.contact,
-                question=planned.question,
-                app=self._profile.key,
-                delivered=True,
-                **planned.model_dump(include=chosen),
-            ),
+        await self._done(planned.ledger_id, self._record_of(planned))
+
+    def _record_of(self, planned: Planned) -> ReplyRecord:
+        chosen = {"query", "text", "provenance", "record_id", "record_source", "score", "person"}
+        return ReplyRecord(
+            contact=self._session.gate.contact,
+            question=planned.question,
+            app=self._profile.key,
+            delivered=True,
+            **planned.model_dump(include=chosen),
         )
 
     async def found_sent(self, row: LedgerRow, key: str) -> ActResult:
@@ -221,7 +223,7 @@ class HandOver:
         await self._ledger.advance(planned.ledger_id, ReplyState.SENT, expected=[ReplyState.PLANNED])
         await self._tell(planned, ReplyState.SENT, None)
         self._finish_row(planned.ledger_id)
-        return self.sent(self._session.replies[-1], "run.resolved_sent")
+        return self.sent(self._record_of(planned), "run.resolved_sent")  # an earlier run may have sent it
 
     async def _done(self, ledger_id: int, reply: ReplyRecord) -> None:
         session = self._session

@@ -71,20 +71,6 @@ def same_cluster(before: Sequence[str], read_by: str, chat: ChatScreen, ours: Se
     )
 
 
-def left_after_recall(before: Sequence[str], chat: ChatScreen, ours: Sequence[str]) -> list[str]:
-    """What still stands of ``before`` above ``ours``, where the customer took some of it back; [] where that is not all
-    that stands there, or where it cannot be told from messages that are out of sight."""
-    above = _above(ours, chat) or []
-    now: list[Bubble] = []
-    while above and above[-1].side is Side.THEM:
-        now.insert(0, above.pop())
-    if not above:
-        return []
-    known = iter(before)
-    left = [next((old for old in known if same_text(bubble.text, old, chat.source)), None) for bubble in now]
-    return [text for text in left if text is not None] if None not in left else []
-
-
 def _above(ours: Sequence[str], chat: ChatScreen) -> list[Bubble] | None:
     """The bubbles above ``ours``, which must be the newest ones; None where they are not. Some may be out of sight."""
     bubbles = list(chat.bubbles)

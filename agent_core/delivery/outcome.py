@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from agent_core.delivery.match import same_cluster
 from agent_core.devices.base import Frame
-from agent_core.screen.compare import same_name
+from agent_core.screen.compare import counts_members, same_name
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState, Planned
 
@@ -57,6 +57,8 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
         return Outcome(Result.UNSURE_CHAT, chat.doubt or chat.title, chat.title)
     if not same_name(chat.title, gate.contact):
         return Outcome(Result.WRONG_CHAT, chat.title, chat.title)
+    if counts_members(chat.title):  # a person may have such a name; a group is not answered by itself
+        return Outcome(Result.UNSURE_CHAT, f"group? {chat.title}", chat.title)
     return None
 
 

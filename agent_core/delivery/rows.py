@@ -7,11 +7,11 @@ from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import Asked, asked_in
-from agent_core.delivery.match import is_bubble_of, left_after_recall, same_cluster
+from agent_core.delivery.match import is_bubble_of, same_cluster
 from agent_core.delivery.planning import planned_from
 from agent_core.devices.base import Frame
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, ReplyState
-from agent_core.screen.compare import Match, fold
+from agent_core.screen.compare import Match, contains, fold
 from agent_core.screen.fingerprint import same_message
 from agent_core.screen.readings import ChatScreen, Side
 from agent_core.session import AskedQuestion, Cluster, Planned, Session
@@ -64,7 +64,7 @@ class Rows:
         older = [question for question in before.left if question.ledger_id not in known] if before else []
         if before is not None and not before.ours:
             for question in older:
-                await self.skip(question)
+                await self._taken_back(question)
             older = []
         session.cluster = Cluster(messages=messages, read_by=chat.source.value, asked=[*older, *asked])
         return session.cluster
@@ -76,45 +76,33 @@ class Rows:
         )
 
     async def adopt(self, chat: ChatScreen) -> Cluster | None:
-        """Rows that a dead run left open though our newest text stands below the questions; None where there are none.
+        """Rows that were left open though our newest text stands below the questions: by a run that died between two
+        answers, or because another run answered what was asked later. None where there are none.
 
-        Only where all that stands below is what the ledger says was sent: a colleague's answer ends it.
+        Only where all that stands below them is what the ledger says was sent: a colleague's answer ends it.
         """
         session, recent = self._session, await self._recent()
-        rows = [row for row in recent if row.state is ReplyState.PLANNED and row.cluster]
-        for row in rows:
-            family = [other for other in recent if other.cluster == row.cluster]
-            ours = self._sent_below(chat, row, family)
-            if not ours:
+        ours, theirs, above = _tail(chat, [text for row in recent for text in _sent_texts(row)])
+        if not ours:
+            return None
+        answered = {fold(row.question) for row in recent if row.state is ReplyState.SENT}
+        left = []
+        for row in reversed(recent):
+            if row.state is not ReplyState.PLANNED or not row.cluster:
                 continue
+            # The same words, answered before, may be what is seen: then only its own messages, as they were, tell.
+            seen = fold(row.question) not in answered and _stands_in([*above, *theirs], row)
             whole = same_cluster(row.cluster, "", chat, ours)
-            messages = list(row.cluster) if whole else left_after_recall(row.cluster, chat, ours)
-            left = sorted((r for r in family if r.state is ReplyState.PLANNED), key=lambda r: r.id)
-            left = [r for r in left if whole or _stands_in(messages, r)]
-            left = [r for r in left if not await self._ledger.waiting_elsewhere(r.id, session.run_id)]
-            if not left:
-                continue
-            session.cluster = Cluster(messages=messages, ours=ours, asked=[_asked(r) for r in left])
-            begun = next((r for r in left if r.part and r.text), None)
-            if begun is not None:
-                session.planned = planned_from(begun, session.cluster)
-            return session.cluster
-        return None
-
-    @staticmethod
-    def _sent_below(chat: ChatScreen, row: LedgerRow, family: Sequence[LedgerRow]) -> list[str]:
-        """Our newest texts, the oldest first, as far as the ledger knows them of these rows."""
-        sent = [row.text for row in family if row.state is ReplyState.SENT and not row.parts]
-        sent += [part for r in family for part in (r.parts if r.state is ReplyState.SENT else r.parts[: r.part])]
-        ours: list[str] = []
-        for bubble in reversed(chat.bubbles):
-            if bubble.side is Side.THEM:
-                break
-            text = next((text for text in sent if is_bubble_of(bubble, text, chat.source)), None)
-            if text is None:
-                break
-            ours.insert(0, text)
-        return ours
+            if (seen or whole) and not await self._ledger.waiting_elsewhere(row.id, session.run_id):
+                left.append(row)
+        if not left:
+            return None
+        messages = theirs or list(left[-1].cluster)
+        session.cluster = Cluster(messages=messages, ours=ours, asked=[_asked(row) for row in left])
+        begun = next((row for row in left if row.part and row.text), None)
+        if begun is not None:
+            session.planned = planned_from(begun, session.cluster)
+        return session.cluster
 
     def question_for(self, query: str) -> AskedQuestion | None:
         """The open question that ``query`` is for: the one whose words it is made of, else the first."""
@@ -143,6 +131,18 @@ class Rows:
             return
         await self._ledger.advance(row.id, ReplyState.SKIPPED, expected=MAY_BE_SKIPPED)
         await self.tell(row.id, question.words, ReplyState.SKIPPED, person=person)
+
+    async def withdraw(self) -> None:
+        """What was asked is not to be answered any more: taken back, or answered by a colleague."""
+        for question in self._session.cluster.left if self._session.cluster else []:
+            await self.skip(question)
+
+    async def _taken_back(self, question: AskedQuestion) -> None:
+        """Nothing is due any more. The row stays planned: the same words may be written again in the same place."""
+        question.done = True
+        row = await self.find(question)
+        if row is not None and row.state in MAY_BE_SKIPPED:
+            await self.tell(row.id, question.words, ReplyState.SKIPPED)
 
     def done(self, ledger_id: int) -> None:
         """The question of this row is answered."""
@@ -199,9 +199,38 @@ def _digest(words: str) -> str:
     return sha256(fold(words).encode()).hexdigest()[:8]
 
 
+def _sent_texts(row: LedgerRow) -> Sequence[str]:
+    """What the ledger knows to have left for this row."""
+    if row.state is ReplyState.SENT:
+        return row.parts or (row.text,)
+    return row.parts[: row.part]
+
+
+def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """(our newest texts, the messages directly above them, those further up), each the oldest first.
+
+    Everything of ours must be among ``sent``; what stands above anything else is left out.
+    """
+    ours: list[str] = []
+    theirs: list[str] = []
+    above: list[str] = []
+    passed = False  # a text of ours stands between
+    for bubble in reversed(chat.bubbles):
+        if bubble.side is Side.THEM:
+            (above if passed else theirs).insert(0, bubble.text)
+            continue
+        text = next((text for text in sent if is_bubble_of(bubble, text, chat.source)), None)
+        if text is None:
+            break
+        passed = bool(theirs)
+        if not passed:
+            ours.insert(0, text)
+    return ours, theirs, above
+
+
 def _stands_in(messages: Sequence[str], row: LedgerRow) -> bool:
     """Whether all that the row answers is still among the messages."""
-    return all(any(line in message for message in messages) for line in row.question.split("\n"))
+    return all(any(contains(message, line) for message in messages) for line in row.question.split("\n"))
 
 
 def _asked(row: LedgerRow) -> AskedQuestion:

@@ -61,15 +61,18 @@ class Situation:
         ]
         return min(around, key=lambda r: r.box.width * r.box.height).text if around else ""
 
-    def named(self, pair: tuple[int, int]) -> str:
-        """The text under a point, else the label close below it: a picture names an icon there, and nowhere else."""
+    def names(self, pair: tuple[int, int]) -> tuple[str, ...]:
+        """The texts that may name what is touched: the one under the point, and the label close below it. A picture
+        names an icon there and nowhere else, or by a letter of its drawing.
+        """
         point, (width, height) = Point.from_relative(pair, self.size), self.size
         below = [
             r
             for r in self.readings
             if r.text and abs(r.box.center.x - point.x) <= width // 8 and 0 < r.box.top - point.y <= height // 12
         ]
-        return self.target(pair) or (min(below, key=lambda r: r.box.top).text if below else "")
+        label = min(below, key=lambda r: r.box.top).text if below else ""
+        return tuple(filter(None, (self.target(pair), label)))
 
     def say(self, key: str, **values: object) -> str:
         return say(self.lang, key, **values)

@@ -139,10 +139,11 @@ class AskBeforeRisk:
         pair = touched(proposal)
         if pair is None:
             return allow(proposal)
-        target = situation.named(pair)
         in_front = profile_of_package(situation.window.package)
         risky = (*risky_words(), *(in_front.risky if in_front else ()))
-        if not any(_names_a_button(word, target) for word in risky):
+        names = situation.names(pair)
+        target = next((name for name in names if any(_names_a_button(word, name) for word in risky)), "")
+        if not target:
             return allow(proposal)
         if isinstance(proposal, Tap):
             return ask(proposal, proposal.message or situation.say("gate.ask_risky", target=target))

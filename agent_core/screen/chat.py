@@ -387,7 +387,7 @@ def _header(title: Box | None, image: Image.Image, profile: AppProfile) -> Box:
 def _agree(name: str, seen: Title) -> bool:
     """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another."""
     if normalise(name) == normalise(seen.text):
-        return not seen.flawed
+        return not seen.flawed and not (seen.blank and not re.search(r"\s", name.strip()))
     if seen.text.endswith(("…", "..")):  # too long for the header
         return normalise(name).startswith(normalise(seen.text.rstrip("….")))
     return compare(name, seen.text, confidence=seen.confidence) is Match.NEARLY

@@ -127,6 +127,11 @@ def without_status(title: str) -> str:
     return name(_SEPARATED_STATUS.sub("", first)) or name(first)
 
 
+def counts_members(title: str) -> bool:
+    """Whether a title ends as a group's does, with the count of its members: "11(3)"."""
+    return _GROUP_COUNTER.search(name(title)) is not None
+
+
 def same_name(seen: str, wanted: str, *, group: bool = False) -> bool:
     """Whether a title or a row is exactly the contact ``wanted``, whole name.
 

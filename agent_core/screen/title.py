@@ -29,16 +29,18 @@ _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """``flawed``: something stands there that was not read, or equal letters do not look equal."""
+    """``flawed``: something stands there that was not read, or equal letters do not look equal. ``blank``: a blank may
+    stand there that was not read."""
 
     text: str = ""
     confidence: float = 0.0
     flawed: bool = False
+    blank: bool = False
 
     @property
     def sure(self) -> bool:
         least = _LATIN_CONFIDENCE if self.text.isascii() else CONFIDENCE
-        return bool(self.text) and not self.flawed and self.confidence >= least
+        return bool(self.text) and not (self.flawed or self.blank) and self.confidence >= least
 
 
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
@@ -57,7 +59,8 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
         best = max(first, second, key=lambda read: read.confidence)
         return Title(best.text, min(best.confidence, 0.5), flawed=is_flawed(best.text, image, part))
     confidence = max(first.confidence, second.confidence)
-    return Title(first.text, confidence, flawed=is_flawed(first.text, image, part))
+    flawed, blank = is_flawed(first.text, image, part), has_blank_unread(first.text, image, part)
+    return Title(first.text, confidence, flawed, blank)
 
 
 def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
@@ -69,12 +72,8 @@ def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
         found = picture.glyphs(image, line)
         if len(found) != len(letters):
             return len(found) > len(letters)  # fewer: some touch
-        return _unlike(letters, found) or _blank_unread(text, found, picture.gaps(image, line))
+        return _unlike(letters, found)
     width, height = picture.ink_size(image, line)
-    if all(char.isalnum() for char in text):  # signs have room around them
-        least = _MIXED_GAP if any(char.isascii() for char in text) else _WIDE_GAP
-        if max(picture.gaps(image, line), default=0) > least * height:
-            return True
     if all(char in _FLAT for char in letters):
         return False
     em = height / 0.93
@@ -92,12 +91,19 @@ def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
     return False
 
 
-def _blank_unread(text: str, found: list[tuple[int, int]], gaps: list[int]) -> bool:
-    """Whether somewhere a blank seems to stand that is not in ``text``: "1 1" is read as "11"."""
-    height = max(tall for _, tall in found)
-    blanks = [before.isspace() for before in text.strip()]
-    places = [index for index, blank in enumerate(blanks) if not blank]
+def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
+    """Whether a blank seems to stand in ``line`` that is not in ``text``: "1 1" is read as "11"."""
+    gaps = picture.gaps(image, line)
+    if not text.isascii():
+        if not all(char.isalnum() for char in text):
+            return False  # signs have room around them
+        least = _MIXED_GAP if any(char.isascii() for char in text) else _WIDE_GAP
+        return max(gaps, default=0) > least * picture.ink_size(image, line)[1]
     letters = text.strip()
+    places = [index for index, letter in enumerate(letters) if not letter.isspace()]
+    if len(gaps) != len(places) - 1:
+        return False  # some touch
+    height = picture.ink_size(image, line)[1]
     for (left, right), gap in zip(itertools.pairwise(places), gaps, strict=True):
         least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in _NARROW) + _BEFORE_NARROW * (letters[right] in _NARROW)
         if right - left == 1 and gap > least * height:

@@ -129,9 +129,23 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     lines += rating_lines(run.answers, texts)
     buttons = (*rating_buttons(run.answers), *replay_buttons(run, texts)) if run.status.final else ()
     if not run.status.final:
-        stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
-        buttons = ((stop, Button(screen_action(run.serial), texts.get("button.screen"))),)
-    return Card(texts.get(f"card.{run.status.value}"), tuple(lines), picture, buttons)
+        buttons = _live_buttons(run, texts)
+    return Card(texts.get(f"card.{_state(run)}"), tuple(lines), picture, buttons)
+
+
+def _state(run: RunView) -> str:
+    """The text key of what a run is at."""
+    if run.held and not run.status.final:
+        return "holding" if run.status is RunStatus.RUNNING else "held"
+    return run.status.value
+
+
+def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
+    stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
+    screen = Button(screen_action(run.serial), texts.get("button.screen"))
+    if run.held:
+        return ((Button(f"resume:{run.id}", texts.get("button.resume"), "success"), stop, screen),)
+    return ((stop, screen, Button(f"hold:{run.id}", texts.get("button.hold"))),)
 
 
 def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
@@ -162,10 +176,11 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     return lines
 
 
-def screen_action(serial: str) -> str:
-    """The Screen button's action; without the phone where its name is too long for a button."""
-    action = f"screen:{serial}" if serial else "screen"
-    return action if len(action.encode()) <= 64 else "screen"
+def screen_action(serial: str, *, file: bool = False) -> str:
+    """The Screen button's action; without the phone where its name is too long for a button. ``file``: every pixel."""
+    bare = "screen:file" if file else "screen"
+    action = (f"screen:{serial} file" if file else f"screen:{serial}") if serial else bare
+    return action if len(action.encode()) <= 64 else bare
 
 
 def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
@@ -245,7 +260,11 @@ _ANSWER_LABEL = {
     QuestionKind.FIRST_DELIVERY: "question.our_answer",
     QuestionKind.ANSWERED_BEFORE: "question.earlier",
     QuestionKind.REST_UNSENT: "question.rest",
+    QuestionKind.STILL_SEND: "question.our_answer",
 }
+# A person acts on the phone: what it shows when the card was made is of little use.
+ON_THE_PHONE = {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}
+MOST_ASKED = 20  # in one list
 _CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE, QuestionKind.UNREADABLE}
 
 
@@ -270,10 +289,17 @@ def question_card(
         return Card(texts.get(f"question.{question.kind.value}"), tuple(lines), picture)
     lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
-        until = texts.get("question.deadline", time=view.deadline.strftime("%m-%d %H:%M"))
-        lines.append(Line(until + (f" · {texts.get(f'then.{view.then}')}" if view.then else "")))
+        lines.append(Line(_until(view, texts)))
     title = texts.get(f"question.{question.kind.value}")
     return Card(title, tuple(lines), picture, question_buttons(view, texts))
+
+
+def _until(view: QuestionView, texts: Texts) -> str:
+    """The deadline and what happens then."""
+    if view.deadline is None:
+        return ""
+    until = texts.get("question.deadline", time=view.deadline.strftime("%m-%d %H:%M"))
+    return until + (f" · {texts.get(f'then.{view.then}')}" if view.then else "")
 
 
 def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
@@ -345,7 +371,44 @@ def question_buttons(view: QuestionView, texts: Texts) -> tuple[tuple[Button, ..
             rows.append((button,))
     if question.free_text and question.kind in TO_CUSTOMER:
         rows.append((Button(f"own:{view.id}", texts.get("button.own"), "primary"),))
+    if question.kind in ON_THE_PHONE:
+        rows.append((Button(f"look:{view.id}", texts.get("button.look")),))
     return tuple(rows)
+
+
+def ask_card(questions: Sequence[QuestionView], texts: Texts, *, now: datetime) -> Card:
+    """The open questions with how long they have been open, each with a button that shows its card."""
+    if not questions:
+        return Card(texts.get("ask.none"))
+    lines, buttons = [], []
+    for number, view in enumerate(questions[:MOST_ASKED], start=1):
+        kind, question = texts.get(f"question.{view.question.kind.value}"), view.question
+        open_for = open_since(texts, view.asked_at or now, now)
+        contact = str(question.data.get("contact") or "")
+        lines.append(Line(" · ".join(part for part in (kind, contact, open_for) if part), f"#{number}"))
+        if question.text:
+            lines.append(Line(question.text, "", "quote"))
+        buttons.append((Button(f"ask:{view.id}", texts.get("ask.show", number=number)),))
+    if len(questions) > MOST_ASKED:
+        lines.append(Line(texts.get("ask.more", count=len(questions) - MOST_ASKED)))
+    return Card(texts.get("ask.title", count=len(questions)), tuple(lines), None, tuple(buttons))
+
+
+def open_since(texts: Texts, since: datetime, now: datetime) -> str:
+    """How long something has been open: minutes, then hours."""
+    minutes = max(0, int((now - since).total_seconds() // 60))
+    if minutes < 60:
+        return texts.get("ask.open_minutes", minutes=minutes)
+    return texts.get("ask.open_hours", hours=minutes // 60, minutes=minutes % 60)
+
+
+def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
+    """One short message that answers the question's card."""
+    kind = texts.get(f"question.{view.question.kind.value}")
+    lines = [Line(kind)]
+    if view.deadline is not None:
+        lines.append(Line(_until(view, texts)))
+    return Card(texts.get("ask.reminder", open=open_since(texts, view.asked_at or now, now)), tuple(lines))
 
 
 # The rest -------------------------------------------------------------------------------------------------------------
@@ -356,7 +419,7 @@ def status_card(status: StatusView, texts: Texts) -> Card:
         Line(texts.get("status.no_phones"))
     ]
     for run in status.runs:
-        state = texts.get(f"card.{run.status.value}")
+        state = texts.get(f"card.{_state(run)}")
         lines.append(Line(texts.get("status.run_line", status=state, task=run.task, steps=run.steps)))
     if not status.runs:
         lines.append(Line(texts.get("status.idle")))
@@ -376,6 +439,9 @@ def schedule_lines(schedule: ScheduleView, texts: Texts) -> list[Line]:
         Line(schedule.expression + state, texts.get("schedule.expression"), "code"),
         Line(schedule.task, texts.get("card.task")),
     ]
+    rules = " · ".join(filter(None, (schedule.rules.policy, "、".join(schedule.rules.apps))))
+    if rules:
+        lines.append(Line(rules, texts.get("schedule.rules")))
     if schedule.next_times and not schedule.paused:
         times = ", ".join(time.strftime("%m-%d %H:%M") for time in schedule.next_times)
         lines.append(Line(times, texts.get("schedule.next")))

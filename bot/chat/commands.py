@@ -7,23 +7,47 @@ import re
 from dataclasses import dataclass
 
 from agent_core.tasks import NO_RULES, TaskRules
+from bot.desk.port import Role
 
 COMMANDS = (
-    "start", "run", "stop", "status", "screen", "history", "replay", "schedule", "kb", "answers", "contacts", "whoami",
-    "help",
+    "start", "run", "stop", "hold", "resume", "ask", "status", "screen", "history", "replay", "schedule", "kb",
+    "answers", "contacts", "people", "invite", "settings", "whoami", "help",
 )  # fmt: skip
+# Who has a use for them at all; every other one is for everybody who is paired. The desk decides on each call.
+LEAST = {
+    "run": Role.OPERATOR,
+    "stop": Role.OPERATOR,
+    "hold": Role.OPERATOR,
+    "resume": Role.OPERATOR,
+    "contacts": Role.OPERATOR,
+    "people": Role.OWNER,
+    "invite": Role.OWNER,
+}
+# What makes sense where others read along.
+NOT_IN_GROUPS = frozenset({"start", "invite", "settings"})
 
 # What is said in Chinese without a slash. A word that takes something after it needs a blank or a colon in between, and
 # the others must stand alone, so that a sentence that merely begins so stays a sentence.
-_WITH_ARGUMENT = {"运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history", "回放": "replay"}
+_WITH_ARGUMENT = {
+    "运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history",
+    "回放": "replay",
+}  # fmt: skip
 _ALONE = {
     "停止": "stop",
     "停": "stop",
+    "暂停任务": "hold",
+    "继续": "resume",
+    "继续任务": "resume",
+    "提问": "ask",
+    "待答": "ask",
     "状态": "status",
     "截图": "screen",
     "屏幕": "screen",
     "看屏幕": "screen",
     "联系人": "contacts",
+    "人员": "people",
+    "邀请": "invite",
+    "设置": "settings",
     "帮助": "help",
     "我是谁": "whoami",
 }
@@ -65,6 +89,11 @@ class Unknown:
 @dataclass(frozen=True, slots=True)
 class ForAnotherBot:
     """A command with the name of another bot behind the @."""
+
+
+def usable(role: Role) -> tuple[str, ...]:
+    """The commands that somebody in this role has a use for, in the order of ``COMMANDS``."""
+    return tuple(name for name in COMMANDS if role.covers(LEAST.get(name, Role.VIEWER)))
 
 
 def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot | None:

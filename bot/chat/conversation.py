@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.errors import PhonedeskError
-from bot.chat import cards, commands
+from bot.chat import cards, commands, helping
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, language_of, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
-from bot.desk.port import AccessDenied, AnswerResult, Desk, QuestionView, RunView, ScheduleView
+from bot.desk.port import AccessDenied, AnswerResult, Desk, QuestionView, RunView, ScheduleView, StillLimited
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
@@ -34,16 +34,14 @@ class Conversation:
         self._files = files
         self._clock = clock
         self.bot_name = bot_name
+        self.start_link = ""  # the channel sets it once it knows its own address
         self._commands: dict[str, Callable[[Turn], Awaitable[Said]]] = {
             **{name: handler for subject in SUBJECTS for name, handler in subject.commands.items()},
             "start": self._hello,
             "run": self._run,
             "stop": self._stop,
             "status": self._status,
-            "screen": self._screen,
             "schedule": self._schedule,
-            "whoami": self._whoami,
-            "help": self._help,
         }
         self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
 
@@ -52,11 +50,17 @@ class Conversation:
         actor = await self.desk.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
             return await self._stranger(incoming)
-        turn = Turn(incoming, actor, texts(actor.lang), self.desk, self._clock(), files=self._files)
+        actor = replace(actor, chat=incoming.chat, request=incoming.key)
+        turn = Turn(
+            incoming, actor, texts(actor.lang), self.desk, self._clock(), files=self._files, start_link=self.start_link
+        )
         try:
             if incoming.kind == "button":
+                await self.desk.admit(actor)
                 return await self._button(turn)
             return await self._written(turn)
+        except StillLimited:
+            return Said()
         except PhonedeskError as error:
             said = turn.texts.error(error)
             if incoming.kind == "button":
@@ -69,18 +73,25 @@ class Conversation:
     async def _stranger(self, incoming: Incoming) -> Said:
         words = texts(language_of(incoming.person.lang))
         if incoming.kind == "button":
+            await self._turn_away(incoming, "button")
             return Said(toast=words.get("access.stranger"), alert=True)
         command = commands.parse(incoming.text, bot_name=self.bot_name)
         if isinstance(command, ForAnotherBot):
             return Said()
         if isinstance(command, Command) and command.name == "start" and command.rest:
             if incoming.chat.kind != "private":
+                await self._turn_away(incoming, "start")
                 return self._to_stranger(incoming, words.get("access.private_only"))
             return await self._pair(incoming, words, command.rest)
         if incoming.chat.kind == "group" and not _slashed(incoming):
             return Said()  # people talk to each other there
+        await self._turn_away(incoming, command.name if isinstance(command, Command) else "text")
         once = f"stranger:{incoming.chat.channel}:{incoming.person.user_id}"
         return self._to_stranger(incoming, words.get("access.stranger"), once=once)
+
+    async def _turn_away(self, incoming: Incoming, what: str) -> None:
+        person = incoming.person
+        await self.desk.turned_away(incoming.chat.channel, person.user_id, person.name, what)
 
     async def _pair(self, incoming: Incoming, words: Texts, code: str) -> Said:
         person = incoming.person
@@ -94,7 +105,8 @@ class Conversation:
             return self._to_stranger(incoming, words.error(error))
         role = words.get(f"role.{actor.role.value}")
         paired = words.get("access.paired", name=actor.name, role=role)
-        return Said((Outgoing(Card(paired, self._help_lines(words)), incoming.chat, incoming.message_id),))
+        card = Card(paired, helping.lines(words, actor.role))
+        return Said((Outgoing(card, incoming.chat, incoming.message_id),))
 
     @staticmethod
     def _to_stranger(incoming: Incoming, text: str, *, once: str = "") -> Said:
@@ -110,6 +122,7 @@ class Conversation:
         slashed = _slashed(incoming)
         if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
             return Said()  # people talk to each other there
+        await self.desk.admit(turn.actor)
         if incoming.document is not None and command is None:
             return await self._document(turn)
         if incoming.kind == "reply" and incoming.reply_to is not None and not slashed:
@@ -148,15 +161,9 @@ class Conversation:
     # Commands ---------------------------------------------------------------------------------------------------------
 
     async def _hello(self, turn: Turn) -> Said:
-        return turn.say(Card(turn.texts.get("access.hello", name=turn.actor.name), self._help_lines(turn.texts)))
-
-    async def _help(self, turn: Turn) -> Said:
-        return turn.say(Card(turn.texts.get("help.title"), self._help_lines(turn.texts)))
-
-    @staticmethod
-    def _help_lines(words: Texts) -> tuple[Line, ...]:
-        listed = [Line(words.get(f"command.{name}"), f"/{name}") for name in commands.COMMANDS if name != "start"]
-        return (*listed, *(Line(words.get(f"help.{key}")) for key in ("free", "plain", "reply")))
+        hello = turn.texts.get("access.hello", name=turn.actor.name)
+        already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # a code stays good for somebody else
+        return turn.say(Card(hello, (*already, *helping.lines(turn.texts, turn.actor.role))))
 
     async def _run(self, turn: Turn) -> Said:
         request = commands.read_run(turn.rest)
@@ -183,21 +190,6 @@ class Conversation:
 
     async def _status(self, turn: Turn) -> Said:
         return turn.say(cards.status_card(await self.desk.status(turn.actor), turn.texts))
-
-    async def _screen(self, turn: Turn) -> Said:
-        serial = commands.unquoted(turn.rest)
-        picture = await self.desk.screenshot(turn.actor, serial or None)
-        button = Button(cards.screen_action(serial), turn.texts.get("button.screen"))
-        return turn.say(Card(turn.texts.get("screen.title"), (Line(serial),) if serial else (), picture, ((button,),)))
-
-    async def _whoami(self, turn: Turn) -> Said:
-        words, actor = turn.texts, turn.actor
-        lines = (
-            Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
-            Line(actor.user_id, words.get("whoami.user"), "code"),
-            Line(words.get("whoami.lang_name"), words.get("whoami.lang")),
-        )
-        return turn.say(Card(words.get("whoami.title", name=actor.name), lines))
 
     async def _schedule(self, turn: Turn) -> Said:
         words, actor = turn.texts, turn.actor
@@ -263,8 +255,6 @@ class Conversation:
         if name == "stop":
             run = await self.desk.stop_run(turn.actor, value)
             return Said(toast=words.get("run.stopping" if run else "run.nothing_to_stop"))
-        if name == "screen":
-            return await self._screen(replace(turn, rest=value))
         if name == "q":
             return await self._chosen_button(turn, value)
         if name == "own":

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from bot.chat import answers, contacts, history, kb
+from bot.chat import answers, asking, contacts, helping, history, kb, people, personal, screen
 from bot.chat.turn import Subject
 
 SUBJECTS: tuple[Subject, ...] = (
     answers.SUBJECT,
+    asking.SUBJECT,
     contacts.SUBJECT,
+    helping.SUBJECT,
     history.SUBJECT,
     kb.SUBJECT,
+    people.SUBJECT,
+    personal.SUBJECT,
+    screen.SUBJECT,
 )

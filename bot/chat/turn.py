@@ -100,6 +100,7 @@ class Turn:
     now: datetime
     rest: str = ""
     files: Files | None = None
+    start_link: str = ""  # what a code is put behind to be opened by a tap; "" where the channel has no such links
 
     @property
     def chat(self) -> ChatRef:

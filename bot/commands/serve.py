@@ -1,18 +1,16 @@
-"""``phonedesk serve`` and ``phonedesk pair``."""
+"""``phonedesk serve``."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from bot.chat.texts import texts
-from bot.commands.common import print_json, run_async, settings_from
-from bot.desk.port import Role
+from bot.commands.common import run_async, settings_from
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,30 +51,3 @@ def say_up(running: Server, console: Console) -> None:
         console.print(Text(words.get("serve.no_bot")))
     elif running.first_code is not None:
         console.print(Text(words.get("serve.pair", code=running.first_code)))
-
-
-def pair(
-    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.OPERATOR,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Print a pairing code for one more person; it can be used once within a day.
-
-    Example: phonedesk pair --role operator
-    """
-    settings = settings_from()
-
-    from bot.app import open_database
-    from bot.desk.people import new_code
-
-    async def made() -> str:
-        db = await open_database(settings)
-        try:
-            return await new_code(db, role, created_by="terminal")
-        finally:
-            await db.close()
-
-    code = run_async(made)
-    if as_json:
-        print_json({"code": code, "role": role.value})
-    else:
-        Console().print(Text(texts(settings.lang).get("serve.pair", code=code)))

@@ -112,18 +112,13 @@ def sees(actor: Actor, serial: str) -> bool:
     return not actor.phones or serial in actor.phones
 
 
-def chat_key(chat: ChatRef) -> str:
-    """How a chat stands in a person's limits; its topics belong to it."""
-    return f"{chat.channel}:{chat.chat_id}"
-
-
 def _refusal(
     actor: Actor, least: Role, phone: str | None, chat: ChatRef | None
 ) -> tuple[Literal["role", "chat", "phone"], AccessDenied] | None:
     if RANK[actor.role] < RANK[least]:
         denied = AccessDenied(f"A {actor.role} may not do this.", advice=f"Ask an owner for the role {least}.")
         return "role", denied
-    places = {chat_key(place) for place in (actor.chat, chat) if place is not None}
+    places = {place.key for place in (actor.chat, chat) if place is not None}
     if actor.chats and not (places and places <= set(actor.chats)):
         return "chat", AccessDenied("You may not do this in this chat.", advice="Use the chat that you were given.")
     if phone is not None and not sees(actor, phone):

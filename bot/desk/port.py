@@ -56,6 +56,11 @@ class Role(StrEnum):
     OPERATOR = "operator"
     OWNER = "owner"
 
+    def covers(self, least: Role) -> bool:
+        """Whether this role may do what ``least`` may."""
+        ranks = list(Role)
+        return ranks.index(self) >= ranks.index(least)
+
 
 class RunStatus(StrEnum):
     QUEUED = "queued"
@@ -74,7 +79,7 @@ class RunStatus(StrEnum):
 class Actor:
     """A paired person as one channel knows them. ``id`` is ours, ``user_id`` the channel's.
 
-    ``phones`` (serials) and ``chats`` (``channel:chat_id``) are all that the person may use, empty for every one.
+    ``phones`` (serials) and ``chats`` (their keys) are all that the person may use, empty for every one.
     ``chat`` is where they ask from. ``request`` names what they asked: desk calls for one request count once.
     """
 
@@ -98,6 +103,11 @@ class ChatRef:
     chat_id: str
     thread_id: str = ""
     kind: Literal["private", "group"] = "private"
+
+    @property
+    def key(self) -> str:
+        """How the chat stands in a person's limits; its topics belong to it."""
+        return f"{self.channel}:{self.chat_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +237,7 @@ class RunView:
     replies: tuple[ReplyRecord, ...] = ()
     answers: tuple[AnswerView, ...] = ()  # those of the log that were sent, the oldest first: to be rated
     position: int = 0
+    held: bool = False  # by a person, until Resume; while it is running it is about to park
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -234,9 +245,11 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """An asked question. ``then`` is a text key under ``question.then``: what happens at the deadline.
+    """An asked question. ``then`` is a text key under ``then``: what happens at the deadline, which is in the owner's
+    zone.
 
-    ``answer`` is the choice's value or the words, ``by`` a person's name; both empty while it is open.
+    ``answer`` is the choice's value or the words, ``by`` a person's name; both empty while it is open, and where nobody
+    answered. ``serial``: the phone that it is about.
     """
 
     id: str
@@ -245,10 +258,12 @@ class QuestionView:
     chat: ChatRef | None = None
     lang: Literal["zh", "en"] = "zh"
     deadline: datetime | None = None
-    then: Literal["", "fail", "skip", "wait"] = ""
+    then: Literal["", "skip", "deny", "no", "stop", "told", "wait"] = ""
     open: bool = True
     answer: str = ""
     by: str = ""
+    asked_at: datetime | None = None
+    serial: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,6 +526,15 @@ class Desk(Protocol):
     async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         """Stop a run; without an id the newest unfinished one of this person. None where there is nothing to stop."""
 
+    async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        """Park a run until ``resume_run``; its phone is free meanwhile. Without an id as with ``stop_run``.
+
+        None where there is nothing to hold: over, or unknown. One that is held already stays so.
+        """
+
+    async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        """Let a held run go on; without an id the newest held one of this person, else of anybody. None: none is."""
+
     async def status(self, actor: Actor) -> StatusView: ...
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
@@ -595,6 +619,26 @@ class Desk(Protocol):
     async def run(self, run_id: str) -> RunView | None: ...
 
     async def question(self, question_id: str) -> QuestionView | None: ...
+
+    async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
+        """The open ones, the oldest first."""
+
+    async def questions_of(self, run_id: str) -> Sequence[QuestionView]:
+        """All that a run asked, for the channels."""
+
+    async def show_question(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
+        """Have a further card of it in ``chat``, called ``name``. NotFound for no such question."""
+
+    async def question_picture(self, question_id: str) -> bytes | None:
+        """The screen when it was asked, as JPEG; None where it is not kept (any more)."""
+
+    async def escalate_question(self, question_id: str) -> Sequence[ChatRef]:
+        """The chats that see it besides the run's from now on, remembered as further cards."""
+
+    async def question_copies(self, question_id: str) -> Sequence[tuple[str, ChatRef]]:
+        """Its further cards: a name, unique among the question's, and where. ``question_ref`` knows them as
+        ``<question>@<name>``.
+        """
 
     async def card_ref(self, run_id: str) -> MessageRef | None:
         """The message that is the run's card, remembered across restarts."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from agent_core.session import Answer, Question
+from agent_core.session import Answer, Question, QuestionKind
 from bot.desk.house import DeskPart, chat_data, chat_ref, sees
-from bot.desk.port import Actor, AnswerResult, BadRequest, MessageRef, QuestionView, Role
+from bot.desk.port import Actor, AnswerResult, BadRequest, ChatRef, MessageRef, NotFound, QuestionView, Role
+from scheduler.deadlines import AT_DEADLINE
 from storage.cards import QUESTION, RUN, CardRow, Cards
+from storage.events import Events
+from storage.people import People
 from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import Runs
+
+TELEGRAM = "telegram"  # where owners are reached
 
 
 class QuestionsDesk(DeskPart):
@@ -38,6 +43,48 @@ class QuestionsDesk(DeskPart):
             await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
         ]
 
+    async def list_questions(self, actor: Actor) -> list[QuestionView]:
+        await self._allow(actor, Role.VIEWER, "ask")
+        return await self.open_questions(actor)
+
+    async def questions_of(self, run_id: str) -> list[QuestionView]:
+        return [await self._question_view(row) for row in await Questions(self._db).find(run_id=run_id)]
+
+    async def show_question(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
+        row = await Questions(self._db).get(question_id)
+        phone = await self._phone_of(row) if row else None
+        await self._allow(actor, Role.VIEWER, "ask", phone=phone, chat=chat, question=question_id)
+        if row is None:
+            raise NotFound(f"There is no question {question_id}.", advice="See /ask for the open ones.")
+        await Questions(self._db).copy(question_id, name, chat_data(chat))
+        return await self._question_view(row)
+
+    async def question_picture(self, question_id: str) -> bytes | None:
+        row = await Questions(self._db).get(question_id)
+        picture_id = await Events(self._db).picture_of(row.run_id, "question", question_id) if row else None
+        return await Events(self._db).picture(picture_id) if picture_id is not None else None
+
+    async def escalate_question(self, question_id: str) -> list[ChatRef]:
+        """The chat of the settings, else the private chat of every owner who may see it, but the run's own chat."""
+        row = await Questions(self._db).get(question_id)
+        if row is None:
+            return []
+        run = await Runs(self._db).get(row.run_id)
+        shown = await self.chat_of(run) if run else None
+        if wanted := self.house.escalate_chat:
+            chats = [ChatRef(TELEGRAM, wanted, kind="group" if wanted.startswith("-") else "private")]
+        else:
+            owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
+            chats = [ChatRef(TELEGRAM, str(person.telegram_id)) for person in owners]
+        others = [chat for chat in chats if shown is None or chat.chat_id != shown.chat_id]
+        for chat in others:
+            await Questions(self._db).copy(question_id, f"escalated:{chat.chat_id}", chat_data(chat))
+        return others
+
+    async def question_copies(self, question_id: str) -> list[tuple[str, ChatRef]]:
+        found = [(copy.name, chat_ref(copy.chat)) for copy in await Questions(self._db).copies(question_id)]
+        return [(name, chat) for name, chat in found if chat is not None]
+
     async def _phone_of(self, row: QuestionRow) -> str:
         run = await Runs(self._db).get(row.run_id)
         return run.serial if run else ""
@@ -59,7 +106,7 @@ class QuestionsDesk(DeskPart):
         row = await Cards(self._db).at(
             QUESTION, channel=ref.chat.channel, chat_id=ref.chat.chat_id, message_id=ref.message_id
         )
-        return row.subject_id if row else None
+        return row.subject_id.partition("@")[0] if row else None
 
     async def _put(self, subject: str, subject_id: str, ref: MessageRef) -> None:
         await Cards(self._db).put(
@@ -75,11 +122,13 @@ class QuestionsDesk(DeskPart):
             question=Question.model_validate(dict(row.payload)),
             chat=await self.chat_of(run) if run else None,
             lang="en" if run and run.options.get("lang") == "en" else "zh",
-            deadline=row.deadline,
-            then="skip" if row.deadline else "wait",
+            deadline=row.deadline.astimezone(self._zone) if row.deadline else None,
+            then=AT_DEADLINE[QuestionKind(row.kind)].then if row.deadline else "wait",
             open=row.state == OPEN,
             answer=str(answer.get("choice") or answer.get("text") or ""),
             by=row.answered_by,
+            asked_at=row.created_at,
+            serial=run.serial if run else "",
         )
 
 

@@ -52,6 +52,32 @@ class RunsDesk(AnswersDesk):
         await self.house.runs.request_stop(row.id)
         return await self.run(row.id)
 
+    async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        row = await Runs(self._db).get(run_id) if run_id is not None else None
+        await self._allow(actor, Role.OPERATOR, "hold", phone=row.serial if row else None, run_id=run_id or "")
+        if run_id is None:
+            row = await self._going_of(actor)
+        if row is None or row.final or row.stop_requested:
+            return None
+        await self.house.runs.hold(row.id)
+        view = await self.run(row.id)
+        return view if view is not None and view.held else None
+
+    async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        row = await Runs(self._db).get(run_id) if run_id is not None else None
+        await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
+        if run_id is None:
+            row = await self._held_of(actor)
+        if row is None or not await self.house.runs.resume(row.id):
+            return None
+        return await self.run(row.id)
+
+    async def _held_of(self, actor: Actor) -> RunRow | None:
+        """The newest held run of this person, else of anybody."""
+        held = [run for run in await Runs(self._db).find(statuses=ACTIVE, limit=500) if run.hold]
+        held = [run for run in held if sees(actor, run.serial)]
+        return next((run for run in held if run.requested_by == actor.id), held[0] if held else None)
+
     async def _going_of(self, actor: Actor) -> RunRow | None:
         """The newest run that this person started and that is not over, else one that a schedule started."""
         going = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id)
@@ -83,6 +109,7 @@ class RunsDesk(AnswersDesk):
             replies=tuple(session.replies) if session else (),
             answers=await self.sent_in(row.id) if session and session.replies else (),
             position=await self._position(row),
+            held=row.hold,
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,

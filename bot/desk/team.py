@@ -73,17 +73,17 @@ class TeamPart(DeskPart):
     async def limit(
         self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
     ) -> PersonView:
-        given = {"phones": _listed(phones, _SERIAL, "phone"), "chats": _listed(chats, _CHAT, "chat")}
-        await self._allow(actor, Role.OWNER, "people limit", person=who, **given)
+        await self._allow(actor, Role.OWNER, "people limit", person=who, phones=_plain(phones), chats=_plain(chats))
+        serials, places = _listed(phones, _SERIAL, "phone"), _listed(chats, _CHAT, "chat")
         row = await self._person(who)
         if row.role == Role.OWNER:
             raise BadRequest("An owner is never limited.", advice="Give the person another role first.")
-        await People(self._db).limit(row.id, serials=given["phones"], chats=given["chats"])
+        await People(self._db).limit(row.id, serials=serials, chats=places)
         return await self._view(await self._person(f"#{row.id}"))
 
     async def remove(self, actor: Actor, who: str) -> PersonView:
         row = await self._person_or_none(who)
-        await self._allow(actor, Role.OWNER, REMOVE, person=who, **({"before": _stored(row)} if row else {}))
+        await self._allow(actor, Role.OWNER, REMOVE, person=who, before=_stored(row) if row else None)
         row = row or await self._person(who)  # says what is wrong with the name
         view = await self._view(row)
         try:
@@ -182,7 +182,11 @@ class TeamPart(DeskPart):
 
 
 def _nobody(who: str) -> NotFound:
-    return NotFound(f"Nobody here is called {who}.", advice="See the list of people; #3 means the one with that number.")
+    return NotFound(f"Nobody here is called {who}.", advice="See the list of people; #3 is the one with that number.")
+
+
+def _plain(values: Sequence[str] | None) -> list[str] | None:
+    return None if values is None else list(values)
 
 
 def _listed(values: Sequence[str] | None, form: re.Pattern[str], what: str) -> list[str] | None:

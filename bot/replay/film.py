@@ -102,8 +102,9 @@ def _gif(seen: Sequence[Shot], shots: Sequence[Shot], most_frames: int, most_byt
         size, width = len(data), wanted
         if size <= most_bytes:
             return Film("gif", (data,), place.size, len(kept), _left_out(kept, shots))
-    while len(kept) > min(FEWEST, len(seen) - 1):
-        kept = _some(kept, max(2, min(len(kept) - 1, int(len(kept) * 0.9 * most_bytes / size))))
+    while len(kept) > FEWEST:
+        fitting = int(len(kept) * 0.9 * most_bytes / size)
+        kept = _some(kept, max(FEWEST, min(len(kept) - 1, fitting)))
         place, data = _moving(kept, colours, width)
         size = len(data)
         if size <= most_bytes:

@@ -13,19 +13,20 @@ from urllib.parse import urlencode
 
 import structlog
 from aiohttp import web
-from telegram import Bot, BotCommand, Update
+from telegram import Bot, Update
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 from telegram.request import HTTPXRequest
 
-from bot.chat import commands
 from bot.chat.cards import Card
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
-from bot.chat.texts import LANGUAGES, language_of, texts
+from bot.chat.texts import language_of, texts
 from bot.desk.port import Desk
 from bot.telegram import render, updates
 from bot.telegram.feed import DeskRefs, Feed
 from bot.telegram.files import TelegramFiles
+from bot.telegram.films import Films
 from bot.telegram.inbox import Inbox, InboxStore
+from bot.telegram.menu import Menu
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox, OutboxStore
 from bot.telegram.sending import Telegram
@@ -68,8 +69,11 @@ class TelegramAdapter:
             get_updates_request=self._updates_request,
         )
         self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
-        self._outbox = Outbox(outbox, Telegram(self.bot), DeskRefs(desk), options)
+        develop = Films(desk, self.bot).develop
+        self._outbox = Outbox(outbox, Telegram(self.bot), DeskRefs(desk), options, develop=develop)
         self._inbox = Inbox(inbox, options, self._handle, self._gave_up)
+        self._menu = Menu(self.bot, desk, options)
+        self._desk = desk
         self._feed = Feed(desk, self._outbox, options, clock=clock)
         self._task: asyncio.Task[None] | None = None
 
@@ -105,7 +109,7 @@ class TelegramAdapter:
             self.failed = InvalidToken("Telegram does not know this token. Check PHONEDESK_TELEGRAM__TOKEN.")
             log.error("telegram_token_refused", advice="Check PHONEDESK_TELEGRAM__TOKEN.")
             return
-        loops = [self._inbox.run, self._outbox.run, self._feed.run]
+        loops = [self._inbox.run, self._outbox.run, self._feed.run, self._menu.run]
         if not self.options.webhook_url:
             loops.append(self._poll)
         async with asyncio.TaskGroup() as group:
@@ -140,6 +144,7 @@ class TelegramAdapter:
                 await asyncio.sleep(wait)
             else:
                 self._conversation.bot_name = self.bot.username
+                self._conversation.start_link = f"https://t.me/{self.bot.username}?start="
                 log.info(
                     "telegram_ready", bot=self.bot.username, by="webhook" if self.options.webhook_url else "polling"
                 )
@@ -154,12 +159,6 @@ class TelegramAdapter:
             )
         else:
             await self.bot.delete_webhook()
-        for lang in LANGUAGES:
-            words = texts(lang)
-            listed = [BotCommand(name, words.get(f"command.{name}")) for name in commands.COMMANDS]
-            await self.bot.set_my_commands(listed, language_code=lang)
-            if lang == "en":  # also for all other languages
-                await self.bot.set_my_commands(listed)
 
     # Updates in -------------------------------------------------------------------------------------------------------
 
@@ -217,14 +216,24 @@ class TelegramAdapter:
         incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
         said = Said()
         try:
-            if incoming is not None:
+            if incoming is None:
+                await self._write_down(update)
+            else:
                 said = await self._conversation.handle(incoming)
+                self._menu.look()  # whoever paired, or was given another role, sees their commands
                 for message in said.messages:
                     await self._put(message)
         finally:
             # A tap is always answered, or its button spins for a minute.
             if update.callback_query is not None:
                 await self._toast(update.callback_query.id, said)
+
+    async def _write_down(self, update: Update) -> None:
+        """What somebody tried by a way that commands do not come."""
+        tried = updates.refused(update, bot_name=self.bot.username)
+        if tried is not None:
+            person, what = tried
+            await self._desk.turned_away(updates.CHANNEL, person.user_id, person.name, what)
 
     async def _put(self, message: Outgoing) -> None:
         chat = message.chat

@@ -14,7 +14,7 @@ from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.conversation import utc_now
 from bot.chat.texts import texts
-from bot.desk.port import ChatRef, Desk, EventView, MessageRef, RunStatus, RunView
+from bot.desk.port import ChatRef, Desk, EventView, MessageRef, QuestionView, RunStatus, RunView
 from bot.telegram import render
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
@@ -27,6 +27,7 @@ log = structlog.get_logger(__name__)
 CONSUMER = "telegram"
 TRIES = 3
 REMEMBERED = 500
+QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated"}
 FINAL = {status.value for status in RunStatus if status.final}
 
 
@@ -56,7 +57,7 @@ class _Seen:
 
     thinking: str = ""
     picture: bytes | None = None
-    questions: set[str] = field(default_factory=set)
+    closed: set[str] = field(default_factory=set)  # questions whose cards say what came of them
 
 
 class Feed:
@@ -99,7 +100,7 @@ class Feed:
             seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
         elif event.kind in {"step", "resumed"}:
             seen.thinking = ""
-        if event.kind in {"question", "answered"}:
+        if event.kind in QUESTION_EVENTS:
             await self._show_question(event, run, seen)
         closes = event.kind == "status" and event.data.get("status") in FINAL
         if event.kind == "outcome" or closes:
@@ -114,8 +115,9 @@ class Feed:
             self._over.popitem(last=False)
         card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
         await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"run:{run.id}")
-        for question_id in seen.questions:
-            await self._put_question(question_id, run, None)
+        for view in await self._desk.questions_of(run.id):
+            if not view.by:  # nobody answers it any more; its row may be closed after this
+                await self._put_question(replace(view, open=False), run, None)
         self._seen.pop(run.id, None)
 
     async def _draw(self, run_id: str) -> Parcel | None:
@@ -129,20 +131,57 @@ class Feed:
 
     async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
-        if event.kind == "question":
-            seen.questions.add(question_id)
-        await self._put_question(question_id, run, seen.picture)
-
-    async def _put_question(self, question_id: str, run: RunView, picture: bytes | None) -> None:
+        if event.kind == "answered" and question_id in seen.closed:
+            return
         view = await self._desk.question(question_id)
         if view is None:
             log.warning("telegram_question_missing", question=question_id, run=run.id)
-            return
-        chat = view.chat or run.chat
-        if chat is None or chat.channel != CHANNEL:
-            return
+        elif event.kind == "reminder":
+            await self._remind(view, run, int(event.data.get("number") or 0))
+        elif event.kind == "escalated":
+            await self._escalate(view, run)
+        else:
+            if not view.open:
+                seen.closed.add(question_id)
+            await self._put_question(view, run, seen.picture)
+
+    async def _put_question(self, view: QuestionView, run: RunView, picture: bytes | None) -> None:
+        """Every card of it: in the run's chat, and wherever else it was shown."""
+        places = [("", view.chat or run.chat)]
+        places += [(f"@{name}", chat) for name, chat in await self._desk.question_copies(view.id)]
+        for name, chat in places:
+            if chat is not None and chat.channel == CHANNEL:
+                await self._put_card(view, run, chat, name, picture)
+
+    async def _put_card(
+        self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
+    ) -> None:
         card = cards.question_card(view, texts(view.lang), run=run, picture=picture if view.open else None)
-        await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"question:{question_id}")
+        await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"question:{view.id}{name}")
+
+    async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
+        """One short message that answers the card; the card itself where it was lost."""
+        chat = view.chat or run.chat
+        if not view.open or chat is None or chat.channel != CHANNEL:
+            return
+        shown = await self._desk.question_ref(view.id)
+        if shown is None:
+            await self._put_card(view, run, chat, "", await self._desk.question_picture(view.id))
+            return
+        card = cards.reminder_card(view, texts(view.lang), now=self._clock())
+        parcel = render.parcel(card, thread_id=chat.thread_id, kind=chat.kind, reply_to=shown.message_id)
+        await self._outbox.put(chat.chat_id, parcel, once=f"remind:{view.id}:{number}")
+
+    async def _escalate(self, view: QuestionView, run: RunView) -> None:
+        """Show it to those who have not seen it. Their cards are remembered first: an answer closes them, too."""
+        if not view.open:
+            return
+        chats = await self._desk.escalate_question(view.id)
+        names = await self._desk.question_copies(view.id)
+        picture = await self._desk.question_picture(view.id)
+        for name, chat in names:
+            if chat in chats and name.startswith("escalated:") and chat.channel == CHANNEL:
+                await self._put_card(view, run, chat, f"@{name}", picture)
 
 
 def _ended(run: RunView, event: EventView) -> RunView:

@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 DRAIN_SECONDS = 3.0
 LOOK_AGAIN = 5.0  # seconds, for what another process put in
 Draw = Callable[[], Awaitable[Parcel | None]]
+Develop = Callable[[str, Parcel], Awaitable[Parcel]]
 
 
 class StoredMessage(Protocol):
@@ -65,8 +66,19 @@ class Refs(Protocol):
 
 
 class Outbox:
-    def __init__(self, store: OutboxStore, telegram: Telegram, refs: Refs, options: TelegramOptions) -> None:
+    """``develop`` makes a parcel with a film into one that can be sent; it raises nothing."""
+
+    def __init__(
+        self,
+        store: OutboxStore,
+        telegram: Telegram,
+        refs: Refs,
+        options: TelegramOptions,
+        *,
+        develop: Develop | None = None,
+    ) -> None:
         self._store = store
+        self._develop = develop
         self._telegram = telegram
         self._refs = refs
         self._options = options
@@ -203,10 +215,12 @@ class Outbox:
 
     async def _deliver(self, chat_id: str, ref: str, parcel: Parcel) -> Shown:
         """Edit the message that shows this, or send a new one, and remember it under ``ref``."""
+        if parcel.film is not None and self._develop is not None:
+            parcel = await self._develop(chat_id, parcel)
         known = await self._refs.get(ref) if ref else None
         at = Shown(int(known.message_id), known.picture) if known is not None else None
-        if parcel.document is not None:
-            at = None  # it is a message of its own
+        if parcel.stands_alone:
+            at = None
         elif at is None and parcel.edit is not None:
             at = Shown(parcel.edit, parcel.edit_picture)
         if at is not None:

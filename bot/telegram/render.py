@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 from html import escape
 
+from PIL import Image
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
 from bot.chat.cards import Card, Line
-from bot.telegram.parcel import Key, Parcel
+from bot.telegram.parcel import Film, Key, Parcel
 
 MAX_TEXT = 4096
 MAX_CAPTION = 1024
 MAX_TOAST = 200
 MAX_DATA = 64  # bytes
 MAX_LABEL = 64  # longer ones are cut by the apps anyway
+MAX_PHOTO_BYTES = 10 * 1024 * 1024
+MAX_PHOTO_SIDES = 10_000  # pixels, width and height together
+MAX_PHOTO_RATIO = 20
 CUT = "…"
 
 # Control characters but newline and tab, and halves of surrogate pairs: Telegram refuses or drops them.
@@ -107,15 +112,32 @@ def keyboard(card: Card) -> list[list[Key]]:
     return rows
 
 
+def is_photo(picture: bytes) -> bool:
+    """Whether Telegram takes this picture as a photo; else it goes as a file. What is no picture, it refuses itself."""
+    if len(picture) > MAX_PHOTO_BYTES:
+        return False
+    try:
+        with Image.open(io.BytesIO(picture)) as image:  # the header alone
+            width, height = image.size
+    except (OSError, ValueError, SyntaxError):
+        return True
+    return width + height <= MAX_PHOTO_SIDES and max(width, height) <= MAX_PHOTO_RATIO * min(width, height)
+
+
 def parcel(card: Card, *, thread_id: str = "", reply_to: str = "", kind: str = "private") -> Parcel:
     """The card drawn as a text and as a picture's caption, ready for the outbox."""
+    film = card.film
     return Parcel(
         text=to_html(card, MAX_TEXT),
         caption=to_html(card, MAX_CAPTION),
         keyboard=keyboard(card),
-        picture=card.picture if card.document is None else None,
+        picture=card.picture if card.document is None and card.animation is None and not card.album else None,
         document=card.document.data if card.document is not None else None,
         document_name=file_name(card.document.name) if card.document is not None else "",
+        animation=card.animation.data if card.animation is not None else None,
+        animation_name=file_name(card.animation.name) if card.animation is not None else "",
+        album=list(card.album),
+        film=Film(run_id=film.run_id, kind=film.kind, lang=film.lang) if film is not None else None,
         thread_id=int(thread_id) if thread_id else None,
         reply_to=int(reply_to) if reply_to else None,
         group=kind == "group",

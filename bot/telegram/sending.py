@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from telegram import Bot, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
@@ -12,12 +13,18 @@ from telegram.constants import ParseMode
 from telegram.error import BadRequest
 
 from bot.telegram.parcel import Parcel
-from bot.telegram.render import markup
+from bot.telegram.render import is_photo, markup
 
 log = structlog.get_logger(__name__)
 
 REMEMBERED = 500
+PICTURE_NAME = "screen.jpg"
+LARGE_SECONDS = 30  # Telegram looks through a film before it answers; asked again too soon, it would show it twice
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+
+# Broken, too large, or not allowed to bots in this group.
+_NO_PICTURE = ("image_process_failed", "photo_", "too big", "non-empty", "not enough rights to send", "chat_send_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,45 +48,76 @@ class Telegram:
         self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of what it shows
 
     async def send(self, chat_id: int, parcel: Parcel) -> Shown:
-        reply = None
-        if parcel.reply_to is not None:
-            reply = ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
+        """A new message. A picture that is too large for a photo, or too long, goes as a file."""
         if parcel.document is not None:
-            message = await self._bot.send_document(
-                chat_id,
-                parcel.document,
-                filename=parcel.document_name,
-                caption=parcel.caption,
-                parse_mode=ParseMode.HTML,
-                reply_markup=markup(parcel.keyboard),
-                message_thread_id=parcel.thread_id,
-                reply_parameters=reply,
-            )
-            return Shown(message.message_id, True)
-        if parcel.picture is not None:
-            try:
-                message = await self._bot.send_photo(
-                    chat_id,
-                    parcel.picture,
-                    caption=parcel.caption,
-                    parse_mode=ParseMode.HTML,
-                    reply_markup=markup(parcel.keyboard),
-                    message_thread_id=parcel.thread_id,
-                    reply_parameters=reply,
-                )
-                return self._remember(chat_id, message, parcel)
-            except BadRequest as error:
-                self._refused_picture(error)
+            return await self._send_file(chat_id, parcel, parcel.document, parcel.document_name)
+        try:
+            shown = await self._send_pictures(chat_id, parcel)
+        except BadRequest as error:
+            self._refused_picture(error)
+        else:
+            if shown is not None:
+                return shown
         message = await self._bot.send_message(
             chat_id,
             parcel.text,
             parse_mode=ParseMode.HTML,
             reply_markup=markup(parcel.keyboard),
             message_thread_id=parcel.thread_id,
-            reply_parameters=reply,
+            reply_parameters=_reply(parcel),
             link_preview_options=NO_PREVIEW,
         )
         return Shown(message.message_id, False)
+
+    async def _send_pictures(self, chat_id: int, parcel: Parcel) -> Shown | None:
+        """None where there are none."""
+        if parcel.album:
+            return await self._send_album(chat_id, parcel)
+        if parcel.animation is not None:
+            message = await self._bot.send_animation(
+                chat_id,
+                parcel.animation,
+                filename=parcel.animation_name,
+                read_timeout=LARGE_SECONDS,
+                **self._captioned(parcel),
+            )
+            return Shown(message.message_id, True)
+        if parcel.picture is None:
+            return None
+        if not is_photo(parcel.picture):
+            return await self._send_file(chat_id, parcel, parcel.picture, PICTURE_NAME)
+        message = await self._bot.send_photo(chat_id, parcel.picture, **self._captioned(parcel))
+        return self._remember(chat_id, message, parcel)
+
+    async def _send_file(self, chat_id: int, parcel: Parcel, data: bytes, name: str) -> Shown:
+        message = await self._bot.send_document(
+            chat_id, data, filename=name, read_timeout=LARGE_SECONDS, **self._captioned(parcel)
+        )
+        return Shown(message.message_id, True)
+
+    async def _send_album(self, chat_id: int, parcel: Parcel) -> Shown:
+        """The words stand under the first picture: the apps show them as those of the whole album."""
+        first, *others = parcel.album
+        media = [InputMediaPhoto(first, caption=parcel.caption, parse_mode=ParseMode.HTML)]
+        media += [InputMediaPhoto(picture) for picture in others]
+        messages = await self._bot.send_media_group(
+            chat_id,
+            media,
+            message_thread_id=parcel.thread_id,
+            reply_parameters=_reply(parcel),
+            read_timeout=LARGE_SECONDS,
+        )
+        return Shown(messages[0].message_id, True)
+
+    @staticmethod
+    def _captioned(parcel: Parcel) -> Any:
+        return {
+            "caption": parcel.caption,
+            "parse_mode": ParseMode.HTML,
+            "reply_markup": markup(parcel.keyboard),
+            "message_thread_id": parcel.thread_id,
+            "reply_parameters": _reply(parcel),
+        }
 
     async def edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
         """Change a message; a text becomes a picture where there is one now, a picture stays one."""
@@ -131,10 +169,16 @@ class Telegram:
 
     @staticmethod
     def _refused_picture(error: BadRequest) -> None:
-        """A picture that Telegram does not take is left out; any other refusal is raised."""
-        if not says(error, "image_process_failed", "photo_", "too big", "non-empty"):
+        """Pictures that Telegram does not take, here or at all, are left out; any other refusal is raised."""
+        if not says(error, *_NO_PICTURE):
             raise error
         log.warning("telegram_picture_refused", error=error.message)
+
+
+def _reply(parcel: Parcel) -> ReplyParameters | None:
+    if parcel.reply_to is None:
+        return None
+    return ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
 
 
 def _digest(data: bytes) -> bytes:

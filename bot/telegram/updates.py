@@ -69,6 +69,33 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
     )
 
 
+def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
+    """Who tried to command us by a way that counts for nothing, and which: edited, forwarded, inline, channel, button.
+
+    None for what ``read`` takes, for what names no person, and for what was never meant for us.
+    """
+    if update.inline_query is not None:
+        return _person(update.inline_query.from_user), "inline"
+    if update.chosen_inline_result is not None:
+        return _person(update.chosen_inline_result.from_user), "inline"
+    tap = update.callback_query
+    if tap is not None:  # under a message that another bot, or nobody, has sent for us
+        return (_person(tap.from_user), "button") if tap.inline_message_id is not None else None
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot:
+        return None
+    if not isinstance(commands.parse(message.text or message.caption or "", bot_name=bot_name), commands.Command):
+        return None
+    ways = {
+        "edited": update.message is None,
+        "inline": message.via_bot is not None,
+        "channel": message.sender_chat is not None,
+        "forwarded": message.forward_origin is not None and attached(message) is None,
+    }
+    way = next((way for way, was in ways.items() if was), None)
+    return (_person(message.from_user), way) if way else None
+
+
 def attached(message: Message | None) -> Attached | None:
     """The document that a message carries; a moving picture is none."""
     if message is None or message.document is None or message.animation is not None:

@@ -43,7 +43,7 @@ class LiveRuns:
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)
-        action = describe_action(self._texts, step) or "—"
+        action = describe_action(self._texts, step) or step.result or "—"
         self._line(f"{step.index:>3}  {action}  ({seconds:.1f} s)", "" if step.ok else "yellow")
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")

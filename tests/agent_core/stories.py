@@ -28,7 +28,7 @@ from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import KnowledgeUnreachable
 from agent_core.model.base import Completion, OnThinking
 from agent_core.ports import Chosen, Event, LedgerRow, Record, ReplyState
-from agent_core.screen.readings import BubbleKind, Side
+from agent_core.screen.readings import BubbleKind, BubbleState, Side
 from agent_core.session import FINAL, Answer, Question, QuestionKind, Session
 from agent_core.settings import AgentSettings, new_session
 from tests.agent_core.delivery.dying import Killed, Reaper, mortal
@@ -191,7 +191,8 @@ class PaperPeople:
         seen, data = self._phone.chats[CONTACT].messages, question.data
         match question.kind:
             case QuestionKind.DELIVERY_UNKNOWN:
-                standing = sum(m.from_here and m.text == data["answer"] for m in seen)
+                ours = [m for m in seen if m.from_here and m.state is not BubbleState.FAILED]
+                standing = sum(m.text == data["answer"] for m in ours)
                 arrived = standing > claimed(self._ledger)[data["answer"]]
                 return Answer(choice="arrived" if arrived else "not_arrived", by="店长")
             case QuestionKind.RIGHT_CHAT:

@@ -150,7 +150,7 @@ def nothing_else_is_typed(told: Told) -> Iterator[str]:
     allowed = _texts(told)
     for where, text in told.phone.facts.typed:
         nowhere = f"nowhere in {QQ}"  # no field has the focus
-        name = text == CONTACT and where in {"search", nowhere}
+        name = CONTACT.startswith(text) and where in {"search", nowhere}
         ours = any(one.startswith(text) for one in allowed) and where in {CONTACT, nowhere}
         if not name and not ours:
             yield f"{text!r} was typed, {where}"
@@ -210,6 +210,8 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
     if any(session.status is not Status.SUCCEEDED for session in told.sessions):
         return
     closed = {ReplyState.SENT, ReplyState.SKIPPED}
+    if any(crash.new_run for crash in told.plan.crashes):
+        closed.add(ReplyState.FAILED)  # the run that died tells it with its own next leg
     done = [row.question for row in told.rows if row.state in closed]
     for index, message in enumerate(told.messages):
         mine = [m for m in told.messages[index + 1 :] if m.side is Side.ME]
@@ -219,7 +221,8 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
             yield f"{message.text!r} is lost"
     newest, last = told.messages[-1], told.sessions[-1]
     stood = newest.side is Side.THEM and newest.since < told.phone.pictures - SOON
-    if stood and topic_of(newest.text) and not last.gate.knowledge_done and newest.text not in done:
+    answered = last.gate.knowledge_done or any(newest.text in words for words in done)
+    if stood and topic_of(newest.text) and not answered:
         yield f"{newest.text!r} is overlooked"
 
 

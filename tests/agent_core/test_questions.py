@@ -9,7 +9,17 @@ from agent_core import questions
 from agent_core.actions.types import Tap
 from agent_core.answers import take_answer
 from agent_core.ports import Record
-from agent_core.session import Answer, AskedQuestion, GateState, Planned, Question, QuestionKind, Session, Status
+from agent_core.session import (
+    TO_CUSTOMER,
+    Answer,
+    AskedQuestion,
+    GateState,
+    Planned,
+    Question,
+    QuestionKind,
+    Session,
+    Status,
+)
 
 TAP = Tap(element=(10, 20), message="付款？")
 RECORDS = [
@@ -44,6 +54,7 @@ MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.PERSON_ON_PHONE: questions.person_on_phone,
     QuestionKind.FIRST_DELIVERY: lambda s: questions.first_delivery(s, PLANNED, "QQ", "9.1.0"),
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, PLANNED),
+    QuestionKind.STILL_SEND: lambda s: questions.still_send(s, PLANNED),
 }
 VALUES = {
     QuestionKind.NO_SURE_ANSWER: ["record:0", "record:1", "record:2", "skip"],
@@ -60,8 +71,9 @@ VALUES = {
     QuestionKind.PERSON_ON_PHONE: ["go_on", "stop"],
     QuestionKind.FIRST_DELIVERY: ["send", "skip"],
     QuestionKind.REST_UNSENT: ["send", "skip"],
+    QuestionKind.STILL_SEND: ["send", "skip"],
 }
-OWN_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE, QuestionKind.INTERACT, QuestionKind.STUCK}
+OWN_WORDS = {*TO_CUSTOMER, QuestionKind.INTERACT, QuestionKind.STUCK}
 
 
 @pytest.mark.parametrize("kind", list(QuestionKind))

@@ -117,7 +117,7 @@ async def test_close_closes_every_one() -> None:
 async def test_the_settings_build_it_and_the_sample_goes_into_the_embedded_one(tmp_path: Path) -> None:
     async with FakeDify(SHOP) as server:
         remote = {"base_url": server.base_url, "dataset_id": server.dataset_id, "token": server.token}
-        settings = load(data_dir=tmp_path, knowledge={"provider": "dify, embedded", **remote})
+        settings = load(data_dir=tmp_path, knowledge={"provider": "dify, embedded", "sample": True, **remote})
         assert settings.knowledge.providers == ("dify", "embedded")
         chain = await build_knowledge(settings)
         store = embedded_in(chain)

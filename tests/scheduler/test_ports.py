@@ -19,7 +19,8 @@ from agent_core.ports import (
     ReplyState,
 )
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session
-from scheduler.ports import StoredHuman, StoredLedger, StoredRuns, given_answer
+from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
+from scheduler.signals import StopSignal
 from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
@@ -219,11 +220,11 @@ async def test_holding_ends(db: Database) -> None:
     assert await StoredHuman(db, hold_seconds=0.05).ask(await session_in(db), QUESTION) is None
 
 
-async def test_a_question_whose_time_is_over_counts_as_skipped(db: Database) -> None:
-    session = await session_in(db)
-    await StoredHuman(db, hold_seconds=0).ask(session, QUESTION)
-    assert given_answer(await Questions(db).get("q1")) is None
-    await Runs(db).wait_leg(session.run_id, 1)
-    await Runs(db).request_stop(session.run_id)
-    assert given_answer(await Questions(db).get("q1")) == Answer(choice="skip", by="deadline")
-    assert given_answer(None) is None
+async def test_hold_ends_the_wait_at_once(db: Database) -> None:
+    stop = StopSignal()
+    asking = asyncio.create_task(StoredHuman(db, hold_seconds=60, stop=stop).ask(await session_in(db), QUESTION))
+    async with asyncio.timeout(5):
+        while await Questions(db).get("q1") is None:
+            await asyncio.sleep(0)
+        stop.request_hold()
+        assert await asking is None

@@ -127,6 +127,8 @@ class VirtualPhone(PhoneCore):
         scale = self.size[0] / WIDTH
         package = self._front.package
         element = None if ignored else self.press_at(x / scale, y / scale)
+        if element is None and not ignored:  # a message takes no tap here; that it was tapped is told all the same
+            element = next((e for e in reversed(self.elements()) if e.text and e.covers(x / scale, y / scale)), None)
         named = (element.text or element.description or element.id) if element else ""
         self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
 

@@ -268,6 +268,11 @@ class Element:
             right, bottom = min(right, self.clip[2]), min(bottom, self.clip[3])
         return (left, top, right, bottom) if right > left and bottom > top else None
 
+    def covers(self, x: float, y: float) -> bool:
+        """Whether it is seen at this place."""
+        box = self.visible()
+        return box is not None and box[0] <= x < box[2] and box[1] <= y < box[3]
+
 
 IMAGE = "android.widget.ImageView"
 BUTTON = "android.widget.Button"
@@ -303,8 +308,7 @@ def label(
 def hit(elements: Sequence[Element], x: float, y: float) -> Element | None:
     """The topmost element that takes a tap at this place (in units)."""
     for element in reversed(elements):
-        box = element.visible()
-        if box and (element.tap or element.blocks) and box[0] <= x < box[2] and box[1] <= y < box[3]:
+        if (element.tap or element.blocks) and element.covers(x, y):
             return element
     return None
 

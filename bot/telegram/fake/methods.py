@@ -52,10 +52,10 @@ def _file(world: World, call: Call, value: object, media: str) -> StoredFile:
     if isinstance(value, Upload):
         if not value.data:
             raise refuse("file must be non-empty")
-        size = rules.photo_size(value.data) if media == "photo" else (0, 0)
-        return world.store(value.data, value.filename or "file", mime=value.mime, size=size)
+        size = {"photo": rules.photo_size, "animation": rules.animation_size}.get(media, rules.no_size)(value.data)
+        return world.store(value.data, value.filename or "file", mime=value.mime, size=size, media=media)
     if isinstance(value, str) and value in world.files:
-        rules.check_kind(world.files[value].width > 0, media)
+        rules.check_kind(world.files[value].media == "photo", media)
         return world.files[value]
     raise refuse("wrong file identifier/HTTP URL specified")
 
@@ -80,6 +80,7 @@ def _place(world: World, call: Call) -> tuple[Chat, Message | None, int | None]:
 
 def _send(world: World, call: Call, content: Content) -> dict[str, Any]:
     chat, reply_to, thread_id = _place(world, call)
+    rules.check_rights(content.media, allowed=not chat.no_media)
     markup = call.get("reply_markup")
     if isinstance(markup, ForceReply | ReplyKeyboardMarkup):
         rules.check_placeholder(markup.input_field_placeholder)
@@ -183,28 +184,32 @@ async def get_webhook_info(world: World, call: Call) -> object:
     return info
 
 
-def _scope(call: Call) -> str:
+def _scope(world: World, call: Call) -> str:
     scope = call.get("scope")
     where = "default" if scope is None else scope.model_dump_json(exclude_none=True)
-    return f"{where}/{call.get('language_code') or ''}"
+    lang = call.get("language_code") or ""
+    rules.check_language(lang)
+    if scope is not None and scope.type in {"chat", "chat_administrators", "chat_member"}:
+        world.chat_for_bot(scope.chat_id)
+    return f"{where}/{lang}"
 
 
 @handles
 async def set_my_commands(world: World, call: Call) -> object:
     commands = [(command.command, command.description) for command in call.get("commands")]
     rules.check_commands(commands)
-    world.commands[_scope(call)] = [{"command": name, "description": words} for name, words in commands]
+    world.commands[_scope(world, call)] = [{"command": name, "description": words} for name, words in commands]
     return True
 
 
 @handles
 async def get_my_commands(world: World, call: Call) -> object:
-    return world.commands.get(_scope(call), [])
+    return world.commands.get(_scope(world, call), [])
 
 
 @handles
 async def delete_my_commands(world: World, call: Call) -> object:
-    world.commands.pop(_scope(call), None)
+    world.commands.pop(_scope(world, call), None)
     return True
 
 
@@ -282,6 +287,7 @@ async def send_media_group(world: World, call: Call) -> object:
         raise refuse("media of these types can't be sent in one album")
     contents = [_media_content(world, call, item) for item in items]
     chat, reply_to, thread_id = _place(world, call)
+    rules.check_rights("photo", allowed=not chat.no_media)
     group = world.serial("album")
     messages = []
     for content in contents:

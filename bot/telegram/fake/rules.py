@@ -220,6 +220,30 @@ def photo_size(data: bytes) -> tuple[int, int]:
     return width, height
 
 
+def animation_size(data: bytes) -> tuple[int, int]:
+    """Width and height of a GIF, 0 of a film. What is neither would be shown as a mere file: here it is refused."""
+    if data[4:8] == b"ftyp":
+        return 0, 0
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            if image.format != "GIF":
+                raise refuse("wrong type of the animation: a GIF or an MPEG-4 film is wanted")
+            return image.size
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
+        raise refuse("wrong type of the animation: a GIF or an MPEG-4 film is wanted") from None
+
+
+def no_size(data: bytes) -> tuple[int, int]:
+    """Of a file that is not looked into."""
+    return 0, 0
+
+
+def check_rights(media: str, *, allowed: bool) -> None:
+    """In a group where the bot may send words alone."""
+    if media and not allowed:
+        raise refuse(f"not enough rights to send {media}s to the chat")
+
+
 def check_kind(is_photo: bool, media: str) -> None:
     """A file that is sent again by its id keeps its kind."""
     if is_photo != (media == "photo"):
@@ -245,6 +269,11 @@ def check_keyboard(rows: Sequence[Sequence[Any]]) -> None:
 def check_placeholder(placeholder: str | None) -> None:
     if placeholder is not None and not 1 <= utf16(placeholder) <= MAX_PLACEHOLDER:
         raise refuse("input field placeholder must be 1-64 characters long")
+
+
+def check_language(code: str) -> None:
+    if not re.fullmatch(r"([a-z]{2})?", code):
+        raise refuse("invalid language code specified")
 
 
 def check_commands(names: Sequence[tuple[str, str]]) -> None:

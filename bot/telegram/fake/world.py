@@ -42,6 +42,7 @@ class StoredFile:
     mime: str = ""
     width: int = 0
     height: int = 0
+    media: str = ""  # what it was sent as, first
 
     @property
     def unique_id(self) -> str:
@@ -191,6 +192,7 @@ class Message:
         document = {**file.json(), "file_name": file.name, "mime_type": file.mime or "application/octet-stream"}
         if self.content.media == "animation":
             animation = {"width": 1, "height": 1, **document, "duration": 1}
+            document = {key: value for key, value in document.items() if key not in {"width", "height"}}
             return {"animation": animation, "document": document}
         return {"document": document}
 
@@ -205,6 +207,7 @@ class Chat:
     started: bool = False  # a private chat: the person wrote first
     blocked: bool = False
     migrated_to: int | None = None
+    no_media: bool = False  # a group in which the bot may send words alone
     every: list[Message] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
 
@@ -349,8 +352,10 @@ class World:
         message.deleted = True
         self.changed()
 
-    def store(self, data: bytes, name: str, *, mime: str = "", size: tuple[int, int] = (0, 0)) -> StoredFile:
-        file = StoredFile(f"F{next(self._serials):06d}", data, name, mime, *size)
+    def store(
+        self, data: bytes, name: str, *, mime: str = "", size: tuple[int, int] = (0, 0), media: str = ""
+    ) -> StoredFile:
+        file = StoredFile(f"F{next(self._serials):06d}", data, name, mime, *size, media)
         self.files[file.file_id] = file
         return file
 

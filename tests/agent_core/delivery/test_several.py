@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.delivery.parts import in_parts
 from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.world import Kind
+from agent_core.devices.virtual.world import ContactKind, Kind
 from agent_core.ports import Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
 from tests.agent_core.delivery.dying import Killed, Reaper, mortal
@@ -284,3 +284,70 @@ async def test_a_skipped_question_is_asked_about_again_when_more_is_written() ->
         assert session.status is Status.SUCCEEDED, session.message
         assert bench.people.asked[1].text == f"{SHIP}\n急用"
         assert bench.sent == {"11": ["今天就发。"]}
+
+
+# Answers of people, and other runs --------------------------------------------------------------------------------
+
+BILL_ANSWER = {"发票": INVOICE}
+
+
+async def parked(bench: Lab) -> Session:
+    """A run that waits for a person's answer to the first question."""
+    bench.knowledge.records = ()
+    bench.knowledge.answers = BILL_ANSWER
+    await bench.open_chat()
+    session = await reply(bench, ASK)
+    assert session.question is not None
+    return session
+
+
+@pytest.mark.parametrize("choice", ["send", "skip"])
+async def test_a_persons_answer_when_the_chat_has_changed_meanwhile(choice: str) -> None:
+    """Another run has answered what was asked later: the person sees the chat and decides."""
+    async with lab(asked(SHIP)) as bench:
+        waiting = await parked(bench)
+        bench.phone.receive("11", BILL)
+        bench.people.answers = [Answer(choice="skip", by="店长")]  # the other run leaves the first question alone
+        other = await reply(bench, ASK_INVOICE, ASK, FINISH)
+        assert other.status is Status.SUCCEEDED, other.message
+        assert bench.sent == {"11": [INVOICE]}
+        waiting.answered = Answer(text="今天就发。", by="店长")
+        bench.people.answers = [Answer(choice=choice, by="店长")]
+        session = await reply(bench, FINISH, session=waiting)
+        assert bench.people.asked[-1].kind is QuestionKind.STILL_SEND
+        assert session.status is Status.SUCCEEDED, session.message
+        assert bench.sent == {"11": [INVOICE, "今天就发。"] if choice == "send" else [INVOICE]}
+
+
+async def test_a_person_may_write_it_anew_when_the_customer_has_written_more() -> None:
+    async with lab(asked(SHIP)) as bench:
+        waiting = await parked(bench)
+        bench.phone.receive("11", "不用了，我明天自己来拿")
+        waiting.answered = Answer(text="今天就发。", by="店长")
+        bench.people.answers = [Answer(text="好的，明天见。", by="店长")]
+        session = await reply(bench, FINISH, session=waiting)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert bench.sent == {"11": ["好的，明天见。"]}
+
+
+async def test_what_was_left_open_is_taken_up_below_a_later_answer() -> None:
+    """The first question waits in the ledger; all that stands below it is ours."""
+    async with lab(asked(SHIP)) as bench:
+        await parked(bench)  # and never answered: its run is gone
+        bench.phone.receive("11", BILL)
+        await reply(bench, ASK_INVOICE, FINISH, FINISH, FINISH)  # it dies wanting to finish
+        assert bench.sent == {"11": [INVOICE]}
+        bench.knowledge.answers = BOTH
+        session = await reply(bench, ASK, FINISH)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert bench.sent == {"11": [INVOICE, ANSWER]}
+
+
+async def test_a_group_is_not_answered_by_itself() -> None:
+    group = ContactPart(name="11", kind=ContactKind.GROUP, members=3, history=[MessagePart(text=SHIP, ago=60)])
+    async with lab(Scenario(contacts=[group])) as bench:
+        await bench.open_chat()
+        session = await reply(bench, ASK, task="QQ回复联系人11(3)")
+        assert session.question is not None
+        assert session.question.kind is QuestionKind.RIGHT_CHAT
+        assert bench.sent == {}

@@ -21,6 +21,7 @@ LABEL = Reading("转账", Box(240, 560, 330, 610), Source.OCR)  # below its icon
     ids=["label", "icon", "beside", "far_above", "below"],
 )
 def test_an_icon_is_known_by_the_label_below_it(pair: tuple[int, int], asked: bool) -> None:
-    where = Situation(None, Window("com.eg.android.AlipayGphone", "x"), SIZE, GateState(), (LABEL,))
+    drawing = Reading("转", Box(238, 440, 330, 500), Source.OCR)
+    where = Situation(None, Window("com.eg.android.AlipayGphone", "x"), SIZE, GateState(), (drawing, LABEL))
     judgement = review(Tap(element=pair), where, policies_of(PolicyName.CAREFUL))
     assert [verdict.decision for verdict in judgement.verdicts] == ([Decision.ASK] if asked else [])

@@ -52,8 +52,12 @@ class MemoryDesk:
         self.positions: dict[str, int] = {}
         self.cards: dict[str, MessageRef] = {}
         self.question_refs: dict[str, MessageRef] = {}
+        self.copies: dict[str, list[tuple[str, ChatRef]]] = {}  # of questions
+        self.second_chats: list[ChatRef] = []  # who sees what nobody answers
         self.picture = picture
         self.kb: Any = None  # a KnowledgeDesk, set by the tests that have one
+        self.team: Any = None  # a TeamDesk, likewise
+        self.refused: list[tuple[str, str]] = []
         self.history: Any = None  # a HistoryDesk; tests/bot/chat/test_history.py has the real one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)
@@ -92,7 +96,7 @@ class MemoryDesk:
         )
         run = self.runs[run_id]
         self.questions[question_id] = QuestionView(
-            question_id, run_id, question, run.chat, run.lang, NOW + timedelta(minutes=10), "skip"
+            question_id, run_id, question, run.chat, run.lang, NOW + timedelta(minutes=10), "skip", asked_at=NOW
         )
         self.happen(run_id, "question", question.model_dump(), picture=picture, status=RunStatus.WAITING)
         return question_id
@@ -116,6 +120,15 @@ class MemoryDesk:
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
         return self.people.get((channel, user_id))
+
+    async def members(self, channel: str) -> Sequence[Actor]:
+        return [actor for actor in self.people.values() if actor.channel == channel]
+
+    async def admit(self, actor: Actor) -> None:
+        return None
+
+    async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
+        self.refused.append((user_id, what))
 
     async def start_run(
         self,
@@ -153,6 +166,22 @@ class MemoryDesk:
         run = active[-1]
         self.happen(run.id, "outcome", status=RunStatus.STOPPED, ended_at=NOW)
         return self.runs[run.id]
+
+    async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        self._allow(actor, Role.OPERATOR, Role.OWNER)
+        active = [run for run in self.runs.values() if not run.status.final and run_id in {None, run.id}]
+        if not active:
+            return None
+        self.happen(active[-1].id, "status", {"status": "waiting"}, status=RunStatus.WAITING, held=True)
+        return self.runs[active[-1].id]
+
+    async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        self._allow(actor, Role.OPERATOR, Role.OWNER)
+        held = [run for run in self.runs.values() if run.held and run_id in {None, run.id}]
+        if not held:
+            return None
+        self.happen(held[-1].id, "status", {"status": "waiting"}, held=False)
+        return self.runs[held[-1].id]
 
     async def status(self, actor: Actor) -> StatusView:
         self._allow(actor, *Role)
@@ -279,6 +308,36 @@ class MemoryDesk:
     async def question(self, question_id: str) -> QuestionView | None:
         return self.questions.get(question_id)
 
+    async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
+        self._allow(actor, *Role)
+        return [view for view in self.questions.values() if view.open]
+
+    async def questions_of(self, run_id: str) -> Sequence[QuestionView]:
+        return [view for view in self.questions.values() if view.run_id == run_id]
+
+    async def show_question(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
+        self._allow(actor, *Role)
+        if question_id not in self.questions:
+            raise NotFound(f"No question {question_id}.")
+        self._copy(question_id, name, chat)
+        return self.questions[question_id]
+
+    def _copy(self, question_id: str, name: str, chat: ChatRef) -> None:
+        if (name, chat) not in self.copies.setdefault(question_id, []):
+            self.copies[question_id].append((name, chat))
+
+    async def question_picture(self, question_id: str) -> bytes | None:
+        asked = [event.picture for event in self.log if event.kind == "question" and event.data["id"] == question_id]
+        return asked[-1] if asked else None
+
+    async def escalate_question(self, question_id: str) -> Sequence[ChatRef]:
+        for chat in self.second_chats:
+            self._copy(question_id, f"escalated:{chat.chat_id}", chat)
+        return self.second_chats
+
+    async def question_copies(self, question_id: str) -> Sequence[tuple[str, ChatRef]]:
+        return self.copies.get(question_id, [])
+
     async def card_ref(self, run_id: str) -> MessageRef | None:
         return self.cards.get(run_id)
 
@@ -294,5 +353,5 @@ class MemoryDesk:
     async def question_at(self, ref: MessageRef) -> str | None:
         for question_id, known in self.question_refs.items():
             if (known.chat.chat_id, known.message_id) == (ref.chat.chat_id, ref.message_id):
-                return question_id
+                return question_id.partition("@")[0]
         return None

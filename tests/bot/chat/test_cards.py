@@ -34,8 +34,8 @@ def test_a_running_run() -> None:
         "操作: 打开 QQ",
         "用时: 1 分 05 秒",
     ]  # fmt: skip
-    assert labels(card) == [["停止", "看屏幕"]]
-    assert [button.action for button in card.buttons[0]] == ["stop:r1", "screen:S1"]
+    assert labels(card) == [["停止", "看屏幕", "暂停"]]
+    assert [button.action for button in card.buttons[0]] == ["stop:r1", "screen:S1", "hold:r1"]
     assert card.picture == b"p"
     assert "思考: 正在看" in lines(run_card(replace(RUN, last_step=step), ZH, now=LATER, thinking="正在看"))
 
@@ -99,6 +99,7 @@ CHOICES = {
     QuestionKind.PERSON_ON_PHONE: (("go_on", "继续"), ("stop", "停止")),
     QuestionKind.FIRST_DELIVERY: (("send", "发送"), ("skip", "跳过")),
     QuestionKind.REST_UNSENT: (("send", "继续发"), ("skip", "不发")),
+    QuestionKind.STILL_SEND: (("send", "发送"), ("skip", "跳过")),
 }
 DATA = {
     "contact": "11",
@@ -122,7 +123,8 @@ def test_every_kind_of_question_has_a_card_that_can_be_answered(kind: QuestionKi
     assert seen[1:3] == ["任务: QQ回复联系人11", "联系人: 11"]
     assert seen[-1] == "截止 11-20 09:30 · 到时没有回答，跳过这一条。"
     actions = [button.action for row in card.buttons for button in row]
-    assert actions == ["q:q1:0", "q:q1:1"]
+    on_the_phone = kind in {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}
+    assert actions == ["q:q1:0", "q:q1:1", *(["look:q1"] if on_the_phone else [])]
     assert "回复" in seen[-2]
 
 

@@ -89,6 +89,18 @@ def a_tap_that_pays(seen: Evidence) -> None:
     seen.report["pay_taps"].append("转账")
 
 
+def a_call(seen: Evidence) -> None:
+    seen.report["taps"].append({"x": 926, "y": 158, "on": "语音通话", "package": QQ})
+
+
+def a_link(seen: Evidence) -> None:
+    seen.report["taps"].append({"x": 300, "y": 400, "on": "看 http://fake.example/x", "package": QQ})
+
+
+def a_long_press(seen: Evidence) -> None:
+    seen.report["actions"].append({"what": "long_press", "detail": "", "time": ""})
+
+
 def the_ai_asked(seen: Evidence) -> None:
     seen.report["ai_asked"].append("几天发货")
 
@@ -129,6 +141,9 @@ def silence_where_an_answer_is_due(seen: Evidence) -> None:
         (a_text_of_another_contact, "without provenance"),
         (the_same_twice, "the same text twice"),
         (a_tap_that_pays, "payment"),
+        (a_call, "tapped in a reply: 语音通话"),
+        (a_link, "tapped in a reply: 看"),
+        (a_long_press, "pressed long"),
         (the_ai_asked, "own AI"),
         (another_app, "com.android.settings"),
         (a_draft_of_ours, "stands in the input of 110"),

@@ -144,7 +144,7 @@ class TestCommands:
             await operator.sees(lambda chat: chat.saying("配对成功，Operator A。你的身份：管理员。"))
             await operator.send("/run QQ回复联系人11")
             card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
-            assert card.buttons == [["停止", "看屏幕"]]
+            assert card.buttons == [["停止", "看屏幕", "暂停"]]
             assert card.reply_to is not None
             assert card.reply_to.text == "/run QQ回复联系人11"
             toast = await operator.tap(card, "停止")

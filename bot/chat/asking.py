@@ -1,0 +1,78 @@
+"""Open questions on demand, and runs that are held: ``/ask``, ``/hold``, ``/resume`` and their buttons."""
+
+from __future__ import annotations
+
+import structlog
+
+from agent_core.errors import PhonedeskError
+from bot.chat import cards
+from bot.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.port import QuestionView
+
+log = structlog.get_logger(__name__)
+
+
+async def ask(turn: Turn) -> Said:
+    return turn.say(cards.ask_card(await turn.desk.list_questions(turn.actor), turn.texts, now=turn.now))
+
+
+async def show(turn: Turn, question_id: str) -> Said:
+    """The question's card once more, here, as a message of its own: one that was lost is had back so."""
+    name = turn.incoming.key or f"{turn.chat.chat_id}:{turn.incoming.message_id}"
+    view = await turn.desk.show_question(turn.actor, question_id, chat=turn.chat, name=name)
+    if not view.open:
+        return Said(toast=turn.texts.get("question.late_nobody" if not view.by else "ask.over"), alert=True)
+    card = cards.question_card(
+        view, turn.texts, run=await turn.desk.run(view.run_id), picture=await _picture(turn, view)
+    )
+    return Said((Outgoing(card, turn.chat, shows=f"question:{question_id}@{name}"),))
+
+
+async def look(turn: Turn, question_id: str) -> Said:
+    """A fresh picture of the phone on the card whose button was tapped."""
+    view = await turn.desk.question(question_id)
+    if view is None or not view.open:
+        return Said(toast=turn.texts.get("question.unknown"), alert=True)
+    picture = await turn.desk.screenshot(turn.actor, view.serial or None)
+    card = cards.question_card(view, turn.texts, run=await turn.desk.run(view.run_id), picture=picture)
+    return turn.change(card, toast=turn.texts.get("ask.fresh"))
+
+
+async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
+    """The screen now where a person acts on it, else as it was when the question came up."""
+    if view.question.kind in cards.ON_THE_PHONE:
+        try:
+            return await turn.desk.screenshot(turn.actor, view.serial or None)
+        except PhonedeskError as error:  # the phone is away: the question can be answered all the same
+            log.info("no_fresh_picture", question=view.id, error=str(error))
+    return await turn.desk.question_picture(view.id)
+
+
+async def hold(turn: Turn) -> Said:
+    run = await turn.desk.hold_run(turn.actor, turn.rest.strip() or None)
+    if run is None:
+        return turn.tell(turn.texts.get("ask.nothing_to_hold"))
+    return turn.tell(turn.texts.get("ask.holding"), run.task)
+
+
+async def hold_tapped(turn: Turn, run_id: str) -> Said:
+    run = await turn.desk.hold_run(turn.actor, run_id)
+    return Said(toast=turn.texts.get("ask.holding" if run else "ask.nothing_to_hold"))
+
+
+async def resume(turn: Turn) -> Said:
+    run = await turn.desk.resume_run(turn.actor, turn.rest.strip() or None)
+    if run is None:
+        return turn.tell(turn.texts.get("ask.nothing_held"))
+    return turn.tell(turn.texts.get("ask.resumed"), run.task)
+
+
+async def resume_tapped(turn: Turn, run_id: str) -> Said:
+    run = await turn.desk.resume_run(turn.actor, run_id)
+    return Said(toast=turn.texts.get("ask.resumed" if run else "ask.nothing_held"))
+
+
+SUBJECT = Subject(
+    commands={"ask": ask, "hold": hold, "resume": resume},
+    buttons={"ask": show, "look": look, "hold": hold_tapped, "resume": resume_tapped},
+)

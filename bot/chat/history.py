@@ -1,0 +1,251 @@
+"""Runs that were, in the chat: pages of them, one of them, and its pictures as a film, an album or a sheet."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.chat.cards import Button, Card, Document, FilmOrder, Line, describe_action, run_card
+from bot.chat.commands import Command, parse
+from bot.chat.texts import Texts, texts
+from bot.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.history_port import FilmKind, FilmView, FrameView, HistoryAsked, HistoryDesk, HistoryPage, PastRun
+from bot.replay.film import MOST_FRAMES, Film, make_film
+from bot.replay.shots import Shot
+
+PAGE = 10
+MAX_DATA = 64  # bytes of a button's action
+ELSEWHERE = "~"  # in a button: what was asked for is too long for it and stands in the message that was replied to
+
+_PERIODS = {
+    "today": "today", "今天": "today", "今日": "today",
+    "week": "week", "一周": "week", "本周": "week", "这周": "week", "近一周": "week",
+    "month": "month", "一个月": "month", "本月": "month", "近一个月": "month",
+}  # fmt: skip
+_YESTERDAY = {"yesterday", "昨天", "昨日"}
+_PERIOD = re.compile(r"\d{1,4}[mhdw]|\d{4}-\d\d-\d\d", re.ASCII)
+_DAYS = re.compile(r"(\d{1,4})天")
+_STATUSES = {
+    "failed": "failed", "失败": "failed", "没成功": "failed",
+    "done": "succeeded", "succeeded": "succeeded", "成功": "succeeded", "完成": "succeeded", "已完成": "succeeded",
+    "stopped": "stopped", "停止": "stopped", "已停止": "stopped",
+    "waiting": "waiting", "等待": "waiting", "running": "running", "执行中": "running", "queued": "queued",
+    "排队": "queued",
+}  # fmt: skip
+_CONTACT = re.compile(r"(?:contact|联系人)\s*[:：]?\s*(.+)", re.DOTALL | re.IGNORECASE)
+_KINDS: dict[str, FilmKind] = {
+    "gif": "gif", "film": "gif", "动图": "gif",
+    "album": "album", "photos": "album", "相册": "album", "图片": "album",
+    "sheet": "sheet", "拼图": "sheet", "总览": "sheet",
+}  # fmt: skip
+
+
+def read_asking(rest: str) -> HistoryAsked:
+    """``[today|week|7d|2026-11-01] [failed|done|stopped] [NAME OR WORDS]`` in any order."""
+    asked, words = HistoryAsked(), []
+    for word in rest.split():
+        plain = word.lower()
+        if plain in _PERIODS:
+            asked = replace(asked, since=_PERIODS[plain])
+        elif plain in _YESTERDAY:
+            asked = replace(asked, since="yesterday", until="yesterday")
+        elif found := _DAYS.fullmatch(plain):
+            asked = replace(asked, since=f"{found[1]}d")
+        elif _PERIOD.fullmatch(plain):
+            asked = replace(asked, since=plain)
+        elif plain in _STATUSES:
+            asked = replace(asked, status=_STATUSES[plain])
+        else:
+            words.append(word)
+    said = " ".join(words)
+    if named := _CONTACT.fullmatch(said):
+        return replace(asked, contact=named[1].strip())
+    return replace(asked, words=said)
+
+
+def read_replay(rest: str) -> tuple[str, FilmKind]:
+    """``[NUMBER OR ID] [gif|album|sheet]``: which run ("" for the newest), and how it is shown."""
+    names, kind = [], None
+    for word in rest.split():
+        known = _KINDS.get(word.lower())
+        if known is None:
+            names.append(word)
+        kind = known or kind
+    return " ".join(names), kind or "gif"
+
+
+# Commands and buttons -------------------------------------------------------------------------------------------------
+
+
+async def history(turn: Turn) -> Said:
+    asked = read_asking(turn.rest)
+    page = await turn.desk.history.runs(turn.actor, asked, limit=PAGE)
+    return turn.say(_page_card(turn.texts, page, turn.rest.strip(), any_at_all=asked == HistoryAsked()))
+
+
+async def _turn_page(turn: Turn, value: str) -> Said:
+    """``b12:week failed``: the page before the run 12; ``a12:…`` the one after it."""
+    place, _, rest = value.partition(":")
+    if rest == ELSEWHERE:
+        written = parse(turn.incoming.subject)
+        rest = written.rest if isinstance(written, Command) else ""
+        if not rest:
+            return Said(toast=turn.texts.get("history.lost"), alert=True)
+    if not place[1:].isdecimal():
+        return Said(toast=turn.texts.get("history.lost"), alert=True)
+    number = int(place[1:])
+    before, after = (number, None) if place[0] == "b" else (None, number)
+    page = await turn.desk.history.runs(turn.actor, read_asking(rest), before=before, after=after, limit=PAGE)
+    return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
+
+
+async def _open(turn: Turn, value: str) -> Said:
+    run = await turn.desk.history.run(turn.actor, value)
+    return turn.say(run_card(run, turn.texts, now=turn.now))
+
+
+async def replay(turn: Turn) -> Said:
+    name, kind = read_replay(turn.rest)
+    return await _replay(turn, name, kind)
+
+
+async def _replay_button(turn: Turn, value: str) -> Said:
+    said = await _replay(turn, value, "gif")
+    filmed = said.messages[0].card.film is not None
+    if filmed:
+        return replace(said, toast=turn.texts.get("replay.making"))
+    return Said(toast=said.messages[0].card.title, alert=True)
+
+
+async def _replay(turn: Turn, name: str, kind: FilmKind) -> Said:
+    words = turn.texts
+    view = await turn.desk.history.replay(turn.actor, name)
+    if not view.pictures:
+        return turn.tell(words.get("replay.gone" if view.gone else "replay.none", number=view.number), view.run.task)
+    title = words.get("replay.title", number=view.number)
+    card = Card(title, (Line(words.get("replay.making")),), film=FilmOrder(view.run.id, kind, words.lang))
+    return Said((Outgoing(card, turn.chat, turn.incoming.message_id),))
+
+
+SUBJECT = Subject(
+    commands={"history": history, "replay": replay},
+    buttons={"history": _turn_page, "past": _open, "replay": _replay_button},
+)
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) -> Card:
+    if not page.runs:
+        empty = words.get("history.empty" if any_at_all else "history.empty_filtered")
+        return Card(empty, (Line(words.get("history.usage")),))
+    lines = [Line(words.get("history.total", total=page.total))]
+    for run in page.runs:
+        lines += past_lines(run, words)
+    numbers = [Button(f"past:{run.id}", f"#{run.number}") for run in page.runs]
+    rows = tuple(tuple(numbers[start : start + 5]) for start in range(0, len(numbers), 5))
+    return Card(words.get("history.title"), tuple(lines), None, rows + _turning(words, page, rest))
+
+
+def past_lines(run: PastRun, words: Texts) -> list[Line]:
+    """A run in a list: when, how it ended, where and by whom; what it was, and what was sent."""
+    by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    took = took_words(run.seconds, words)
+    state = words.get(f"card.{run.status.value}")
+    head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
+    said = [_cut(run.task, 60), *(f"→ {_cut(contact, 20)}: {_cut(text, 60)}" for contact, text in run.sent[:2])]
+    if more := len(run.sent) - 2:
+        said += [words.get("history.more_sent", count=more)] if more > 0 else []
+    if not run.sent and run.message:
+        said.append(_cut(run.message, 60))
+    return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
+
+
+def took_words(seconds: float | None, words: Texts) -> str:
+    if seconds is None:
+        return ""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return words.get("common.seconds", seconds=whole)
+    return words.get("common.minutes", minutes=whole // 60, seconds=whole % 60)
+
+
+def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, ...], ...]:
+    row = []
+    if page.newer:
+        row.append(Button(_page_action(f"a{page.runs[0].number}", rest), words.get("history.newer")))
+    if page.older:
+        row.append(Button(_page_action(f"b{page.runs[-1].number}", rest), words.get("history.older")))
+    return (tuple(row),) if row else ()
+
+
+def _page_action(place: str, rest: str) -> str:
+    action = f"history:{place}:{rest}"
+    return action if len(action.encode()) <= MAX_DATA else f"history:{place}:{ELSEWHERE}"
+
+
+def _cut(text: str, length: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"
+
+
+# Films ----------------------------------------------------------------------------------------------------------------
+
+
+async def film_card(desk: HistoryDesk, order: FilmOrder) -> Card:
+    """What a replay came to, with its pictures. It takes seconds of a thread, none of the loop."""
+    words = texts(order.lang)
+    view = await desk.film(order.run_id, most=MOST_FRAMES)
+    film = await asyncio.to_thread(make_film, shots_of(view, words), order.kind)
+    title = words.get("replay.title", number=view.number)
+    if film is None:
+        key = "replay.gone" if view.gone else "replay.none"
+        return Card(words.get(key, number=view.number), (Line(view.run.task),))
+    lines = film_lines(view, film, order.kind, words)
+    if film.kind == "gif":
+        return Card(title, lines, animation=Document(f"run-{view.number}.gif", film.files[0]))
+    if film.kind == "album":
+        return Card(title, lines, album=film.files)
+    return Card(title, lines, film.files[0])
+
+
+def shots_of(view: FilmView, words: Texts) -> list[Shot]:
+    return [_shot(frame, view.run.steps, words) for frame in view.frames]
+
+
+def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
+    if frame.step is not None:
+        step = frame.step
+        title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
+        return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
+    if frame.question is not None:
+        return Shot(frame.picture, words.get(f"question.{frame.question.kind.value}"), frame.question.text)
+    state = words.get(f"answer_state.{frame.state}") if frame.state else ""
+    return Shot(frame.picture, " · ".join(part for part in (state, frame.contact) if part), frame.text)
+
+
+def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tuple[Line, ...]:
+    """What it is a film of, and what is not in it."""
+    lines = [Line(view.run.task, words.get("card.task")), Line(words.get(f"card.{view.run.status.value}"))]
+    if film.kind != wanted:
+        lines.append(Line(words.get(f"replay.as_{film.kind}")))
+    left_out = {*view.left_out, *map(int, film.left_out)}
+    if left_out:
+        lines.append(Line(words.get("replay.left_out", steps=ranges(sorted(left_out)))))
+    if view.gone:
+        lines.append(Line(words.get("replay.gone_steps", steps=ranges(view.gone))))
+    return tuple(lines)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``1–3, 7`` for 1, 2, 3, 7; numbers in their order."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)

@@ -1,0 +1,70 @@
+"""``phonedesk pair``: an invitation for one more person."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import structlog
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot.chat.texts import texts
+from bot.commands.at_desk import with_desk
+from bot.commands.common import print_json, run_async, settings_from
+from bot.desk.port import Role
+from bot.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+SECONDS = 4.0
+
+
+def pair(
+    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.OPERATOR,
+    hours: Annotated[float, typer.Option(help="How long the code is good; at most 720.")] = 24,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print a pairing code for one more person; it can be used once.
+
+    Example: phonedesk pair --role operator --hours 2
+    """
+    made, lang = with_desk(lambda desk, me: desk.team.invite(me, role, hours))
+    start_link = run_async(lambda: _start_link(settings_from()))
+    link = f"{start_link}{made.code}" if start_link else ""
+    if as_json:
+        expires = made.expires_at.isoformat()
+        print_json({"id": made.id, "code": made.code, "role": role.value, "expires_at": expires, "link": link})
+        return
+    words = texts(lang)
+    console = Console()
+    console.print(Text(words.get("serve.pair", code=made.code)))
+    if link:
+        console.print(Text(f"{words.get('invite.link')}: {link}"))
+    console.print(Text(f"{words.get('invite.until')}: {made.expires_at:%Y-%m-%d %H:%M}"))
+
+
+async def _start_link(settings: Settings) -> str:
+    """What the code is put behind to be tapped; "" where there is no bot, or Telegram cannot be asked who it is."""
+    token = settings.telegram.token.get_secret_value()
+    if not token:
+        return ""
+    from telegram import Bot
+    from telegram.error import TelegramError
+    from telegram.request import HTTPXRequest
+
+    limits: dict[str, Any] = dict.fromkeys(
+        ("connect_timeout", "read_timeout", "write_timeout", "pool_timeout"), SECONDS
+    )
+    bot = Bot(
+        token,
+        base_url=f"{settings.telegram.api_base_url.rstrip('/')}/bot",
+        request=HTTPXRequest(**limits),
+        get_updates_request=HTTPXRequest(**limits),
+    )
+    try:
+        async with bot:
+            return f"https://t.me/{bot.username}?start="
+    except TelegramError as error:
+        log.debug("bot_not_asked", error=str(error).replace(token, "***"))
+        return ""

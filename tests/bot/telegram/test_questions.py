@@ -1,0 +1,145 @@
+"""Questions over time, as they look in Telegram."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agent_core.session import QuestionKind
+from bot.desk.port import Actor, ChatRef, Role, RunStatus
+from bot.telegram.fake import FakeUser
+from tests.bot.telegram.conftest import picture
+from tests.bot.telegram.test_adapter import (
+    CHOICES,
+    House,
+    WithARun,
+    card_of,
+    db,
+    desk,
+    empty_database,
+    house,
+    operator,
+    refused,
+    until,
+)
+
+__all__ = ["db", "desk", "empty_database", "house", "operator"]
+
+
+class TestOverTime(WithARun):
+    async def test_a_reminder_replies_to_the_card_and_comes_once(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await until(lambda: question_id in house.desk.question_refs)
+            for _ in range(2):  # told twice after a crash
+                house.desk.happen(run_id, "reminder", {"question": question_id, "number": 1})
+            reminder = await operator.sees(lambda chat: card_of(chat, "还在等回答"))
+            assert reminder.reply_to == asked.id
+        async with house.adapter():  # and by another process
+            house.desk.happen(run_id, "reminder", {"question": question_id, "number": 1})
+            house.desk.happen(run_id, "reminder", {"question": question_id, "number": 2})
+            await operator.sees(lambda chat: len(chat.saying("还在等回答")) == 2)
+            await operator.tap(asked, "退货")
+            house.desk.happen(run_id, "reminder", {"question": question_id, "number": 3})
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+        assert len(operator.chat.saying("还在等回答")) == 2
+        assert await refused(house) == []
+
+    async def test_instead_of_a_reminder_a_lost_card_comes_again(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await until(lambda: question_id in house.desk.question_refs)
+            del house.desk.question_refs[question_id]
+            house.desk.happen(run_id, "reminder", {"question": question_id, "number": 1})
+            again = await operator.sees(lambda chat: chat.saying("怎么退货")[1:])
+            assert again[0].photo == picture()
+            assert operator.chat.saying("还在等回答") == []
+
+    async def test_a_second_person_answers_and_every_card_says_so(self, house: House, operator: FakeUser) -> None:
+        second = house.tg.user(12, "Operator B", "zh")
+        await second.send("/start")
+        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "zh", Role.OWNER)
+        house.desk.second_chats = [ChatRef("telegram", "12")]
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            first = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            for _ in range(2):
+                house.desk.happen(run_id, "escalated", {"question": question_id})
+            other = await second.sees(lambda chat: card_of(chat, "怎么退货"))
+            assert other.photo == picture()
+            await operator.send("/ask")
+            listed = await operator.sees(lambda chat: card_of(chat, "等待回答的问题"))
+            await operator.tap(listed, "看第 1 个")
+            third = await operator.sees(lambda chat: chat.saying("怎么退货 ")[-1:] or chat.saying("客户的话")[1:])
+            assert (await second.tap(other, "退货")).text == "收到，已采用你的回答。"
+            for card in (first, other, third[0]):
+                await operator.sees(lambda chat, card=card: "Operator B 已回答：退货" in card.words)
+                assert card.buttons == []
+            late = await operator.tap(listed, "看第 1 个")
+            assert late.alert
+        assert len(second.chat.saying("怎么退货")) == 1
+        assert await refused(house) == []
+
+    async def test_a_reply_to_a_further_card_answers_too(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await operator.send("/ask")
+            listed = await operator.sees(lambda chat: card_of(chat, "等待回答的问题"))
+            await operator.tap(listed, "看第 1 个")
+            further = await operator.sees(lambda chat: chat.saying("客户的话")[1:])
+            await until(lambda: len(house.desk.question_refs) == 2)
+            await operator.send("今天就给您退", reply_to=further[0])
+            await until(lambda: not house.desk.questions[question_id].open)
+            await operator.sees(lambda chat: "Operator A 已回答" in further[0].words)
+
+    async def test_nobody_answered(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            view = house.desk.questions[question_id]
+            house.desk.questions[question_id] = type(view)(view.id, run_id, view.question, view.chat, open=False)
+            house.desk.happen(run_id, "closed", {"question": question_id, "state": "expired"})
+            await operator.sees(lambda chat: "没有人回答" in asked.words)
+            assert asked.buttons == []
+
+    async def test_after_a_restart_the_end_of_a_run_closes_its_question(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await until(lambda: question_id in house.desk.question_refs)
+        async with house.adapter():
+            house.desk.happen(run_id, "outcome", {"status": "stopped"}, status=RunStatus.STOPPED)
+            await operator.sees(lambda chat: "没有人回答" in asked.words)
+            assert asked.buttons == []
+
+    async def test_hold_and_resume_on_the_live_card(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            _, card = await self.start(house, operator)
+            await operator.sees(lambda chat: "执行中" in card.words)
+            assert (await operator.tap(card, "暂停")).text == "正在暂停，马上让出手机。"
+            await operator.sees(lambda chat: card.words.startswith("⏸ 已暂停"))
+            assert card.buttons == [["继续", "停止", "看屏幕"]]
+            assert (await operator.tap(card, "继续")).text == "任务继续。"
+            await operator.sees(lambda chat: card.buttons[0][-1] == "暂停")
+
+    async def test_a_fresh_picture_on_the_card_of_a_take_over(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            choices = (("done", "完成"), ("stop", "停止"))
+            house.desk.ask(run_id, QuestionKind.TAKE_OVER, *choices, text="请登录", free_text=False, picture=picture())
+            asked = await operator.sees(lambda chat: card_of(chat, "请登录"))
+            assert asked.buttons == [["完成", "停止"], ["刷新画面"]]
+            await operator.tap(asked, "刷新画面")
+            await operator.sees(lambda chat: asked.photo == picture(colour="green"))
+            assert asked.buttons == [["完成", "停止"], ["刷新画面"]]
+            await asyncio.wait_for(operator.tap(asked, "完成"), 10)
+            await operator.sees(lambda chat: "Operator A 已回答：完成" in asked.words)
