@@ -135,7 +135,7 @@ class Rows:
     async def withdraw(self) -> None:
         """What was asked is not to be answered any more: taken back, or answered by a colleague."""
         for question in self._session.cluster.left if self._session.cluster else []:
-            await self.skip(question)
+            await self._taken_back(question)
 
     async def _taken_back(self, question: AskedQuestion) -> None:
         """Nothing is due any more. The row stays planned: the same words may be written again in the same place."""

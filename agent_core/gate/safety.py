@@ -107,7 +107,7 @@ class NothingRisky:
         if pair is None or situation.profile is None:
             return allow(proposal)
         target = situation.target(pair)
-        if any(_names_a_button(word, target) for word in situation.profile.risky):
+        if any(_names_a_button(word, target) for word in (*situation.profile.risky, *risky_words())):
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
             return block(situation.say("gate.title_bar"))

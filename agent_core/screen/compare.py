@@ -22,6 +22,8 @@ _SAME_SIGNS = str.maketrans(
         "～": "~",
     }
 )
+# Signs alone: in letters and digits the width tells two names apart.
+_WIDE_SIGNS = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if not chr(code).isalnum()}
 # Letters that a recogniser takes for one another. Folding them is for comparing only.
 _LOOKALIKES = str.maketrans("oil〇", "0110")
 _LETTERS_DIGITS = re.compile(r"[\W_]+")
@@ -117,8 +119,12 @@ def distance(left: str, right: str, limit: int) -> int:
 
 
 def name(text: str) -> str:
-    """A contact's name as it is compared: NFKC, blanks at the ends gone, one blank inside. Case stays."""
-    return _BLANKS.sub(" ", unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))).strip()
+    """A contact's name as it is compared: NFC, blanks at the ends gone, one blank inside, signs in one width.
+
+    Case stays, and so does the width of letters and digits: somebody who calls themselves "１１" is not "11".
+    """
+    plain = unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).translate(_WIDE_SIGNS)
+    return _BLANKS.sub(" ", plain).strip()
 
 
 def without_status(title: str) -> str:

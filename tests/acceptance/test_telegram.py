@@ -72,7 +72,7 @@ async def test_a_customer_is_answered_while_the_owner_watches_one_card(on: Stage
     assert len(card.edits) >= 3
     assert any(edit.content.media == "photo" for edit in card.edits)
     assert not any("已完成" in edit.content.text + edit.content.caption for edit in card.edits[:-1])
-    assert card.buttons == [["👍", "👎"]]
+    assert card.buttons == [["👍", "👎"], ["🎬 回放"]]
     assert QUESTION in shown
     assert ANSWER in shown
     assert SOURCE in shown

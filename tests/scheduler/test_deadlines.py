@@ -173,7 +173,7 @@ async def test_answer_and_deadline_at_once_end_it_once(db: Database, other_db: D
 
 async def test_three_reminders_each_after_twice_the_time(db: Database, clock: Clock) -> None:
     question_id = await waiting(db, times=QuestionTimes(deadline=0, remind=30))
-    numbers = {}
+    numbers: dict[int, int] = {}
     for minute in range(1, 400):
         clock.move(minutes=1)
         await QuestionWatch(db).once()

@@ -66,7 +66,8 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
     [
         ("11", "11", False, True),
         (" 11 ", "11", False, True),
-        ("１１", "11", False, True),
+        ("１１", "11", False, False),
+        ("某某（店）", "某某(店)", False, True),
         ("11", "110", False, False),
         ("110", "11", False, False),
         ("小11", "11", False, False),

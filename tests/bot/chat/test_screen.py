@@ -51,5 +51,6 @@ async def test_a_photo_and_the_file_of_it() -> None:
     for asked in ({"action": "screen:S1 file"}, {"text": "/screen S1 file"}):
         file = await card_of(**asked)
         assert file.picture is None
+        assert file.document is not None
         assert (file.document.name, file.document.data) == ("screen-20261120-093000.jpg", b"jpeg")
     assert (await card_of(action="screen")).picture == b"jpeg"

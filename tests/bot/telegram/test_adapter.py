@@ -266,7 +266,7 @@ class TestCards(WithARun):
             reply = ReplyRecord(contact="11", question="怎么退货", text="七天", provenance="knowledge", score=0.9)
             house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "已回复"}, replies=(reply,))
             await operator.sees(lambda chat: "已完成" in card.caption and "七天" in card.caption)
-            assert card.buttons == []
+            assert card.buttons == [["🎬 回放"]]
             assert operator.chat.from_bot == [card]
 
     async def test_edits_are_coalesced_and_keep_their_distance(self, house: House, operator: FakeUser) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 
-import pytest
 import sqlalchemy as sa
 from PIL import Image
 
-from bot.desk.port import ChatRef, Role
-from bot.telegram.films import Films
+from bot.desk.port import Role
 from bot.telegram.parcel import Film, Parcel
+from storage.outbox import Outbox
 from storage.tables import outbox
 from tests.bot.desk.past import past_run
 from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
@@ -35,7 +33,7 @@ async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:  # noq
         listed = await viewer.sees(lambda chat: chat.saying("任务历史")[0])
         assert listed.buttons == [["#2", "#1"]]
         await viewer.tap(listed, "#2")
-        card = await viewer.sees(lambda chat: chat.saying("✅ 已完成")[-1] if len(chat.from_bot) > 1 else None)
+        card = await viewer.sees(lambda chat: [at for at in chat.saying("✅ 已完成") if at is not listed][0])
         assert card.buttons[-1] == ["🎬 回放"]
         assert "正在制作" in (await viewer.tap(card, "🎬 回放")).text
         film = await viewer.sees(lambda chat: chat.saying("回放 #2")[0])
@@ -91,50 +89,19 @@ async def test_a_group_that_takes_no_pictures_gets_words(shop: Shop) -> None:  #
     async with shop.adapter():
         for kind in ("gif", "album"):
             await viewer.send(f"/replay 1 {kind}", chat=group)
-        said = await viewer.sees(lambda chat: len(chat.from_bot) == 2 and chat.from_bot, chat=group)
+        said = await viewer.sees(lambda chat: chat.saying("回放 #1")[:2] * (len(chat.from_bot) == 2), chat=group)
         assert [(message.content.media, "回放 #1" in message.words) for message in said] == [("", True)] * 2
 
 
-async def test_a_film_that_fails_holds_nothing_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811 - the fixture
+async def test_a_film_that_cannot_be_made_holds_nothing_up(shop: Shop) -> None:  # noqa: F811 - the fixture
     viewer = await shop.person(11, Role.VIEWER)
-    await past_run(shop.db, steps=3)
-
-    async def breaks(*_: object, **__: object) -> None:
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr("bot.desk.history.HistoryPart.film", breaks)
+    await viewer.send("/start")
+    order = Parcel(text="t", caption="t", film=Film(run_id="of another database"))
+    await Outbox(shop.db).put("11", order.payload())
     async with shop.adapter():
-        await viewer.send("/replay")
         await viewer.sees(lambda chat: chat.saying("回放没有做成")[0])
         await viewer.send("/whoami")
         await viewer.sees(lambda chat: chat.saying("身份")[0])
-
-
-async def test_a_stop_is_heard_while_a_film_is_made(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811 - the fixture
-    operator = await shop.person(11, Role.OPERATOR)
-    await past_run(shop.db, steps=3)
-    made, making = asyncio.Event(), asyncio.Event()
-    develop = Films.develop
-
-    async def slow(films: Films, chat_id: str, parcel: Parcel) -> Parcel:
-        making.set()
-        await made.wait()
-        return await develop(films, chat_id, parcel)
-
-    monkeypatch.setattr(Films, "develop", slow)
-    actor = await shop.desk.actor("telegram", "11")
-    assert actor is not None
-    run = await shop.desk.start_run(actor, "打开设置", chat=ChatRef("telegram", "11"))
-    async with shop.adapter():
-        await operator.send("/replay 1")
-        await asyncio.wait_for(making.wait(), 10)
-        await operator.send("/stop")
-        async with asyncio.timeout(10):
-            while (view := await shop.desk.run(run.id)) is None or not view.status.final:
-                await asyncio.sleep(0.01)
-        assert operator.chat.saying("回放 #1") == []
-        made.set()
-        await operator.sees(lambda chat: chat.saying("回放 #1") and chat.saying("正在停止"))
 
 
 def test_an_order_survives_the_store() -> None:

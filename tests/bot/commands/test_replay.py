@@ -1,0 +1,112 @@
+"""``phonedesk replay`` as a shell calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from bot.commands.common import Exit
+from storage.engine import Database
+from tests.bot.commands.test_commands import call, empty_place
+from tests.bot.desk.past import past_run
+
+__all__ = ["empty_place"]  # a fixture
+
+
+def runs(*steps: int) -> list[str]:
+    """Past runs in the database of the folder that the commands are called in; their ids."""
+
+    async def made() -> list[str]:
+        db = Database("sqlite:///data/phonedesk.sqlite3")
+        await db.migrate()
+        try:
+            return [
+                await past_run(
+                    db, f"[b]任务[/b]\x1b[31m {count}", steps=count, sent={"11": "七天内可退"} if count else {}
+                )
+                for count in steps
+            ]
+        finally:
+            await db.close()
+
+    return asyncio.run(made())
+
+
+def test_nothing_yet() -> None:
+    assert call("replay") == (Exit.OK, "Nothing has been run yet.\n", "")
+    assert json.loads(call("replay", "--json")[1]) == []
+    code, _, err = call("replay", "1")
+    assert (code, "no run 1" in err) == (Exit.USAGE, True)
+
+
+def test_the_list() -> None:
+    ids = runs(2, 3)
+    out = call("replay")[1]
+    assert out.index("#2") < out.index("#1")
+    assert "[b]任务[/b][31m 3" in out  # words, neither markup nor the terminal's orders
+    assert "→ 11: 七天内可退" in out
+    listed = json.loads(call("replay", "--json")[1])
+    assert [row["id"] for row in listed] == ids[::-1]
+    assert (listed[0]["number"], listed[0]["status"]) == (2, "succeeded")
+    assert listed[0]["sent"] == [{"contact": "11", "text": "七天内可退"}]
+    assert listed[0]["at"].endswith("+08:00")
+
+
+def test_the_steps() -> None:
+    (run_id,) = runs(2)
+    for name in ("1", run_id):
+        out = call("replay", name)[1]
+        assert out.index("Tap (500, 1)") < out.index("想法 1") < out.index("Tap (500, 2)")
+        assert "\x1b" not in out
+    told = json.loads(call("replay", "1", "--json")[1])
+    assert (told["number"], told["id"], told["pictures"], told["serial"]) == (1, run_id, 3, "S1")
+    assert [step["thinking"] for step in told["steps"]] == ["想法 1", "想法 2"]
+
+
+def test_files(tmp_path: Path) -> None:
+    runs(2)
+    code, out, err = call("replay", "1", "--gif", "a.gif", "--sheet", "b.jpg", "--json")
+    assert code == Exit.OK
+    assert json.loads(out)["number"] == 1
+    assert "Written to a.gif (3 pictures" in err
+    with Image.open(tmp_path / "a.gif") as gif, Image.open(tmp_path / "b.jpg") as sheet:
+        assert (gif.format, getattr(gif, "n_frames", 1), sheet.format) == ("GIF", 3, "JPEG")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--gif", "a.gif"),
+        ("1", "--gif", "nowhere/a.gif"),
+        ("1", "--gif", "a.gif", "--oops"),
+        ("2", "--gif", "a.gif"),
+        ("2", "--sheet", "a.jpg"),
+        ("3", "--sheet", "a.jpg"),
+    ],
+    ids=" ".join,
+)
+def test_bad_use_is_2(args: tuple[str, ...], tmp_path: Path) -> None:
+    runs(2, 0)  # the second has no pictures, a third is not there
+    code, out, err = call("replay", *args)
+    assert code == Exit.USAGE
+    assert out + err
+    assert list(tmp_path.glob("a.*")) == []
+
+
+def test_one_picture_is_no_gif_but_a_sheet(tmp_path: Path) -> None:
+    async def one() -> None:
+        db = Database("sqlite:///data/phonedesk.sqlite3")
+        await db.migrate()
+        await past_run(db, steps=1)
+        await db.close()
+
+    asyncio.run(one())
+    code, _, err = call("replay", "1", "--gif", "a.gif")
+    assert (code, "--sheet" in err) == (Exit.USAGE, True)
+    code, _, err = call("replay", "1", "--sheet", "a.jpg")
+    assert (code, "one picture only" in err) == (Exit.OK, True)
+    assert (tmp_path / "a.jpg").read_bytes().startswith(b"\xff\xd8")
