@@ -17,6 +17,7 @@ from bot.replay.shots import Shot
 
 PAGE = 10
 MAX_DATA = 64  # bytes of a button's action
+MOST_NAMED = 100  # characters of the list of steps that are not in a film
 ELSEWHERE = "~"  # in a button: what was asked for is too long for it and stands in the message that was replied to
 
 _PERIODS = {
@@ -234,7 +235,10 @@ def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tu
         lines.append(Line(words.get(f"replay.as_{film.kind}")))
     left_out = {*view.left_out, *map(int, film.left_out)}
     if left_out:
-        lines.append(Line(words.get("replay.left_out", steps=ranges(sorted(left_out)))))
+        named = ranges(sorted(left_out))
+        many = len(named) > MOST_NAMED
+        key = "replay.left_out_many" if many else "replay.left_out"
+        lines.append(Line(words.get(key, steps=named, count=len(left_out))))
     if view.gone:
         lines.append(Line(words.get("replay.gone_steps", steps=ranges(view.gone))))
     return tuple(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 
 import structlog
 from telegram import Bot
@@ -20,15 +19,12 @@ from bot.telegram.parcel import Film, Parcel
 
 log = structlog.get_logger(__name__)
 
-REMEMBERED = 1  # for a film that Telegram did not take at once; up to 8 MB
-
 
 class Films:
     def __init__(self, desk: Desk, bot: Bot) -> None:
         self._desk = desk
         self._bot = bot
         self._one = asyncio.Lock()  # a film is a second of a core: one after the other
-        self._made: OrderedDict[tuple[str, int, Film], Card] = OrderedDict()
 
     async def develop(self, chat_id: str, parcel: Parcel) -> Parcel:
         """The parcel with what was made of its film in place of it; words where that failed."""
@@ -36,25 +32,18 @@ class Films:
         if film is None:
             return parcel
         await self._say_so(chat_id, parcel)
-        card = await self._card(chat_id, parcel, film)
+        card = await self._card(film)
         drawn = render.parcel(card, kind="group" if parcel.group else "private")
         place = {"thread_id": parcel.thread_id, "reply_to": parcel.reply_to, "edit": parcel.edit}
         return drawn.model_copy(update={**place, "edit_picture": parcel.edit_picture})
 
-    async def _card(self, chat_id: str, parcel: Parcel, film: Film) -> Card:
-        key = (chat_id, parcel.reply_to or 0, film)
+    async def _card(self, film: Film) -> Card:
         async with self._one:
-            if key in self._made:
-                return self._made[key]
             try:
-                card = await film_card(self._desk.history, FilmOrder(film.run_id, film.kind, film.lang))
+                return await film_card(self._desk.history, FilmOrder(film.run_id, film.kind, film.lang))
             except Exception as error:  # it must not hold up what else waits for this chat
                 log.exception("telegram_film_failed", run=film.run_id, error=repr(error))
                 return Card(texts(film.lang).get("replay.failed"))
-            self._made[key] = card
-            while len(self._made) > REMEMBERED:
-                self._made.popitem(last=False)
-            return card
 
     async def _say_so(self, chat_id: str, parcel: Parcel) -> None:
         with contextlib.suppress(TelegramError):  # it is but a hint

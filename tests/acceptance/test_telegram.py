@@ -133,7 +133,7 @@ async def test_stop_by_the_button_frees_the_phone_within_two_seconds(on: Stage) 
     assert run.ended_at is not None
     assert run.ended_at - tapped < timedelta(seconds=2)
     assert shown - tapped < timedelta(seconds=5)  # the chat's pace of edits comes on top
-    assert card.buttons == []
+    assert card.buttons == [["🎬 回放"]]
     on.untouched_by_words()
     on.at_rest()
 

@@ -166,7 +166,7 @@ class TestRuns:
 
     async def test_screen(self, desk: MemoryDesk, wang: Talker) -> None:
         assert await wang.say("截图") == "手机屏幕\n[看屏幕]\n[原图]\n<picture>"
-        assert await wang.tap("screen:S1") == "手机屏幕\nS1\n[看屏幕]\n<picture>"
+        assert await wang.tap("screen:S1") == "手机屏幕\nS1\n[看屏幕]\n[原图]\n<picture>"
 
     async def test_what_fails_is_said_with_what_to_do(self, desk: MemoryDesk, li: Talker) -> None:
         desk.broken = DeviceOffline("S1 is gone.")

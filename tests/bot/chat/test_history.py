@@ -149,6 +149,8 @@ async def test_the_film_and_what_is_not_in_it(shop: Shop) -> None:
     said = [line.text for line in card.lines]
     assert said[0] == "QQ回复联系人11"
     assert said[-1].startswith("Steps left out: 4, 11, ")
+    many = await film_card(shop.desk.history, FilmOrder(await past_run(shop.db, steps=200, size=(27, 60)), "gif", "en"))
+    assert "spread evenly: 140 are left out" in many.lines[-1].text
     album = await film_card(shop.desk.history, FilmOrder(run_id, "album", "zh"))
     assert (len(album.album), album.animation, album.picture) == (10, None, None)
     assert "没有放进来的步骤：2–8, 10–15" in album.lines[-1].text

@@ -36,6 +36,7 @@ async def test_what_can_be_asked_for(shop: Shop) -> None:
     shop.clock.move(days=2)
     await past_run(shop.db, "QQ回复联系人11", sent={"11": "七天内可退"})
     await past_run(shop.db, "QQ回复联系人110", sent={"110": "100% 可以"})
+    await past_run(shop.db, "看看有没有新消息", sent={"客户甲": "好的"})
 
     async def numbers(**asked: str) -> list[int]:
         page = await shop.desk.history.runs(who, HistoryAsked(**asked))
@@ -47,10 +48,12 @@ async def test_what_can_be_asked_for(shop: Shop) -> None:
     assert await numbers(words="S2") == [1]
     assert await numbers(words="七天") == [2]
     assert await numbers(words="110") == [3]
+    assert await numbers(words="客户甲") == [4]
+    assert await numbers(words="客户") == []  # a contact by the whole name
     assert await numbers(words="0%") == [3]
     assert await numbers(contact="11") == [2]
     assert await numbers(status="failed") == [1]
-    assert await numbers(since="today") == [3, 2]
+    assert await numbers(since="today") == [4, 3, 2]
     assert await numbers(since="7d", status="failed") == [1]
     assert await numbers(until="1d") == [1]
     assert await numbers(words="nothing") == []

@@ -33,7 +33,7 @@ async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:  # noq
         listed = await viewer.sees(lambda chat: chat.saying("任务历史")[0])
         assert listed.buttons == [["#2", "#1"]]
         await viewer.tap(listed, "#2")
-        card = await viewer.sees(lambda chat: [at for at in chat.saying("✅ 已完成") if at is not listed][0])
+        card = await viewer.sees(lambda chat: [at for at in chat.saying("✅ 已完成") if at is not listed][-1])
         assert card.buttons[-1] == ["🎬 回放"]
         assert "正在制作" in (await viewer.tap(card, "🎬 回放")).text
         film = await viewer.sees(lambda chat: chat.saying("回放 #2")[0])
