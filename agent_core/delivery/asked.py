@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent_core.screen.fingerprint import fingerprint
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen
+from agent_core.session import Cluster
 from agent_core.texts import Lang, say
 from agent_core.wording import asks, query_of, sentences
 
@@ -73,3 +74,9 @@ def _questions(chat: ChatScreen, texts: Sequence[tuple[int, Bubble]]) -> list[As
 def query_for(words: str) -> str:
     """The query for a question where the model gives none that fits: its one sentence that asks most."""
     return next((query for line in words.split("\n") if (query := query_of(line)) and asks(line)), "") or words.strip()
+
+
+def next_query(cluster: Cluster | None) -> str:
+    """The query for the next open question, which the gate asks where the model does not; "" for none."""
+    left = cluster.left_readable if cluster else []
+    return query_for(left[0].words) if left else ""

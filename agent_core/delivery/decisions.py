@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from agent_core import questions
+from agent_core.delivery.asked import next_query
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.planning import planned_by_person, planned_with, record_of
 from agent_core.delivery.results import end, fail
@@ -99,6 +100,7 @@ class Decisions:
             skipped = "run.skipped_late" if late else "run.skipped"
             return end(session, Status.SUCCEEDED, "run.sent_and_skipped" if session.replies else skipped)
         left = cluster.left[0]
+        session.gate.pending_question = next_query(cluster)
         return ActResult(say(session.lang, "run.skipped_one", question=left.words))
 
     def _right_chat(self, question: Question, answer: Answer) -> ActResult:
@@ -118,7 +120,9 @@ class Decisions:
             return ActResult(say(self._session.lang, "delivery.not_arrived"))
         if not question.data.get("more"):
             row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])
-            if row.run_id != self._session.run_id:  # what else is asked in the chat, this run has yet to read
+            cluster = self._session.cluster
+            ours = any(question.ledger_id == row.id for question in (cluster.asked if cluster else []))
+            if row.run_id != self._session.run_id and not ours:  # what is asked in the chat, this run has yet to read
                 await self._rows.tell_row(row, ReplyState.SENT)
                 return ActResult("")
             return await self._hand_over.found_sent(row, "run.resolved_sent")

@@ -13,7 +13,7 @@ import structlog
 
 from agent_core import questions
 from agent_core.apps.profile import AppProfile
-from agent_core.delivery.asked import query_for
+from agent_core.delivery.asked import next_query, query_for
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Fate, Leftovers
 from agent_core.delivery.looking import ChatLooks
@@ -130,6 +130,7 @@ class ReplyFlow:
                 return await self._take_questions(await self._looks.lowest(seen), lowest=True)
             if session.planned is not None and session.planned.text:
                 return await self._go_on(session.planned)
+            session.gate.pending_question = next_query(adopted)  # the model sees our answer, and nothing to ask
             return self._unreadable(adopted)
         if newest is not None and newest.side is Side.ME:
             return None  # ours is still on its way: the next look tells

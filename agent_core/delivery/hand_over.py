@@ -8,6 +8,7 @@ import structlog
 
 from agent_core import questions
 from agent_core.apps.profile import AppProfile
+from agent_core.delivery.asked import next_query
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.outcome import Outcome, Result
 from agent_core.delivery.results import ask, end, fail
@@ -237,6 +238,5 @@ class HandOver:
         session = self._session
         session.planned = None
         self._rows.done(ledger_id)
-        left = session.cluster.left if session.cluster else []
-        session.gate.knowledge_done = not left
-        session.gate.pending_question = ""
+        session.gate.knowledge_done = not (session.cluster and session.cluster.left)
+        session.gate.pending_question = next_query(session.cluster)
