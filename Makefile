@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check demo clean
+.PHONY: help setup test check demo eval clean
 
 help:
 	@echo "make setup   install everything into $(VENV)"
 	@echo "make demo    the main job on a virtual phone, in this terminal"
 	@echo "make test    every test"
 	@echo "make check   lint, types, imports"
+	@echo "make eval    every scenario, with the tree and by pictures only"
 
 setup: $(STAMP)
 
@@ -33,6 +34,9 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+eval: $(STAMP)
+	$(BIN)/phonedesk eval --jobs 2
 
 demo: $(STAMP)
 	$(BIN)/phonedesk demo

@@ -100,6 +100,7 @@ class AskedQuestion(BaseModel):
     readable: bool = True
     done: bool = False  # sent, skipped or found unanswerable
     elsewhere: bool = False  # another run waits for a person's answer to it
+    above: bool = False  # it stands above what this run has sent, not among the newest messages
 
 
 class Cluster(BaseModel):

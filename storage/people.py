@@ -101,9 +101,10 @@ class People:
         if not values:
             return await self.get(person_id) is not None
         async with self._db.write() as connection:
-            await self._hold_owners(connection)
+            owners = await self._owners(connection)
             done = await connection.execute(sa.update(people).where(people.c.id == person_id).values(**values))
-            await self._keep_an_owner(connection)
+            if owners and not await self._owners(connection):
+                raise LookupError("The last owner stays: make somebody else an owner first.")
             return done.rowcount == 1
 
     async def limit(
@@ -136,9 +137,10 @@ class People:
     async def remove(self, person_id: int) -> bool:
         """LookupError for the last owner."""
         async with self._db.write() as connection:
-            await self._hold_owners(connection)
+            owners = await self._owners(connection)
             done = await connection.execute(sa.delete(people).where(people.c.id == person_id))
-            await self._keep_an_owner(connection)
+            if owners and not await self._owners(connection):
+                raise LookupError("The last owner stays: make somebody else an owner first.")
             return done.rowcount == 1
 
     async def add_code(self, code: str, *, role: str, lifetime: timedelta, created_by: str = "") -> CodeRow:
@@ -207,17 +209,10 @@ class People:
             return (await connection.execute(drop)).rowcount
 
     @staticmethod
-    async def _hold_owners(connection: Any) -> None:
-        """Two owners who lower each other at the same time do it one after the other."""
-        await connection.execute(sa.select(people.c.id).where(people.c.role == "owner").with_for_update())
-
-    @staticmethod
-    async def _keep_an_owner(connection: Any) -> None:
-        rest = sa.select(sa.func.count()).select_from(people)
-        someone = (await connection.execute(rest)).scalar_one()
-        owners = (await connection.execute(rest.where(people.c.role == "owner"))).scalar_one()
-        if someone and not owners:
-            raise LookupError("The last owner stays: make somebody else an owner first.")
+    async def _owners(connection: Any) -> int:
+        """How many there are. They are held: two who lower each other at once do it one after the other."""
+        owners = sa.select(people.c.id).where(people.c.role == "owner").with_for_update()
+        return len((await connection.execute(owners)).all())
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> PersonRow | None:
         async with self._db.read() as connection:

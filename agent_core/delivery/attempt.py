@@ -27,6 +27,7 @@ SPINNER_SECONDS = 45.0  # how long it may be on its way
 UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
 UNSENT_LOOKS = 3
 CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
+CURSOR = 120  # a cursor is at most the 120th part of the screen wide; a letter is wider
 TYPE_TRIES = 2
 STEADY_TRIES = 3
 
@@ -146,7 +147,8 @@ class Attempt:
         return check_planned(self._seen.chat, self._gate, self._planned)
 
     async def _steady(self, chat: ChatScreen) -> bool:
-        """Directly before Send: title, question and button are, pixel by pixel, those that were read."""
+        """Directly before Send: title, question, button and, but for a blinking cursor, the input are those that were
+        read, pixel by pixel."""
         now, then = await self._tools.device.screenshot(), self._seen.frame
         if chat.input_box is None or chat.send_point is None or now.size != then.size:
             return False
@@ -155,7 +157,8 @@ class Attempt:
         messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
         x, y = chat.send_point.x, chat.send_point.y
         button = Box(x - 8, y - 8, x + 8, y + 8)
-        return self._same_title(now, then) and _same(now, then, messages) and _same(now, then, button)
+        input_same = _changed_width(now, then, chat.input_box) * CURSOR <= now.size[0]
+        return self._same_title(now, then) and input_same and _same(now, then, messages) and _same(now, then, button)
 
     def _same_title(self, now: Frame, then: Frame) -> bool:
         if now.size != then.size:
@@ -269,5 +272,11 @@ def _stands(text: str, chat: ChatScreen | None) -> bool:
 
 
 def _same(now: Frame, then: Frame, box: Box) -> bool:
+    return _changed_width(now, then, box) == 0
+
+
+def _changed_width(now: Frame, then: Frame, box: Box) -> int:
+    """How wide what has changed in the box is, in pixels."""
     area = box.as_tuple()
-    return ImageChops.difference(now.image.crop(area), then.image.crop(area)).getbbox() is None
+    changed = ImageChops.difference(now.image.crop(area), then.image.crop(area)).getbbox()
+    return 0 if changed is None else changed[2] - changed[0]

@@ -116,7 +116,9 @@ class Decisions:
         row_id = int(question.data["ledger_id"])
         # A leg that died before it saved takes the same answer again: the row may be there already.
         if answer.choice != "arrived":
-            await self._ledger.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.UNKNOWN, ReplyState.PLANNED])
+            # As if it was only typed: it may stand in the input, from where it goes before anything else is done.
+            known = [ReplyState.UNKNOWN, ReplyState.TYPING, ReplyState.PLANNED]
+            await self._ledger.advance(row_id, ReplyState.TYPING, expected=known)
             return ActResult(say(self._session.lang, "delivery.not_arrived"))
         if not question.data.get("more"):
             row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])

@@ -118,6 +118,8 @@ class ReplyFlow:
         chat = seen.chat
         if chat is None or check_chat(chat, session.gate) is not None:
             return None
+        if not lowest and self._may_be_scrolled:
+            return await self._take_questions(await self._looks.lowest(seen), lowest=True)
         newest = chat.newest
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
             return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
@@ -141,6 +143,12 @@ class ReplyFlow:
             asked = any(question.elsewhere for question in cluster.asked)
             return end(session, Status.SUCCEEDED, "run.asked_elsewhere" if asked else "run.already_skipped")
         return self._unreadable(cluster)
+
+    @property
+    def _may_be_scrolled(self) -> bool:
+        """A chat that was in front already may have been scrolled by a person; in one that we opened, by the model."""
+        steps = self._session.steps
+        return not steps or any(step.action is not None and step.action["kind"] == "swipe" for step in steps)
 
     def _unreadable(self, cluster: Cluster) -> ActResult | None:
         """A person is told of what cannot be read, once the rest is answered."""

@@ -55,12 +55,15 @@ class ChatLooks:
 
     async def lowest(self, seen: Observation) -> Observation:
         """The page at its lower end, where the model or a person has scrolled it up."""
+        before = seen.chat
         for _ in range(PAGES_UP):
-            before = seen.chat
             await self._swipe(seen, up=False)
             seen = await self.again()
-            if before is None or seen.chat is None or _said(seen.chat) == _said(before):
+            if before is None or seen.chat is None or not same_name(seen.chat.title, before.title):
                 break
+            if _said(seen.chat) == _said(before):
+                break
+            before = seen.chat
         return seen
 
     async def _scrolled(self, seen: Observation, bottom: ChatScreen) -> Observation:
@@ -71,7 +74,7 @@ class ChatLooks:
             swipes += 1
             page = (await self.again()).chat
             if page is None or not same_name(page.title, bottom.title):
-                break
+                return await self.again()  # somebody has gone elsewhere: nothing is to be touched there
             joined = joined_bubbles(page.bubbles, bubbles, bottom)
             if joined is None:
                 break

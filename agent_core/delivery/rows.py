@@ -62,10 +62,12 @@ class Rows:
             )
         known = {question.ledger_id for question in asked}
         older = [question for question in before.left if question.ledger_id not in known] if before else []
-        if before is not None and not before.ours:
-            for question in older:
+        if before is not None and before.ours:
+            older = [question.model_copy(update={"above": True}) for question in older]
+        for question in older:
+            if not question.above:
                 await self._taken_back(question)
-            older = []
+        older = [question for question in older if question.above]
         session.cluster = Cluster(messages=messages, read_by=chat.source.value, asked=[*older, *asked])
         return session.cluster
 

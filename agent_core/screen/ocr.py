@@ -35,6 +35,7 @@ _LINES_KEPT = 512
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
 _lock = threading.Lock()
 _instance: Any = None  # RapidOCR has no types
+_threads: int | None = None  # None: as many as the engine takes by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,12 @@ def _pixels_key(crop: Image.Image) -> bytes:
     return hasher.digest()
 
 
+def use_threads(count: int) -> None:
+    """Let the engine use so many threads once it is loaded. Several processes on few cores are faster with one."""
+    global _threads  # noqa: PLW0603 - it belongs to the one instance
+    _threads = count
+
+
 def _loaded() -> Any:
     """The instance; called with the lock held."""
     global _instance  # noqa: PLW0603 - one instance a process: its models take hundreds of megabytes
@@ -116,6 +123,7 @@ def _loaded() -> Any:
                 "Global.log_level": "error",
                 "Det.limit_type": "max",
                 "Det.limit_side_len": LONGEST_SIDE,
+                **({"EngineConfig.onnxruntime.intra_op_num_threads": _threads} if _threads else {}),
             }
         )
     return _instance

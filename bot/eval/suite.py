@@ -14,6 +14,7 @@ from pathlib import Path
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.virtual.scenario_file import load_scenario
 from agent_core.errors import ConfigInvalid, ConfigMissing, PhonedeskError
+from agent_core.screen.ocr import use_threads
 from bot.eval.bench import RealModel, open_bench
 from bot.eval.case import Interrupted, run_case
 from bot.eval.result import Case, CaseResult
@@ -138,6 +139,7 @@ def _work(
 ) -> None:
     """A process of its own: cases until there are no more."""
     configure("warning")
+    use_threads(1)
     try:
         asyncio.run(_work_off(waiting, done, options, adb_port))
     except (Interrupted, KeyboardInterrupt):

@@ -121,7 +121,8 @@ class TestRuns:
     async def test_run_and_stop(self, desk: MemoryDesk, wang: Talker) -> None:
         said = await wang.say("/run “QQ回复联系人11”")
         assert (
-            said == "⏳ 排队中\n任务: QQ回复联系人11\n手机: Pixel\n发起人: Operator A\n队列中第 1 位\n[停止]\n[看屏幕]\n[暂停]"
+            said
+            == "⏳ 排队中\n任务: QQ回复联系人11\n手机: Pixel\n发起人: Operator A\n队列中第 1 位\n[停止]\n[看屏幕]\n[暂停]"
         )
         (run,) = desk.runs.values()
         assert (run.task, run.chat, run.by) == ("QQ回复联系人11", wang.chat, "Operator A")
