@@ -223,9 +223,7 @@ class Questions:
         reminded = []
         for row in rows:
             given, next_at = _next_reminder(row, now)
-            change = sa.update(questions).where(
-                questions.c.id == row.id, due, questions.c.reminders == row.reminders, _in_time(now)
-            )
+            change = sa.update(questions).where(questions.c.id == row.id, due, _in_time(now))
             async with self._db.write() as connection:
                 done = await connection.execute(change.values(reminders=given, remind_at=next_at))
                 if done.rowcount:

@@ -172,15 +172,17 @@ class Attempt:
     async def _back_out(self) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
 
-        Where that cannot be (phone gone or taken, another chat in front) the row stays in typing: whoever sees the chat
-        next clears it.
+        Where that cannot be (phone gone or taken, another chat in front, the focus lost) the row stays in typing:
+        whoever sees the chat next clears it.
         """
         with suppress(PhonedeskError, LedgerConflict):
             await self._tools.lease.check()
             if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
                 return
             await self._keyboard.clear()
-            await self._advance(ReplyState.PLANNED, ReplyState.TYPING)
+            left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
+            if left is not None and left.draft == "" and is_contacts(left, self._gate):
+                await self._advance(ReplyState.PLANNED, ReplyState.TYPING)
 
     # -- after Send ----------------------------------------------------------------------------------------------
 

@@ -152,7 +152,11 @@ class Decisions:
         """The chat changed after a person had answered: as it was, in other words, or not at all."""
         session, planned = self._session, self._session.planned
         if planned is None or (answer.choice == questions.SKIP and not answer.text):
-            return await self._skipped(answer, planned.fingerprint if planned else "")
+            skipped = await self._skipped(answer, planned.fingerprint if planned else "")
+            if skipped.ending is None:
+                return skipped
+            session.cluster = None  # what changed the chat may be a question, and has yet to be read
+            return ActResult("")
         if answer.text.strip():
             session.planned = planned_by_person(planned, answer.text, self._part_chars, person=answer.by)
         session.send_anyway = True

@@ -19,6 +19,7 @@ log = structlog.get_logger(__name__)
 
 PAGES_UP = 4  # how far a question is followed; a longer one is for a person
 SWIPE_SECONDS = 0.6  # slow enough not to fling
+FLICK_SECONDS = 0.15  # to the very end of the page
 EDGE = 24  # letters that a line at the edge of a view may have
 ANCHOR = 32  # letters by which two views of a text are laid over each other
 
@@ -57,7 +58,7 @@ class ChatLooks:
         """The page at its lower end, where the model or a person has scrolled it up."""
         before = seen.chat
         for _ in range(PAGES_UP):
-            await self._swipe(seen, up=False)
+            await self._swipe(seen, up=False, seconds=FLICK_SECONDS)
             seen = await self.again()
             if before is None or seen.chat is None or not same_name(seen.chat.title, before.title):
                 break
@@ -91,12 +92,12 @@ class ChatLooks:
         chat = replace(now.chat, bubbles=tuple(bubbles), sure=True, doubt="", partial=False)
         return replace(now, chat=chat)
 
-    async def _swipe(self, seen: Observation, *, up: bool) -> None:
+    async def _swipe(self, seen: Observation, *, up: bool, seconds: float = SWIPE_SECONDS) -> None:
         await self._lease.check()
         width, height = seen.size
         high, low = Point(width // 2, round(0.25 * height)), Point(width // 2, round(0.62 * height))
         start, end = (high, low) if up else (low, high)
-        await self._observer.device.swipe(start, end, SWIPE_SECONDS)
+        await self._observer.device.swipe(start, end, seconds)
 
 
 def _said(chat: ChatScreen) -> list[tuple[Side, str]]:

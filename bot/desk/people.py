@@ -36,7 +36,7 @@ class PeopleDesk(DeskPart):
         AccessDenied on a wrong one, RateLimited after too many: then the code is not even looked at.
         """
         person = f"{channel}:{user_id}"
-        name = plain_name(name)
+        name = plain_name(name) or user_id
         async with self._one_by_one:
             try:
                 self._limit.check(person, self._db.now())

@@ -38,7 +38,7 @@ class TeamPart(DeskPart):
     # Invitations ------------------------------------------------------------------------------------------------------
 
     async def invite(self, actor: Actor, role: Role, hours: float = 24) -> InviteView:
-        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=hours)
+        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}")
         if not 0 < hours <= MOST_HOURS:
             raise BadRequest(f"This is no time for a code: {hours:g} h.", advice=f"At most {MOST_HOURS} hours.")
         code, row = await add_code(self._db, role, created_by=actor.id, lifetime=timedelta(hours=hours))

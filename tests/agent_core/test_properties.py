@@ -211,7 +211,7 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
         return
     closed = {ReplyState.SENT, ReplyState.SKIPPED}
     if any(crash.new_run for crash in told.plan.crashes):
-        closed.add(ReplyState.FAILED)  # the run that died tells it with its own next leg
+        closed |= {ReplyState.FAILED, ReplyState.UNKNOWN}  # the run that died tells it with its own next leg
     done = [row.question for row in told.rows if row.state in closed]
     for index, message in enumerate(told.messages):
         mine = [m for m in told.messages[index + 1 :] if m.side is Side.ME]

@@ -249,6 +249,7 @@ async def test_a_run_that_goes_on_has_no_thumbs_yet(shop: Shop) -> None:
     assert [button.label for row in run_card(run, texts("zh"), now=shop.clock()).buttons for button in row] == [
         "停止",
         "看屏幕",
+        "暂停",
     ]
 
 

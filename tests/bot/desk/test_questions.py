@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core.session import Choice, Question, QuestionKind, Session
-from bot.desk.port import BadRequest, ChatRef, MessageRef, Role
+from bot.desk.desk import HouseDesk
+from bot.desk.port import AccessDenied, BadRequest, ChatRef, MessageRef, NotFound, Role
+from scheduler.deadlines import QuestionTimes
 from scheduler.ports import StoredHuman
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
@@ -116,3 +120,69 @@ async def test_what_was_asked_for_outside_any_chat_asks_the_owner(shop: Shop) ->
     for view in (await shop.desk.run(run_id), await shop.desk.question("q1")):
         assert view is not None
         assert view.chat == ChatRef("telegram", owner.user_id)
+
+
+async def test_further_cards_of_a_question(shop: Shop) -> None:
+    await ask(shop)
+    who = await shop.person(Role.OPERATOR)
+    here = ChatRef("telegram", who.user_id)
+    for _ in range(2):  # handed on twice
+        view = await shop.desk.show_question(who, "q1", chat=here, name="telegram:7")
+    assert (view.id, view.serial, view.asked_at) == ("q1", PHONE, shop.clock.time)
+    assert await shop.desk.question_copies("q1") == [("telegram:7", here)]
+    message = MessageRef(here, "31")
+    await shop.desk.set_question_ref("q1@telegram:7", message)
+    assert await shop.desk.question_at(message) == "q1"
+    with pytest.raises(NotFound):
+        await shop.desk.show_question(who, "nothing", chat=here, name="x")
+    assert [found.id for found in await shop.desk.list_questions(who)] == ["q1"]
+
+
+async def test_who_else_sees_what_nobody_answers(shop: Shop) -> None:
+    await ask(shop)
+    assert await shop.desk.escalate_question("q1") == []
+    owners = [await shop.person(Role.OWNER), await shop.person(Role.OWNER)]
+    private = [ChatRef("telegram", owner.user_id) for owner in owners]
+    for _ in range(2):
+        assert await shop.desk.escalate_question("q1") == private
+    assert [chat for _, chat in await shop.desk.question_copies("q1")] == private
+    named = HouseDesk(replace(shop.desk.house, escalate_chat="-1009"))
+    assert await named.escalate_question("q1") == [ChatRef("telegram", "-1009", kind="group")]
+    own = HouseDesk(replace(shop.desk.house, escalate_chat=CHAT.chat_id))
+    assert await own.escalate_question("q1") == [], "it is there already"
+
+
+async def test_the_picture_of_then(shop: Shop) -> None:
+    run_id = await ask(shop)
+    assert await shop.desk.question_picture("q1") is None
+    session = Session(run_id=run_id, task="x")
+    await StoredHuman(shop.db, hold_seconds=0).ask(session, QUESTION, picture=b"jpeg")
+    assert await shop.desk.question_picture("q1") == b"jpeg"
+    assert await shop.desk.question_picture("nothing") is None
+
+
+async def test_the_deadline_is_shown_in_the_owners_zone_with_what_happens_then(shop: Shop) -> None:
+    run = await shop.desk.start_run(await shop.person(Role.OPERATOR), "QQ回复联系人11", chat=CHAT, serial=PHONE)
+    human = StoredHuman(shop.db, hold_seconds=0, times=QuestionTimes(deadline=240))
+    await human.ask(Session(run_id=run.id, task=run.task), QUESTION)
+    view = await shop.desk.question("q1")
+    assert view is not None
+    assert view.deadline is not None
+    assert (view.deadline.strftime("%H:%M"), view.then) == ("21:00", "skip")  # asked at 9:00 UTC
+
+
+async def test_hold_and_resume_by_name_and_without(shop: Shop) -> None:
+    ann, bob = await shop.person(Role.OPERATOR, "Desk A"), await shop.person(Role.OPERATOR, "Desk B")
+    assert await shop.desk.hold_run(ann) is None
+    first = await shop.desk.start_run(ann, "QQ回复联系人11", chat=CHAT, serial=PHONE)
+    second = await shop.desk.start_run(bob, "QQ回复联系人12", chat=CHAT, serial=PHONE)
+    held = [await shop.desk.hold_run(ann), await shop.desk.hold_run(bob, second.id), await shop.desk.hold_run(ann)]
+    assert [(run.id, run.held) for run in held if run] == [(first.id, True), (second.id, True), (first.id, True)]
+    resumed = [await shop.desk.resume_run(ann), await shop.desk.resume_run(ann), await shop.desk.resume_run(ann)]
+    assert [run.id if run else None for run in resumed] == [first.id, second.id, None]
+    await shop.desk.stop_run(ann, first.id)
+    assert await shop.desk.hold_run(ann, first.id) is None
+    viewer = await shop.person(Role.VIEWER)
+    for call in (shop.desk.hold_run, shop.desk.resume_run):
+        with pytest.raises(AccessDenied):
+            await call(viewer, second.id)

@@ -217,13 +217,6 @@ class TestCommands:
             await operator.sees(lambda chat: chat.saying("已采用你的回答"), chat=group)
             assert house.desk.questions[question_id].answer == "第二个"
 
-    async def test_the_commands_are_listed_in_both_languages(self, house: House) -> None:
-        async with house.adapter():
-            listed = house.tg.world.commands
-        assert [command["command"] for command in listed["default/zh"]][:2] == ["start", "run"]
-        assert listed["default/"] == listed["default/en"]
-        assert listed["default/"] != listed["default/zh"]
-
 
 async def until_handled(house: House) -> None:
     async with asyncio.timeout(10):

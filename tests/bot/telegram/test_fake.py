@@ -12,6 +12,7 @@ from aiohttp import web
 from telegram import (
     Bot,
     BotCommand,
+    BotCommandScopeChat,
     ForceReply,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
@@ -314,6 +315,14 @@ class TestRefusals:
             await bot.send_media_group(user.id, [InputMediaPhoto(picture()), InputMediaDocument(b"x")])
         with pytest.raises(BadRequest, match=r"(?i)command_invalid"):
             await bot.set_my_commands([BotCommand("Run", "x")])
+        with pytest.raises(BadRequest, match=r"(?i)commands_too_much"):
+            await bot.set_my_commands([BotCommand(f"c{number}", "x") for number in range(101)])
+        with pytest.raises(BadRequest, match=r"(?i)description_invalid"):
+            await bot.set_my_commands([BotCommand("run", "x" * 257)])
+        with pytest.raises(BadRequest, match=r"(?i)language code"):
+            await bot.set_my_commands([BotCommand("run", "x")], language_code="zh-hans")
+        with pytest.raises(BadRequest, match=r"(?i)chat not found"):
+            await bot.set_my_commands([BotCommand("run", "x")], BotCommandScopeChat(12345))
         with pytest.raises(BadRequest, match=r"(?i)HTTPS URL"):
             await bot.set_webhook("http://example.org/hook")
         with pytest.raises(BadRequest, match=r"(?i)unallowed characters"):

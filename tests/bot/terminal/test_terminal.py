@@ -149,7 +149,7 @@ async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) ->
     shown = text_of(console)
     assert shown.count("This question wants one of: 刻字 / Skip") == 2
     assert "能刻字吗 [red]x[/red]" in shown  # what a customer wrote is no markup
-    assert [event.kind for event in await Events(db).after(0)] == ["status", "question"]
+    assert [event.kind for event in await Events(db).after(0)] == ["status", "question", "closed"]
 
 
 async def test_nobody_at_the_terminal_leaves_the_question_open(db: Database) -> None:

@@ -1,0 +1,268 @@
+"""Who gets in through Telegram, and who does not: raw updates, a real desk, and the lists of commands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agent_core.errors import DeviceOffline
+from bot.chat.commands import usable
+from bot.desk.desk import HouseDesk
+from bot.desk.house import House
+from bot.desk.port import Actor, Role
+from bot.telegram.adapter import TelegramAdapter
+from bot.telegram.fake import FakeTelegram, FakeUser
+from bot.telegram.options import TelegramOptions
+from scheduler.runs import RunService
+from storage.engine import Database
+from storage.inbox import Inbox
+from storage.outbox import Outbox
+from storage.people import Audit
+from storage.runs import Runs
+from tests.bot.telegram.test_adapter import FAST, db, empty_database, until  # noqa: F401 - fixtures
+
+OPERATOR, STRANGER = 11, 99
+BOT = {"id": 4242, "is_bot": True, "first_name": "Helper", "username": "helper_bot"}
+PRIVATE = '{"type":"all_private_chats"}'
+GROUPS = '{"type":"all_group_chats"}'
+
+
+class Door:
+    """A desk with an owner (10), an operator (11) and a viewer (12), and the adapter in front of it."""
+
+    def __init__(self, tg: FakeTelegram, db: Database) -> None:  # noqa: F811 - no fixture here
+        self.tg = tg
+        self.db = db
+
+        async def no_phones() -> list[Any]:
+            return []
+
+        async def no_phone(serial: str) -> Any:
+            raise DeviceOffline("no phone")
+
+        self.desk = HouseDesk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai"))
+
+    async def open(self) -> Actor:
+        code = await self.desk.first_code()
+        assert code is not None
+        owner = await self.desk.pair("telegram", "10", "Chief", "zh", code)
+        for user, role in ((OPERATOR, Role.OPERATOR), (12, Role.VIEWER)):
+            made = await self.desk.team.invite(owner, role)
+            await self.desk.pair("telegram", str(user), f"Person {user}", "zh", made.code)
+        return owner
+
+    async def user(self, number: int, lang: str = "zh") -> FakeUser:
+        """Somebody who has written to the bot before."""
+        user = self.tg.user(number, f"Person {number}", lang)
+        await user.send("hello")
+        self.tg.world.updates.clear()
+        return user
+
+    @asynccontextmanager
+    async def adapter(self) -> AsyncIterator[TelegramAdapter]:
+        options = TelegramOptions(self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **FAST)
+        async with TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), options) as adapter:
+            await asyncio.wait_for(adapter.ready.wait(), 10)
+            yield adapter
+
+    async def comes_in(self, *raw: dict[str, Any]) -> None:
+        """These updates are in the inbox as Telegram brought them, and dealt with."""
+        for number, update in enumerate(raw):
+            assert await Inbox(self.db).store(1000 + number, json.dumps({"update_id": 1000 + number, **update}))
+        async with self.adapter():
+            async with asyncio.timeout(10):
+                while await Inbox(self.db).waiting():
+                    await asyncio.sleep(0.01)
+
+    async def refused(self) -> list[tuple[str, str, str]]:
+        return [(row.actor, row.command, str(row.detail.get("why", ""))) for row in await Audit(self.db).refused(50)]
+
+    def commands(self, scope: str) -> list[str]:
+        return [command["command"] for command in self.tg.world.commands.get(scope, [])]
+
+
+@pytest.fixture
+async def door(tg: FakeTelegram, db: Database) -> Door:  # noqa: F811 - the fixture
+    door = Door(tg, db)
+    await door.open()
+    return door
+
+
+def user(number: int, **more: Any) -> dict[str, Any]:
+    return {"id": number, "is_bot": False, "first_name": f"Person {number}", "language_code": "zh", **more}
+
+
+def private(number: int) -> dict[str, Any]:
+    return {"id": number, "type": "private", "first_name": f"Person {number}"}
+
+
+GROUP = {"id": -1001, "type": "supergroup", "title": "shop"}
+
+
+def message(number: int, text: Any = "/run 打开设置", **more: Any) -> dict[str, Any]:
+    there = {"message_id": 5, "date": 1_700_000_000, "from": user(number), "chat": private(number), "text": text}
+    return {key: value for key, value in {**there, **more}.items() if value is not None}
+
+
+def forwarded(**origin: Any) -> dict[str, Any]:
+    return {"forward_origin": {"date": 1_700_000_000, **origin}}
+
+
+BY_USER = forwarded(type="user", sender_user=user(10))
+BY_HIDDEN = forwarded(type="hidden_user", sender_user_name="Chief")
+CHANNEL = {"id": -1002, "type": "channel", "title": "news"}
+TAP = {"id": "q1", "from": user(STRANGER), "chat_instance": "1", "data": "go"}
+BOTS_CARD = message(0, "作为任务执行吗？", **{"from": {**BOT, "id": 1}, "chat": GROUP})
+
+# What comes in, and what stands in the audit log afterwards: actor, command, why.
+NOBODY_GETS_IN: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
+    "stranger": ({"message": message(STRANGER)}, [("telegram:99", "run", "stranger")]),
+    "stranger with the name and username of the owner": (
+        {"message": message(STRANGER, **{"from": user(STRANGER, first_name="Chief", username="chief")})},
+        [("telegram:99", "run", "stranger")],
+    ),
+    "stranger in a group": ({"message": message(STRANGER, chat=GROUP)}, [("telegram:99", "run", "stranger")]),
+    "wrong code": ({"message": message(STRANGER, "/start WRONGONE")}, [("telegram:99", "pair", "")]),
+    "stranger's tap": ({"callback_query": {**TAP, "message": BOTS_CARD}}, [("telegram:99", "button", "stranger")]),
+    "viewer's tap that was made up": (
+        {"callback_query": {**TAP, "from": user(12), "data": "people:role:3:owner", "message": BOTS_CARD}},
+        [("3", "people role", "role")],
+    ),
+    "tap under a message of nobody": (
+        {"callback_query": {**TAP, "from": user(OPERATOR), "inline_message_id": "i1"}},
+        [("2", "button", "button")],
+    ),
+    "forwarded command": ({"message": message(OPERATOR, **BY_USER)}, [("2", "forwarded", "forwarded")]),
+    "forwarded by somebody hidden": ({"message": message(OPERATOR, **BY_HIDDEN)}, [("2", "forwarded", "forwarded")]),
+    "stranger forwards the owner": (
+        {"message": message(STRANGER, **BY_USER)},
+        [("telegram:99", "forwarded", "stranger")],
+    ),
+    "edited": ({"edited_message": message(OPERATOR, edit_date=1_700_000_001)}, [("2", "edited", "edited")]),
+    "by way of another bot": ({"message": message(OPERATOR, via_bot=BOT)}, [("2", "inline", "inline")]),
+    "inline query": (
+        {"inline_query": {"id": "1", "from": user(OPERATOR), "query": "/run x", "offset": ""}},
+        [("2", "inline", "inline")],
+    ),
+    "inline result": (
+        {"chosen_inline_result": {"result_id": "1", "from": user(STRANGER), "query": "/run x"}},
+        [("telegram:99", "inline", "stranger")],
+    ),
+    "in the name of the group": (
+        {"message": message(OPERATOR, chat=GROUP, sender_chat=GROUP)},
+        [("2", "channel", "channel")],
+    ),
+    # What names no person
+    "anonymous admin": (
+        {"message": message(0, chat=GROUP, sender_chat=GROUP, **{"from": {**BOT, "username": "GroupAnonymousBot"}})},
+        [],
+    ),
+    "another bot": ({"message": message(0, chat=GROUP, **{"from": BOT})}, []),
+    "nobody": ({"message": message(OPERATOR, **{"from": None})}, []),
+    "channel post": ({"channel_post": message(0, chat=CHANNEL, sender_chat=CHANNEL, **{"from": None})}, []),
+    "edited channel post": ({"edited_channel_post": message(0, chat=CHANNEL, **{"from": None})}, []),
+    # What was not meant for us
+    "command for another bot": ({"message": message(OPERATOR, "/run@other_bot x", chat=GROUP, **BY_USER)}, []),
+    "edited talk": ({"edited_message": message(OPERATOR, "hello", edit_date=1_700_000_001)}, []),
+    "stranger's talk in a group": ({"message": message(STRANGER, "hello", chat=GROUP)}, []),
+}
+
+
+@pytest.mark.parametrize("name", NOBODY_GETS_IN)
+async def test_nobody_gets_in_and_it_is_written_down(door: Door, name: str) -> None:
+    raw, rows = NOBODY_GETS_IN[name]
+    people = await door.desk.members("telegram")
+    await door.comes_in(raw)
+    assert await Runs(door.db).find() == []
+    assert await door.desk.members("telegram") == people
+    assert await door.refused() == rows
+
+
+async def test_an_expired_invitation_lets_nobody_in(tg: FakeTelegram, db: Database) -> None:  # noqa: F811 - fixture
+    door = Door(tg, db)
+    owner = await door.open()
+    made = await door.desk.team.invite(owner, Role.OPERATOR, 1e-6)
+    await door.comes_in({"message": message(STRANGER, f"/start {made.code}")})
+    assert await door.desk.actor("telegram", str(STRANGER)) is None
+    assert await door.refused() == [("telegram:99", "pair", "")]
+    assert made.code not in str(await Audit(db).last())
+
+
+async def test_what_is_no_trick_gets_in(door: Door) -> None:
+    await door.comes_in({"message": message(OPERATOR)})
+    assert [run.task for run in await Runs(door.db).find()] == ["打开设置"]
+    assert await door.refused() == []
+
+
+async def test_one_polite_line_and_nothing_more(door: Door) -> None:
+    stranger = await door.user(STRANGER)
+    async with door.adapter():
+        for text in ("/people", "/run x", "hello"):
+            await stranger.send(text)
+        await stranger.sees(lambda chat: chat.saying("只服务于已配对的成员"))
+        async with asyncio.timeout(10):
+            while await Inbox(door.db).waiting():
+                await asyncio.sleep(0.01)
+    assert len(stranger.chat.from_bot) == 1
+
+
+# The lists of commands ------------------------------------------------------------------------------------------------
+
+
+def calls(door: Door, method: str) -> int:
+    return sum(call.method == method for call in door.tg.world.calls)
+
+
+async def test_each_sees_the_commands_of_their_role_and_language(door: Door) -> None:
+    for number in (10, OPERATOR, 12):
+        await door.user(number)
+    async with door.adapter():
+        await until(lambda: door.commands('{"type":"chat","chat_id":12}/'))
+    everybody = [*usable(Role.OPERATOR)]
+    for lang in ("zh", "en", ""):
+        assert door.commands(f"{PRIVATE}/{lang}") == everybody
+        assert door.commands(f"{GROUPS}/{lang}") == [name for name in everybody if name not in {"start", "settings"}]
+    assert door.tg.world.commands[f"{PRIVATE}/"] == door.tg.world.commands[f"{PRIVATE}/en"]
+    assert door.tg.world.commands[f"{PRIVATE}/"] != door.tg.world.commands[f"{PRIVATE}/zh"]
+    assert door.commands('{"type":"chat","chat_id":10}/') == list(usable(Role.OWNER))
+    assert "people" in usable(Role.OWNER)
+    assert door.commands('{"type":"chat","chat_id":12}/') == list(usable(Role.VIEWER))
+
+
+async def test_they_are_sent_again_only_when_they_have_changed(door: Door) -> None:
+    owner = await door.user(10)
+    for number in (OPERATOR, 12):
+        await door.user(number)
+    async with door.adapter():
+        await until(lambda: door.commands('{"type":"chat","chat_id":12}/'))
+        sent = calls(door, "setMyCommands")
+        await owner.send("/status")
+        await owner.sees(lambda chat: chat.saying("现状"))
+        await owner.send("/people role #2 owner")
+        await until(lambda: "people" in door.commands('{"type":"chat","chat_id":11}/'))
+        assert calls(door, "setMyCommands") == sent + 1
+        await owner.send("/settings en")
+        await until(lambda: "Who is in" in str(door.tg.world.commands['{"type":"chat","chat_id":10}/']))
+        assert calls(door, "setMyCommands") == sent + 2
+        await owner.send("/people remove #3")
+        asked = await owner.sees(lambda chat: chat.saying("Remove Person 12?")[0])
+        await owner.tap(asked, "Remove")
+        await until(lambda: not door.commands('{"type":"chat","chat_id":12}/'))
+    sent = calls(door, "setMyCommands")
+    async with door.adapter():  # another start
+        await until(lambda: calls(door, "getMyCommands") >= 2 * 8)
+        await owner.send("/status")
+        await owner.sees(lambda chat: chat.saying("Status"))
+    assert calls(door, "setMyCommands") == sent
+
+
+async def test_who_never_wrote_to_the_bot_does_not_stop_the_others(door: Door) -> None:
+    await door.user(12)
+    async with door.adapter():
+        await until(lambda: door.commands('{"type":"chat","chat_id":12}/'))
+        assert door.commands('{"type":"chat","chat_id":10}/') == []
