@@ -30,9 +30,10 @@ def _question(
 
 def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]) -> Question:
     """The customer's words, the best records as choices, one's own words, or skip."""
-    best = [r for r in records if r.text.strip()][:CANDIDATES]
+    best = [r for r in records if r.text.strip()]
     if all(r.score is not None for r in best):
         best.sort(key=lambda r: r.score or 0.0, reverse=True)
+    best = best[:CANDIDATES]
     question = _question(
         session,
         QuestionKind.NO_SURE_ANSWER,

@@ -12,6 +12,7 @@ from bot.commands.eval import evaluate
 from bot.commands.kb import kb
 from bot.commands.pair import pair
 from bot.commands.people import people
+from bot.commands.questions import questions
 from bot.commands.replay import replay
 from bot.commands.run import run
 from bot.commands.schedule import schedule
@@ -32,6 +33,7 @@ app.command()(doctor)
 app.command()(serve)
 app.command()(pair)
 app.add_typer(schedule, name="schedule")
+app.add_typer(questions, name="questions")
 app.add_typer(kb, name="kb")
 app.add_typer(answers, name="answers")
 app.command()(replay)

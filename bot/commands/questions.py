@@ -1,0 +1,102 @@
+"""``phonedesk questions``: what runs ask people, answered in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bot.chat.answering import read_answer
+from bot.chat.cards import answer_label, choice_label, question_card
+from bot.chat.texts import Texts, texts
+from bot.commands.at_desk import with_desk
+from bot.commands.common import Exit, print_json
+from bot.desk.port import Actor, AnswerResult, NotFound, QuestionView
+from bot.terminal.render import panel
+
+if TYPE_CHECKING:
+    from bot.desk.desk import HouseDesk
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+questions = typer.Typer(
+    no_args_is_help=True, help="What runs ask people. Example: phonedesk questions answer 3f2a9c1d0b7e 1"
+)
+
+
+@questions.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the open questions, the oldest first. Example: phonedesk questions list"""
+    found, lang = with_desk(lambda desk, me: desk.list_questions(me))
+    if as_json:
+        print_json([_plain(view) for view in found])
+        return
+    words = texts(lang)
+    for view in found:
+        Console().print(panel(question_card(view, words, hint=_hint(view, words))))
+    if not found:
+        Console().print(words.get("ask.none"), markup=False)
+
+
+@questions.command()
+def answer(
+    question: Annotated[str, typer.Argument(help="The question's id, see `phonedesk questions list`.")],
+    said: Annotated[str, typer.Argument(help="The number of a choice, its words, or your own words.")],
+    as_json: Json = False,
+) -> None:
+    """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins.
+
+    Example: phonedesk questions answer 3f2a9c1d0b7e "今天发货"
+    """
+    (view, result), lang = with_desk(_given(question, said))
+    words = texts(lang)
+    if as_json:
+        print_json({"id": view.id, "state": result.state if result else "refused"})
+    elif result is None:
+        labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
+        key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
+        Console(stderr=True).print(words.get(key, choices=labels), markup=False)
+    elif result.state == "late":
+        shown = answer_label(view, result.answer)
+        Console().print(words.get("question.late", by=result.by, answer=shown), markup=False)
+    else:
+        Console().print(words.get("question.accepted"), words.get("question.goes_on"), markup=False)
+    if result is None:
+        raise typer.Exit(Exit.USAGE)
+    raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
+
+
+def _given(
+    question_id: str, said: str
+) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
+    async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
+        view = await desk.question(question_id)
+        if view is None:
+            raise NotFound(f"There is no question {question_id}.", advice="See phonedesk questions list.")
+        given = read_answer(view.question, said, by=me.name)
+        if given is None:
+            return view, None
+        return view, await desk.answer(me, view.id, choice=given.choice, text=given.text)
+
+    return call
+
+
+def _hint(view: QuestionView, words: Texts) -> str:
+    return words.get("question.hint_command", id=view.id)
+
+
+def _plain(view: QuestionView) -> dict[str, Any]:
+    question = view.question
+    return {
+        "id": view.id,
+        "run_id": view.run_id,
+        "kind": question.kind.value,
+        "contact": question.data.get("contact", ""),
+        "text": question.text,
+        "choices": [choice_label(view, number) for number in range(len(question.choices))],
+        "free_text": question.free_text,
+        "asked_at": view.asked_at.isoformat() if view.asked_at else None,
+        "deadline": view.deadline.isoformat() if view.deadline else None,
+    }

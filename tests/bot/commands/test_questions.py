@@ -1,0 +1,76 @@
+"""``phonedesk questions``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from storage.engine import Database
+from storage.questions import Questions
+from storage.runs import NewRun, Runs
+
+PAYLOAD = {
+    "id": "q1",
+    "kind": "no_sure_answer",
+    "text": "你们收旧茶叶罐不",
+    "choices": [{"value": "record:0", "label": "回收"}, {"value": "skip", "label": "跳过"}],
+    "free_text": True,
+    "data": {"contact": "11"},
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PHONEDESK_DATA_DIR", str(tmp_path))
+
+    async def ask() -> None:
+        db = Database(f"sqlite:///{tmp_path / 'phonedesk.sqlite3'}")
+        await db.migrate()
+        run_id = await Runs(db).create(NewRun("QQ回复联系人11", "phone"))
+        assert run_id is not None
+        await Questions(db).ask("q1", run_id=run_id, kind="no_sure_answer", payload=PAYLOAD)
+        await db.close()
+
+    asyncio.run(ask())
+    return tmp_path
+
+
+def told(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["questions", *arguments])
+    return result.exit_code, result.output
+
+
+def test_the_open_ones_with_how_to_answer(shop: Path) -> None:
+    code, said = told("list")
+    assert code == 0
+    assert "你们收旧茶叶罐不" in said
+    assert "phonedesk questions answer q1" in said
+    code, said = told("list", "--json")
+    assert [(row["id"], row["contact"], row["free_text"]) for row in json.loads(said)] == [("q1", "11", True)]
+
+
+@pytest.mark.parametrize("said", ["1", "跳过", "今天就收"])
+def test_an_answer_counts_once(shop: Path, said: str) -> None:
+    assert told("answer", "q1", said, "--json") == (0, '{\n  "id": "q1",\n  "state": "accepted"\n}\n')
+    code, shown = told("list")
+    assert "你们收旧茶叶罐不" not in shown
+    code, shown = told("answer", "q1", "又一个回答")
+    assert code == 1
+    assert "先回答" in shown
+
+
+def test_a_mere_number_goes_to_nobody(shop: Path) -> None:
+    code, _ = told("answer", "q1", "7")
+    assert code == 2
+    assert "q1" in told("list")[1]
+
+
+def test_a_question_that_is_none(shop: Path) -> None:
+    code, _ = told("answer", "ghost", "1")
+    assert code == 2
