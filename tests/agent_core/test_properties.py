@@ -6,6 +6,7 @@ repeat it.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -268,9 +269,15 @@ def _quiet() -> Iterator[None]:
 
 
 def thorough(cases: int) -> settings:
+    """The same cases each time; others with the variable ANOTHER_SEED, to search for what nobody has met yet."""
     phases = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
     return settings(
-        max_examples=cases, deadline=None, print_blob=True, phases=phases, suppress_health_check=list(HealthCheck)
+        max_examples=cases,
+        deadline=None,
+        derandomize="ANOTHER_SEED" not in os.environ,
+        print_blob=True,
+        phases=phases,
+        suppress_health_check=list(HealthCheck),
     )
 
 
