@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from agent_core import errors
 from agent_core.actions.parse import Dialect
 from agent_core.model.base import Completion, OnThinking
+from agent_core.model.events import Chunks
 from agent_core.model.failures import Failures
 from agent_core.model.pictures import data_url
 from agent_core.model.stream import ReplyReader, plain_answer
@@ -227,16 +228,19 @@ class ChatModel:
     async def _stream_once(self, messages: list[dict[str, Any]], on_thinking: OnThinking | None) -> Completion:
         started = time.monotonic()
         async with self._mapped(), asyncio.timeout(self._timeout):
-            stream = await self._open(messages)
+            response = (await self._open(messages)).response
         try:
-            kind = stream.response.headers.get("content-type", "")
+            kind = response.headers.get("content-type", "")
             if "json" in kind or "html" in kind:  # the wish for a stream was ignored
                 async with self._mapped(), asyncio.timeout(self._timeout):
-                    body = (await stream.response.aread()).decode(errors="replace")
+                    body = (await response.aread()).decode(errors="replace")
                 return await self._unstreamed(body, started, on_thinking)
-            return await self._read(stream, started, on_thinking)
+            # Not by iterating the library's stream: cut short, it leaves generators to the garbage collector, which
+            # closes them in any thread, and then two threads may run one of them at once.
+            async with aclosing(response.aiter_bytes()) as pieces:
+                return await self._read(Chunks(pieces, response.request), started, on_thinking)
         finally:
-            await stream.close()
+            await response.aclose()
 
     async def _open(self, messages: list[dict[str, Any]]) -> AsyncStream[ChatCompletionChunk]:
         extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if self._counts_tokens else {}
@@ -269,11 +273,8 @@ class ChatModel:
             raise self._failures.empty()
         return choice.message
 
-    async def _read(
-        self, stream: AsyncStream[ChatCompletionChunk], started: float, on_thinking: OnThinking | None
-    ) -> Completion:
+    async def _read(self, chunks: Chunks, started: float, on_thinking: OnThinking | None) -> Completion:
         reader = ReplyReader(self._dialect, started)
-        chunks = aiter(stream)
         deadline = _now() + self._timeout
         usage = None
         finished = False
@@ -300,19 +301,17 @@ class ChatModel:
             raise errors.ModelUnreachable(f"The reply of {self._name} broke off in the middle.")
         return reader.completion(usage)
 
-    async def _next(
-        self, chunks: AsyncIterator[ChatCompletionChunk], deadline: float, *, heard: bool
-    ) -> ChatCompletionChunk | None:
+    async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> ChatCompletionChunk | None:
         """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""
         try:
             async with self._mapped(), asyncio.timeout_at(deadline):
-                chunk = await anext(chunks, None)
+                chunk = await chunks.next()
         except errors.ModelError:
             if heard:
                 return None
             raise
-        if chunk is not None and not hasattr(chunk, "choices"):  # the library checks nothing
-            raise self._failures.not_json(chunk.model_dump_json() if hasattr(chunk, "model_dump_json") else str(chunk))
+        if chunk is not None and not {"choices", "usage"} & chunk.model_fields_set:
+            raise self._failures.not_json(chunk.model_dump_json())  # the library checks nothing
         return chunk
 
     async def _take(self, choice: Choice, reader: ReplyReader, on_thinking: OnThinking | None) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import time
+from types import AsyncGeneratorType
 from typing import Any
 
 import pytest
@@ -225,6 +227,28 @@ async def test_an_endpoint_without_stream_options_is_asked_without() -> None:
         await model.complete(messages())
         await model.close()
     assert len(server.requests) == 3  # the refusal is remembered
+
+
+@pytest.mark.parametrize("talk", ["", " 接下来" * 3000])
+async def test_no_generator_is_left_to_the_garbage_collector(talk: str) -> None:
+    """It closes them in any thread, and two threads may then run one of them at once."""
+    async with ScriptedModel([REPLY + talk]) as server:
+        model = client(server)
+        gc.disable()
+        try:
+            await model.complete(messages())
+            for _ in range(10):
+                await asyncio.sleep(0)
+            left = [one for one in gc.get_objects() if isinstance(one, AsyncGeneratorType) and _half_done(one)]
+        finally:
+            gc.enable()
+        await model.close()
+    assert [one.__qualname__ for one in left if "http" in one.ag_code.co_filename] == []
+
+
+def _half_done(generator: AsyncGeneratorType[Any, Any]) -> bool:
+    frame = generator.ag_frame
+    return frame is not None and frame.f_lasti > 0
 
 
 async def test_cancelling_closes_the_stream() -> None:
