@@ -6,7 +6,10 @@ import pytest
 
 from agent_core.model.events import EventReader
 
-STREAM = b": a comment\r\n\r\ndata: one\r\n\r\nevent: x\ndata:two\ndata: \xe4\xba\x8c\nid: 7\n\ndata\n\n\n\ndata: three\r\rdata: no end"
+STREAM = (
+    b": a comment\r\n\r\ndata: one\r\n\r\nevent: x\ndata:two\ndata: \xe4\xba\x8c\nid: 7\n\ndata\n\n\n\n"
+    b"data: three\r\rdata: no end"
+)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, len(STREAM)])
