@@ -18,7 +18,7 @@ from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_of, review
-from agent_core.gate.base import touched
+from agent_core.gate.base import acts_on_screen
 from agent_core.observer import Observation, Observer
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.recording import Recorder
@@ -122,8 +122,8 @@ class Run:
         return judgement
 
     async def _last_look(self, action: Action, seen: Observation) -> tuple[Frame | None, Window | None]:
-        """The screen as it is by now, where a place on it is going to be touched in a customer's app."""
-        if self.profile is None or touched(action) is None or self.session.dry_run:
+        """The screen as it is by now, where something is going to be touched or typed in a customer's app."""
+        if self.profile is None or not acts_on_screen(action) or self.session.dry_run:
             return None, None
         now = await self.device.screenshot()
         return now, None if now.digest == seen.frame.digest else await self.device.window()

@@ -110,6 +110,13 @@ class Cluster(BaseModel):
     read_by: str = ""  # the source that read them ("tree", "ocr", "model")
     ours: list[str] = Field(default_factory=list)
     asked: list[AskedQuestion] = Field(default_factory=list)
+    # Whether the chat was looked at since our newest text arrived, for what the customer wrote in that very moment.
+    looked_above: bool = True
+
+    def arrived(self, texts: list[str]) -> None:
+        """Ours stand below the messages now."""
+        self.ours += texts
+        self.looked_above = False
 
     @property
     def left(self) -> list[AskedQuestion]:

@@ -23,15 +23,16 @@ class Asked:
     readable: bool = True
 
 
-def asked_in(chat: ChatScreen, lang: Lang) -> list[Asked]:
-    """The questions of the newest cluster, in order; what cannot be read comes last, all of it as one.
+def asked_in(chat: ChatScreen, lang: Lang, *, start: int | None = None) -> list[Asked]:
+    """The questions of the newest cluster, or of the bubbles from ``start`` on, in order; what cannot be read comes
+    last, all of it as one.
 
     A message that asks nothing ("it is urgent") belongs to the question before it, or to the first one. Where no
     message asks, all that was written is one question. A sticker beside words says nothing.
     """
-    start = len(chat.bubbles) - len(chat.question)
+    start = len(chat.bubbles) - len(chat.question) if start is None else start
     texts, signs = [], []
-    for index, bubble in enumerate(chat.question, start=start):
+    for index, bubble in enumerate(chat.bubbles[start:], start=start):
         if bubble.kind is BubbleKind.TEXT and bubble.text.strip():
             texts.append((index, bubble))
         else:

@@ -191,6 +191,9 @@ class Attempt:
         outcome = await self._watch()
         if outcome.result is Result.NOT_SENT:
             # The button took no effect: the text is still in the input. Enter is the one other way to send.
+            refusal = await self._look()
+            if refusal is not None:
+                return refusal  # sending: whoever looks next sees whether it is gone, and clears it
             await self._tools.lease.check()
             await self._tools.device.key(Key.ENTER)
             outcome = await self._watch()
@@ -242,9 +245,8 @@ async def watch(
         if chat is not None and is_contacts(chat, gate):
             bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older)
             if bubble is not None and bubble.state is not BubbleState.SENDING:
-                return Outcome(
-                    Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK, title=chat.title, frame=frame
-                )
+                result = Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK
+                return Outcome(result, title=chat.title, frame=frame)
             if bubble is not None:
                 until = begun + SPINNER_SECONDS
             elif is_draft(chat.draft or "", text, chat.source):

@@ -35,6 +35,7 @@ from agent_core.wording import comes_from
 
 log = structlog.get_logger(__name__)
 
+LOOKS_ABOVE = 3  # tries to read the chat once more after an answer
 KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
 
 
@@ -81,6 +82,7 @@ class ReplyFlow:
         settle, what cannot be read, nothing new."""
         session, chat = self._session, seen.chat
         if session.gate.knowledge_done:
+            await self._look_above(seen)
             return None
         if chat is None or check_chat(chat, session.gate, bound=True) is not None:
             if chat is not None:
@@ -91,11 +93,31 @@ class ReplyFlow:
             return settled
         if touched:
             seen = await self._looks.again()
+        await self._look_above(seen)
         if session.planned is not None and session.planned.text:
             if session.send_anyway and seen.chat is not None:
                 await self._bind_anew(session.planned, seen.chat)
             return await self._go_on(session.planned)
         return await self._take_questions(seen)
+
+    async def _look_above(self, seen: Observation) -> None:
+        """What the customer wrote in the very moment of sending is not above our answer for ever: it is asked, too."""
+        session = self._session
+        if session.cluster is None:
+            return
+        looks = 0
+        while not session.cluster.looked_above and not self._in_chat(seen) and looks < LOOKS_ABOVE:
+            seen, looks = await self._looks.again(), looks + 1
+        if seen.chat is None or not self._in_chat(seen):
+            return
+        await self._rows.missed(seen.chat)
+        session.cluster.looked_above = True
+        if session.gate.knowledge_done and session.cluster.left:
+            session.gate.knowledge_done = False
+            session.gate.pending_question = next_query(session.cluster)
+
+    def _in_chat(self, seen: Observation) -> bool:
+        return check_chat(seen.chat, self._session.gate, bound=True) is None
 
     async def _bind_anew(self, planned: Planned, chat: ChatScreen) -> None:
         """A person wants an answer, or its rest, sent though the chat has changed; what was asked since is kept."""
@@ -124,16 +146,7 @@ class ReplyFlow:
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
             return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
         if nothing_new(chat):
-            adopted = await self._rows.adopt(chat)
-            if adopted is None and lowest:
-                await self._rows.withdraw()
-                return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
-            if adopted is None:
-                return await self._take_questions(await self._looks.lowest(seen), lowest=True)
-            if session.planned is not None and session.planned.text:
-                return await self._go_on(session.planned)
-            session.gate.pending_question = next_query(adopted)  # the model sees our answer, and nothing to ask
-            return self._unreadable(adopted)
+            return await self._nothing_new(seen, chat, lowest=lowest)
         if newest is not None and newest.side is Side.ME:
             return None  # ours is still on its way: the next look tells
         if session.cluster is None:  # a dead run may have left something open above our newest texts
@@ -143,6 +156,23 @@ class ReplyFlow:
             asked = any(question.elsewhere for question in cluster.asked)
             return end(session, Status.SUCCEEDED, "run.asked_elsewhere" if asked else "run.already_skipped")
         return self._unreadable(cluster)
+
+    async def _nothing_new(self, seen: Observation, chat: ChatScreen, *, lowest: bool) -> ActResult | None:
+        """Our own text is the newest: the end, unless something above it is still open."""
+        session = self._session
+        undecided = await self._rows.undecided(chat)
+        if undecided is not None:
+            return ask(session, questions.delivery_unknown(session, undecided), "delivery.unknown")
+        adopted = await self._rows.adopt(chat)
+        if adopted is None and lowest:
+            await self._rows.withdraw()
+            return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
+        if adopted is None:
+            return await self._take_questions(await self._looks.lowest(seen), lowest=True)
+        if session.planned is not None and session.planned.text:
+            return await self._go_on(session.planned)
+        session.gate.pending_question = next_query(adopted)  # the model sees our answer, and nothing to ask
+        return self._unreadable(adopted)
 
     @property
     def _may_be_scrolled(self) -> bool:
@@ -187,6 +217,7 @@ class ReplyFlow:
                     return await self._hand_over.found_sent(row, "run.resolved_sent"), True
                 case Fate.SENT:
                     await self._rows.tell_row(row, ReplyState.SENT)
+                    await self._rows.missed_by(row, chat)
                 case Fate.RED_MARK:
                     await self._rows.tell_row(row, ReplyState.FAILED)
                     return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name), True

@@ -109,7 +109,7 @@ class HandOver:
         planned.part = count
         planned.ours += new
         if self._session.cluster is not None:
-            self._session.cluster.ours += new
+            self._session.cluster.arrived(new)
 
     async def _delivered(self, planned: Planned, outcome: Outcome) -> ActResult:
         session = self._session
@@ -174,7 +174,7 @@ class HandOver:
         """The reply has been seen to arrive, all of it."""
         cluster = self._session.cluster
         if cluster is not None:
-            cluster.ours += planned.parts[planned.part :] or [planned.text]
+            cluster.arrived(planned.parts[planned.part :] or [planned.text])
         await self._tell(planned, ReplyState.SENT, frame)
         await self._done(planned.ledger_id, self._record_of(planned))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import Asked, asked_in
-from agent_core.delivery.match import is_bubble_of, same_cluster
+from agent_core.delivery.match import LEAST_MISREAD, is_bubble_of, same_cluster, same_text
 from agent_core.delivery.planning import planned_from
 from agent_core.devices.base import Frame
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, ReplyState
@@ -71,6 +72,31 @@ class Rows:
         session.cluster = Cluster(messages=messages, read_by=chat.source.value, asked=[*older, *asked])
         return session.cluster
 
+    async def missed(self, chat: ChatScreen) -> None:
+        """What the customer wrote in the very moment of sending stands above our answer, where nobody looks again."""
+        cluster = self._session.cluster
+        chat = replace(
+            chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]
+        )  # the newest have their turn
+        ours, theirs, _ = _tail(chat, cluster.ours) if cluster else ([], [], [])
+        if cluster is None or not ours:
+            return
+        new = _written_since(cluster.messages, theirs, chat)
+        end = len(chat.bubbles) - len(ours)
+        before = replace(chat, bubbles=chat.bubbles[:end])
+        messages = [*cluster.messages, *new]
+        for one in asked_in(before, self._session.lang, start=end - len(new)):
+            row = await self._open(one, one.fingerprint, messages, "")
+            cluster.asked.append(_asked(row).model_copy(update={"words": one.words, "readable": one.readable}))
+        cluster.messages = messages
+
+    async def missed_by(self, row: LedgerRow, chat: ChatScreen) -> None:
+        """The same, of a reply that a dead run has sent: its rows are open from then on."""
+        kept = self._session.cluster
+        self._session.cluster = Cluster(messages=list(row.cluster), ours=list(row.parts or (row.text,)))
+        await self.missed(chat)
+        self._session.cluster = kept
+
     async def _open(self, one: Asked, mark: str, messages: Sequence[str], version: str) -> LedgerRow:
         run_id = self._session.run_id
         return await self._ledger.open(
@@ -99,8 +125,11 @@ class Rows:
                 left.append(row)
         if not left:
             return None
-        messages = theirs or list(left[-1].cluster)
+        new = _written_since([text for row in recent for text in row.cluster], theirs, chat)
+        messages = theirs[: len(theirs) - len(new)] or list(left[-1].cluster)
         session.cluster = Cluster(messages=messages, ours=ours, asked=[_asked(row) for row in left])
+        if new:
+            await self.missed(chat)
         begun = next((row for row in left if row.part and row.text), None)
         if begun is not None:
             session.planned = planned_from(begun, session.cluster)
@@ -120,6 +149,15 @@ class Rows:
             alike = same_message(other.key.fingerprint, question.fingerprint) is not Match.DIFFERENT
             if other.state is state and alike:
                 return other
+        return None
+
+    async def undecided(self, chat: ChatScreen) -> LedgerRow | None:
+        """A row of another run, which nobody was asked about: whether its text has arrived only a person can tell."""
+        theirs = [bubble.text for bubble in chat.bubbles if bubble.side is Side.THEM]
+        rows = [row for row in await self._recent() if row.state is ReplyState.UNKNOWN and _stands_in(theirs, row)]
+        for row in rows:
+            if not await self._ledger.waiting_elsewhere(row.id, self._session.run_id):
+                return row
         return None
 
     async def find(self, question: AskedQuestion) -> LedgerRow | None:
@@ -228,6 +266,23 @@ def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], 
         if not passed:
             ours.insert(0, text)
     return ours, theirs, above
+
+
+def _written_since(known: Sequence[str], theirs: Sequence[str], chat: ChatScreen) -> Sequence[str]:
+    """Those of ``theirs`` that came after ``known``, of which the upper ones may be out of sight."""
+
+    def same(seen: str, wanted: str) -> bool:
+        return seen == wanted or same_text(seen, wanted, chat.source)  # a picture has no words
+
+    if len(theirs) > len(known) and all(same(*pair) for pair in zip(theirs, known, strict=False)):
+        return theirs[len(known) :]
+    # A text that may be one of the known ones, misread or cut, is none that came since.
+    old = [
+        n
+        for n, text in enumerate(theirs, start=1)
+        if any(text == one or shared(one, text) >= LEAST_MISREAD for one in known)
+    ]
+    return theirs[max(old, default=0) :]
 
 
 def _stands_in(messages: Sequence[str], row: LedgerRow) -> bool:

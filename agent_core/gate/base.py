@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-from agent_core.actions.types import Action, DoubleTap, LongPress, Tap
+from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap, Type, TypeName
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Point
@@ -157,3 +157,8 @@ def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -
 def touched(action: Action) -> tuple[int, int] | None:
     """The point (0–1000) that an action touches, if it is of the tapping kind."""
     return action.element if isinstance(action, Tap | DoubleTap | LongPress) else None
+
+
+def acts_on_screen(action: Action) -> bool:
+    """Whether what the action does depends on what is in front."""
+    return touched(action) is not None or isinstance(action, Swipe | Type | TypeName)

@@ -6,21 +6,22 @@ from PIL import ImageChops
 
 from agent_core.actions.types import Action
 from agent_core.devices.base import Frame
-from agent_core.gate.base import Situation, Verdict, allow, block, touched
+from agent_core.gate.base import Situation, Verdict, acts_on_screen, allow, block, touched
 from agent_core.geometry import Box, Point
 
 
 class FreshFrame:
-    """Rows of a chat list move between look and tap: a tap on a place that has changed since is blocked."""
+    """Rows of a chat list move between look and tap: a tap on a place that has changed since is blocked, and all that
+    touches or types where another window has come to the front."""
 
     name = "fresh_frame"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         pair = touched(proposal)
-        if pair is None or situation.frame is None or situation.now is None:
+        if not acts_on_screen(proposal) or situation.frame is None or situation.now is None:
             return allow(proposal)
         moved = situation.window_now is not None and situation.window_now != situation.window
-        if moved or not _same_place(pair, situation.frame, situation.now):
+        if moved or (pair is not None and not _same_place(pair, situation.frame, situation.now)):
             return block(situation.say("gate.screen_moved"))
         return allow(proposal)
 

@@ -36,7 +36,12 @@ from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScre
 from agent_core.screen.tree import TreeHealth
 
 SIZE = (180, 400)
-QQ, PAY, WECHAT, SETTINGS = "com.tencent.mobileqq", "com.eg.pay", "com.tencent.mm", "com.android.settings"
+QQ, PAY, WECHAT, SETTINGS = (
+    "com.tencent.mobileqq",
+    "com.eg.android.AlipayGphone",
+    "com.tencent.mm",
+    "com.android.settings",
+)
 LAUNCHER = "com.android.launcher3"
 ICONS = {"QQ": QQ, "支付宝": PAY, "微信": WECHAT, "设置": SETTINGS}
 VERSION = "9.1.30"
@@ -45,6 +50,7 @@ PICTURE_SECONDS = 0.25  # what a picture takes
 ROW = 36  # pixels of a bubble
 LINE = 40  # characters; a longer text takes two rows
 VISIBLE = 40  # messages that may be scrolled into sight
+CROSSED = "保修多久？"
 LATE = 4  # pictures until a late bubble stands there
 
 
@@ -110,7 +116,7 @@ class Happening:
 class Flaws:
     """What goes wrong, by the number of the send, of the typing or of the act; ``reads`` by that of the reading."""
 
-    sends: tuple[str, ...] = ()  # ok, ignored, red, late, spin, vanish
+    sends: tuple[str, ...] = ()  # ok, ignored, red, late, spin, vanish, crossed (the customer writes in that moment)
     types: tuple[str, ...] = ()  # ok, mute, cut
     acts: tuple[tuple[int, str], ...] = ()  # (number, "before" or "after"): the command fails though it took effect
     reads: tuple[tuple[int, str], ...] = ()  # (number, "blind", "unsure" or "no_draft")
@@ -471,6 +477,8 @@ class PaperPhone:
         text, chat.draft = chat.draft, ""
         if flaw == "vanish":
             return
+        if flaw == "crossed":
+            self.receive(chat.name, CROSSED)
         state = {"red": BubbleState.FAILED, "late": BubbleState.SENDING}.get(flaw, BubbleState.OK)
         due = self.pictures + LATE if flaw in {"late", "spin"} else 0
         chat.messages.append(Message(Side.ME, text, state=state, from_here=True, due=due))

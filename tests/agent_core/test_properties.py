@@ -20,7 +20,7 @@ from agent_core.ports import Provenance, ReplyState
 from agent_core.screen.readings import BubbleState, Side, Source
 from agent_core.session import Status
 from agent_core.texts import say
-from tests.agent_core.paper import AI, LAUNCHER, QQ, Flaws, Happening
+from tests.agent_core.paper import AI, CROSSED, LAUNCHER, QQ, Flaws, Happening
 from tests.agent_core.stories import (
     ANSWERS,
     BAIT,
@@ -83,9 +83,11 @@ HAPPENINGS = st.one_of(
         Happening, at=st.integers(1, 45), what=st.just("goto"), contact=st.sampled_from([CONTACT, "110", "小11"])
     ),
 )
+SENDS = ("ok", "ignored", "red", "late", "spin", "vanish", "crossed")
 FLAWS = st.builds(
     Flaws,
-    sends=st.lists(st.sampled_from(["ok", "ignored", "red", "late", "spin", "vanish"]), max_size=3).map(tuple),
+    # The customer writes in the very moment of one Send, not of several.
+    sends=st.lists(st.sampled_from(SENDS), max_size=3).filter(lambda sends: sends.count("crossed") <= 1).map(tuple),
     types=st.lists(st.sampled_from(["ok", "mute", "cut"]), max_size=3).map(tuple),
     acts=st.lists(st.tuples(st.integers(1, 30), st.sampled_from(["before", "after"])), max_size=2).map(tuple),
     reads=st.lists(st.tuples(st.integers(1, 25), st.sampled_from(["blind", "unsure", "no_draft"])), max_size=2).map(
@@ -149,9 +151,11 @@ def no_text_without_provenance(told: Told) -> Iterator[str]:
 
 def nothing_else_is_typed(told: Told) -> Iterator[str]:
     allowed = _texts(told)
+    nowhere = f"nowhere in {QQ}"  # no field has the focus
+    blind = any(how == "blind" for _, how in told.plan.flaws.reads)  # a chat that is not known as one takes a name
+    names = {"search", nowhere, *([CONTACT] if blind else [])}  # which is never sent
     for where, text in told.phone.facts.typed:
-        nowhere = f"nowhere in {QQ}"  # no field has the focus
-        name = CONTACT.startswith(text) and where in {"search", nowhere}
+        name = CONTACT.startswith(text) and where in names
         ours = any(one.startswith(text) for one in allowed) and where in {CONTACT, nowhere}
         if not name and not ours:
             yield f"{text!r} was typed, {where}"
@@ -175,6 +179,7 @@ def no_second_copy(told: Told) -> Iterator[str]:
     plan = told.plan
     written = [TOPICS.get(one, one) for one in (*plan.asked, *plan.later)]
     written += [one.text for one in plan.happenings if one.what == "write" and one.contact == CONTACT]
+    written += [CROSSED] * plan.flaws.sends.count("crossed")
     asked = Counter(topic_of(words) for words in written)
     whole = {part: text for text in (*told.shelf.given, *told.shelf.composed) for part in parts_of(text)}
     for text, count in _standing(told).items():
@@ -212,8 +217,10 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
         return
     closed = {ReplyState.SENT, ReplyState.SKIPPED}
     if any(crash.new_run for crash in told.plan.crashes):
-        closed |= {ReplyState.FAILED, ReplyState.UNKNOWN}  # the run that died tells it with its own next leg
+        closed.add(ReplyState.FAILED)  # the run that died tells it with its own next leg
     done = [row.question for row in told.rows if row.state in closed]
+    if any(crash.new_run for crash in told.plan.crashes):
+        done.append(CROSSED)  # and it looks above its answer then
     for index, message in enumerate(told.messages):
         mine = [m for m in told.messages[index + 1 :] if m.side is Side.ME]
         ours = bool(mine) and all(m.from_here for m in mine)
