@@ -153,6 +153,10 @@ class PhoneCore:
         self._notes.pop(f"{app.package}|{chat.name}", None)
         self._script.happened("opened", key, self._clock())
 
+    def text_leaves(self, key: str) -> None:
+        self._script.happened("leaves", key, self._clock())
+        self._advance()
+
     def text_left(self, key: str, message: Message) -> None:
         self._record.sent.setdefault(key, []).append(message.text)
         self.log("sent", key)

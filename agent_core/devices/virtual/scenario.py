@@ -157,6 +157,8 @@ class EventPart(_Part):
     """Something that happens once: ``at`` seconds after the start, or ``delay`` seconds after what it names."""
 
     at: Annotated[float, Field(ge=0)] | None = None
+    before_sent: str | None = None
+    """In the moment in which a text of ours leaves for this contact: it stands above that text."""
     after_sent: str | None = None
     """After a text of ours left for this contact."""
     after_opened: str | None = None
@@ -204,9 +206,11 @@ class EventPart(_Part):
 
     @property
     def trigger(self) -> tuple[str, str]:
-        """What it waits for: ("sent" | "opened" | "typed" | "looked", contact), ("model", "") or ("at", "")."""
+        """What it waits for: ("leaves", "sent", "opened", "typed" or "looked", contact), ("model", "") or ("at", "")."""
         if self.after_model is not None:
             return ("model", "")
+        if self.before_sent is not None:
+            return ("leaves", self.before_sent)
         for name in ("sent", "opened", "typed", "looked"):
             contact: str | None = getattr(self, f"after_{name}")
             if contact is not None:
@@ -236,7 +240,7 @@ class EventPart(_Part):
         return self
 
 
-_WHEN = ("at", "after_sent", "after_opened", "after_typed", "after_looked", "after_model")
+_WHEN = ("at", "before_sent", "after_sent", "after_opened", "after_typed", "after_looked", "after_model")
 _OF_A_CONTACT = ("receive", "colleague", "recall", "person_open", "notification_open")
 _WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD)
 CHAT_LIST = "list"  # of after_looked

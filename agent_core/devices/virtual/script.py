@@ -17,7 +17,7 @@ class Script:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def happened(self, what: str, contact: str, now: datetime) -> None:
-        """Something was "sent", "opened", "typed" or "looked" at for a contact: plan what waited for it."""
+        """Something "leaves" or was "sent", "opened", "typed" or "looked" at for a contact: plan what waited for it."""
         trigger = (what, contact)
         self._seen[trigger] += 1
         for event in [event for event in self._waiting if event.trigger == trigger]:

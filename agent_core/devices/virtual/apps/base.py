@@ -59,6 +59,9 @@ class Host(Protocol):
 
     def chat_opened(self, key: str) -> None: ...
 
+    def text_leaves(self, key: str) -> None:
+        """A text of ours is about to leave for the contact."""
+
     def text_left(self, key: str, message: Message) -> None:
         """A text of ours has left this phone."""
 

@@ -117,6 +117,7 @@ class ChatApp(App):
         field = self.draft(self.chat)
         if not field.text.strip():
             return
+        self.host.text_leaves(self.key(self.chat))
         message = Message(Side.ME, field.text, Kind.TEXT, self.host.now(), from_here=True)
         field.text = ""
         self.chat.messages.append(message)
