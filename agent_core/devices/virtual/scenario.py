@@ -206,7 +206,7 @@ class EventPart(_Part):
 
     @property
     def trigger(self) -> tuple[str, str]:
-        """What it waits for: ("leaves", "sent", "opened", "typed" or "looked", contact), ("model", "") or ("at", "")."""
+        """What it waits for: (leaves, sent, opened, typed or looked; contact), ("model", "") or ("at", "")."""
         if self.after_model is not None:
             return ("model", "")
         if self.before_sent is not None:
