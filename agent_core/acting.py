@@ -37,6 +37,9 @@ from agent_core.result import ActResult, Ending
 from agent_core.session import Session, Status
 from agent_core.texts import say
 
+# Another try may help: told to the model, or done by code.
+RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError)
+TRIES = 3  # in a row, of what is done without the model
 KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
 
 
@@ -58,6 +61,7 @@ class Actor:
         self._knowledge = knowledge
         self._flow = flow
         self._touches = touches
+        self._failed = 0
 
     async def attempt(self, action: Action, seen: Observation) -> ActResult:
         """Do it. ``seen`` is what the action was proposed on.
@@ -67,8 +71,20 @@ class Actor:
         """
         try:
             return await self._act(action, seen)
-        except (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError) as error:
+        except RETRIABLE as error:
             return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
+
+    async def before_model(self, flow: ReplyFlow, seen: Observation) -> ActResult | None:
+        """What the reply flow does of itself; it is tried again a few times, as the model would."""
+        try:
+            result = await flow.before_model(seen)
+        except RETRIABLE as error:
+            self._failed += 1
+            if self._failed >= TRIES:
+                raise
+            return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
+        self._failed = 0
+        return result
 
     async def _act(self, action: Action, seen: Observation) -> ActResult:
         session = self._session

@@ -10,7 +10,7 @@ import structlog
 
 from agent_core import answers, defaults, questions
 from agent_core.choosing import SureOnly
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, Frame
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.gate import Policy
 from agent_core.model.base import Model
@@ -49,7 +49,12 @@ class PhoneAgent:
         self._settings = settings or AgentSettings()
         self._outside = Outside(
             device=device,
-            observer=Observer(device, reader or ScreenReader(ocr=None, model=model), tree=self._settings.tree),
+            observer=Observer(
+                device,
+                reader or ScreenReader(ocr=None, model=model),
+                tree=self._settings.tree,
+                blur=self._settings.blur,
+            ),
             thinker=Thinker(model, dialect=self._settings.dialect, elements=self._settings.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
             chooser=chooser or SureOnly(),
@@ -130,10 +135,15 @@ class PhoneAgent:
             return
         if run.touches.touched:
             looked = await self._outside.observer.observe(None, read=False)
-            await self._ask(questions.person_on_phone(session), looked)
+            await self._ask(questions.person_on_phone(session), looked.frame)
             return
-        seen = await self._outside.observer.observe(run.profile, read=self._settings.elements or run.flow is not None)
-        early = await run.flow.before_model(seen) if run.flow and not session.dry_run else None
+        observer = self._outside.observer
+        seen = (
+            await observer.observe_closely(run.profile)
+            if run.profile is not None
+            else await observer.observe(None, read=self._settings.elements)
+        )
+        early = await run.actor.before_model(run.flow, seen) if run.flow and not session.dry_run else None
         if early is not None:
             await run.recorder.early(seen, early)
             await self._apply(early, seen)
@@ -154,19 +164,19 @@ class PhoneAgent:
         """Let a result take effect: what the model is told next, a question, or the end."""
         self.session.observation = " ".join(filter(None, (*messages, result.message)))
         if result.question is not None:
-            await self._ask(result.question, seen)
+            await self._ask(result.question, result.frame or (seen.frame if seen else None))
         elif result.ending is not None:
             self.session.end(result.ending.status, result.ending.message)
         await self._now.recorder.save()
 
-    async def _ask(self, question: Question, seen: Observation | None) -> None:
+    async def _ask(self, question: Question, frame: Frame | None) -> None:
         session, recorder = self.session, self._now.recorder
         session.question, session.answered, session.status = question, None, Status.WAITING
         if question not in session.questions:
             session.questions.append(question)
         session.message = question.text
         await recorder.save()
-        picture = await recorder.picture(seen.frame) if seen else None
+        picture = await recorder.picture(frame) if frame else None
         session.answered = await self._outside.human.ask(session, question, picture=picture)
         if session.answered is not None:
             await self._take_answer(question)

@@ -135,8 +135,9 @@ class MemoryLedger:
             (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
         )
 
-    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
-        return False  # it does not know of runs
+    async def claim(self, row_id: int, run_id: str) -> bool:
+        self._rows[row_id] = replace(self._rows[row_id], run_id=run_id)
+        return True  # it knows of no other run that waits
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         return [

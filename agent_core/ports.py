@@ -64,7 +64,8 @@ class ReplyState(StrEnum):
     SENT = "sent"
     UNKNOWN = "unknown"
     FAILED = "failed"
-    SKIPPED = "skipped"
+    SKIPPED = "skipped"  # nobody is going to answer it
+    WITHDRAWN = "withdrawn"  # nothing is due: taken back, or answered by a colleague; asked again it is open again
 
 
 class Provenance(StrEnum):
@@ -138,8 +139,8 @@ class Ledger(Protocol):
         person: str = "",
         parts: Sequence[str] = (),
     ) -> LedgerRow:
-        """Set what is going to be sent; only while nothing of it can have left (planned, typing, failed, skipped, and
-        no part sent).
+        """Set what is going to be sent; only while nothing of it can have left (planned, typing, failed, skipped,
+        withdrawn, and no part sent).
         """
 
     async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
@@ -151,8 +152,8 @@ class Ledger(Protocol):
     async def version_known(self, app: str, version: str) -> bool:
         """Whether a reply was seen to arrive in this version of the app before."""
 
-    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
-        """Whether a run other than ``run_id`` has this row and waits for a person."""
+    async def claim(self, row_id: int, run_id: str) -> bool:
+        """Make ``run_id`` the run that has this row. False where another one has it and waits for a person."""
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""

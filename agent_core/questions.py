@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
 from agent_core.ports import LedgerRow, Record
+from agent_core.screen.readings import ChatScreen
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, Session
 from agent_core.texts import say
 
@@ -50,9 +52,14 @@ def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]
     return question.model_copy(update={"choices": [*numbered, *question.choices]})
 
 
-def right_chat(session: Session, title: str, detail: str) -> Question:
+def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | None = None) -> Question:
+    """``chat`` is what a yes is going to hold for."""
     text = say(session.lang, "delivery.chat_unsure", contact=session.gate.contact or "?", doubt=detail)
-    return _question(session, QuestionKind.RIGHT_CHAT, text, {"yes": "yes", "no": "no"}, title=title)
+    choices = {"yes": "yes", "no": "no"}
+    if chat is None:
+        return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)
+    seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": chat.doubts}
+    return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title, **seen)
 
 
 def answered_before(session: Session, question: str, answer: str, fingerprint: str) -> Question:

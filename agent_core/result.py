@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent_core.devices.base import Frame
 from agent_core.session import Question, Status
 
 
@@ -17,9 +18,11 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ActResult:
-    """``message`` is told to the model with the next prompt. ``question`` stops the run until a person has answered."""
+    """``message`` is told to the model with the next prompt. ``question`` stops the run until a person has answered;
+    ``frame`` is the picture that they are shown with it, where it is not that of the step."""
 
     message: str
     ok: bool = True
     ending: Ending | None = None
     question: Question | None = None
+    frame: Frame | None = None

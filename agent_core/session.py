@@ -88,7 +88,13 @@ class GateState(BaseModel):
     knowledge_done: bool = False
     pending_question: str = ""
     chat_confirmed: str = ""  # the title that a person confirmed as the contact's
+    print_confirmed: str = ""  # of its picture: two titles that are read alike may look different
+    doubts_confirmed: list[str] = Field(default_factory=list)  # what was doubtful of the chat when they did
     number: str = ""  # the contact's number, by which the app opens the chat directly
+
+    def confirmed(self, title: str, title_print: str) -> bool:
+        """Whether a person has said of this very title that it is the contact's."""
+        return bool(self.chat_confirmed) and (title, title_print) == (self.chat_confirmed, self.print_confirmed)
 
 
 class AskedQuestion(BaseModel):
@@ -246,6 +252,7 @@ class Session(BaseModel):
     knowledge_failures: int = 0
     changed_chats: int = 0  # how often the chat changed under a reply
     refusals: int = 0  # how often in a row a chosen reply could not be delivered into the chat in front
+    unread_refusals: int = 0  # acts that were refused on pages that nothing could read, since one was read
     trail: list[str] = Field(default_factory=list)  # the newest pairs of screen and proposal, as short digests
     refused_finishes: int = 0  # in a row, before the knowledge base was asked
     repeats: int = 0  # how often the end of the trail stands there in a row

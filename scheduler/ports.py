@@ -104,8 +104,8 @@ class StoredLedger:
     async def version_known(self, app: str, version: str) -> bool:
         return await self._ledger.version_known(app, version)
 
-    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
-        return await self._ledger.waiting_elsewhere(row_id, run_id)
+    async def claim(self, row_id: int, run_id: str) -> bool:
+        return await self._ledger.claim(row_id, run_id)
 
     async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
         return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]

@@ -305,7 +305,10 @@ async def lease_of(
         held = True
         while held:
             await asyncio.sleep(seconds / 3)
-            held = await lease.renew()
+            try:
+                held = await lease.renew()
+            except Exception as error:  # noqa: BLE001 - the next beat may succeed; the lease runs out by itself
+                log.warning("lease_not_renewed", serial=serial, error=str(error))
         lease.stop.request(Reason.LEASE_LOST)
 
     heart = asyncio.create_task(beat())

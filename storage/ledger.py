@@ -18,10 +18,10 @@ from storage.tables import replies, runs
 from storage.uncut import uncut
 
 PLANNED, TYPING, SENDING = "planned", "typing", "sending"
-SENT, UNKNOWN, FAILED, SKIPPED = "sent", "unknown", "failed", "skipped"
-MAY_BE_PLANNED = (PLANNED, TYPING, FAILED, SKIPPED)  # nothing of it can have left
+SENT, UNKNOWN, FAILED, SKIPPED, WITHDRAWN = "sent", "unknown", "failed", "skipped", "withdrawn"
+MAY_BE_PLANNED = (PLANNED, TYPING, FAILED, SKIPPED, WITHDRAWN)  # nothing of it can have left
 UNFINISHED = (TYPING, SENDING)
-STATES = (PLANNED, TYPING, SENDING, SENT, UNKNOWN, FAILED, SKIPPED)
+STATES = (PLANNED, TYPING, SENDING, SENT, UNKNOWN, FAILED, SKIPPED, WITHDRAWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +173,13 @@ class Ledger:
         async with self._db.read() as connection:
             return (await connection.execute(statement.limit(1))).first() is not None
 
-    async def waiting_elsewhere(self, row_id: int, run_id: str) -> bool:
-        """Whether a run other than ``run_id`` has this row and waits for a person."""
+    async def claim(self, row_id: int, run_id: str) -> bool:
+        """Make ``run_id`` the run that has this row. False where another one has it and waits for a person."""
+        waits = sa.exists().where(runs.c.id == replies.c.run_id, runs.c.id != run_id, runs.c.status == WAITING)
         statement = (
-            sa.select(replies.c.id)
-            .join(runs, runs.c.id == replies.c.run_id)
-            .where(replies.c.id == row_id, runs.c.id != run_id, runs.c.status == WAITING)
+            sa.update(replies).where(replies.c.id == row_id, ~waits).values(run_id=run_id).returning(replies.c.id)
         )
-        async with self._db.read() as connection:
+        async with self._db.write(durable=True) as connection:
             return (await connection.execute(statement)).first() is not None
 
     async def unfinished(self, serial: str) -> list[LedgerRow]:

@@ -68,21 +68,23 @@ class Attempt:
         # No keyboard hides the upper half of this first look: what comes into sight later is new.
         self._no_older = not seen.keyboard_up and not _stands(planned.part_text, seen.chat)
         self._on_sent = on_sent
+        self._state = ReplyState.PLANNED
 
     async def run(self) -> Outcome:
         tools, sending = self._tools, False
-        await self._advance(ReplyState.TYPING, ReplyState.PLANNED)
+        await self._advance(ReplyState.TYPING)
         try:
-            send = await self._type()
-            if isinstance(send, Outcome):
+            refusal = await self._type()
+            if refusal is not None:
                 await self._back_out()
-                return send
+                return refusal
             async with tools.guard.shielded():
-                await tools.lease.check()
-                if tools.touches.touched:
+                # First the ledger, which may have to wait for its file; nothing but the tap follows the last picture.
+                await self._advance(ReplyState.SENDING)
+                send = await self._last_look()
+                if isinstance(send, Outcome):
                     await self._back_out()
-                    return Outcome(Result.TOUCHED)
-                await self._advance(ReplyState.SENDING, ReplyState.TYPING)
+                    return send
                 sending = True
                 await tools.device.tap(send)
                 return await self._settle()
@@ -93,16 +95,26 @@ class Attempt:
 
     # -- before Send ---------------------------------------------------------------------------------------------
 
-    async def _type(self) -> Point | Outcome:
-        """Type and read back; where Send stands once the input holds the text and nothing moves any more."""
+    async def _type(self) -> Outcome | None:
+        """Type until the input holds the text, as it is read back; None then."""
         for _ in range(TYPE_TRIES):
             refusal = await self._focus_and_empty()
             if refusal is not None:
                 return refusal
             await self._keyboard.type(self._planned.part_text)
-            ready = await self._read_back()
-            if ready is not None:
-                return ready
+            refusal = await self._look()
+            if refusal is not None:
+                return refusal
+            if self._typed:
+                return None
+        return self._mistyped()
+
+    @property
+    def _typed(self) -> bool:
+        chat = self._seen.chat
+        return chat is not None and is_draft(chat.draft or "", self._planned.part_text, chat.source)
+
+    def _mistyped(self) -> Outcome:
         chat = self._seen.chat
         return Outcome(Result.KEYBOARD, (chat.draft or "") if chat else "")
 
@@ -127,24 +139,23 @@ class Attempt:
         left = self._seen.chat.draft if self._seen.chat else None
         return refusal or (Outcome(Result.KEYBOARD, left or "") if left != "" else None)
 
-    async def _read_back(self) -> Point | Outcome | None:
-        """None where the input does not hold the text."""
-        for _ in range(STEADY_TRIES):
-            refusal = await self._look()
+    async def _last_look(self) -> Point | Outcome:
+        """Where Send stands, nothing having moved since the chat was read."""
+        for looks in range(STEADY_TRIES):
+            refusal = await self._look() if looks else None
             if refusal is not None:
                 return refusal
             chat = self._seen.chat
-            if chat is None or not is_draft(chat.draft or "", self._planned.part_text, chat.source):
-                return None
-            if chat.send_point is None:
-                return Outcome(Result.KEYBOARD, chat.draft or "")
+            if chat is None or chat.send_point is None or not self._typed:
+                return self._mistyped()
+            await self._tools.lease.check()
             if await self._steady(chat):
-                return chat.send_point
-        return Outcome(Result.CHANGED)
+                return Outcome(Result.TOUCHED) if self._tools.touches.touched else chat.send_point
+        return Outcome(Result.CHANGED, chat=self._seen.chat, frame=self._seen.frame)
 
     async def _look(self) -> Outcome | None:
         self._seen = await self._tools.look()
-        return check_planned(self._seen.chat, self._gate, self._planned)
+        return check_planned(self._seen.chat, self._gate, self._planned, self._seen.frame)
 
     async def _steady(self, chat: ChatScreen) -> bool:
         """Directly before Send: title, question, button and, but for a blinking cursor, the input are those that were
@@ -172,7 +183,7 @@ class Attempt:
     async def _back_out(self) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
 
-        Where that cannot be (phone gone or taken, another chat in front, the focus lost) the row stays in typing:
+        Where that cannot be (phone gone or taken, another chat in front, the focus lost) the row stays as it is:
         whoever sees the chat next clears it.
         """
         with suppress(PhonedeskError, LedgerConflict):
@@ -182,7 +193,7 @@ class Attempt:
             await self._keyboard.clear()
             left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
             if left is not None and left.draft == "" and is_contacts(left, self._gate):
-                await self._advance(ReplyState.PLANNED, ReplyState.TYPING)
+                await self._advance(ReplyState.PLANNED)
 
     # -- after Send ----------------------------------------------------------------------------------------------
 
@@ -202,6 +213,8 @@ class Attempt:
             await self._keyboard.clear()
             late = await self._watch(CLEARED_SECONDS)  # it may have left in this very moment
             outcome = outcome if late.result is Result.UNKNOWN else late
+            if outcome.result is Result.NOT_SENT and not await self._is_empty():
+                return outcome  # sending: the text may stand there yet, and whoever sees the chat next clears it
         state = {
             Result.SENT: ReplyState.SENT,
             Result.UNKNOWN: ReplyState.UNKNOWN,
@@ -209,19 +222,31 @@ class Attempt:
         if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
             await self._tools.ledger.next_part(self._planned.ledger_id)
         else:
-            await self._advance(state, ReplyState.SENDING)
+            await self._advance(state)
         if outcome.result is Result.SENT:
             await self._on_sent(self._planned, outcome.frame)
         return outcome
 
+    async def _is_empty(self) -> bool:
+        """Whether the contact's input is seen to be empty."""
+        chat, _ = await _glance(self._tools)
+        return chat is not None and chat.draft == "" and is_contacts(chat, self._gate)
+
     async def _watch(self, seconds: float = OUTCOME_SECONDS) -> Outcome:
         planned = self._planned
         return await watch(
-            self._tools, planned.part_text, planned.cluster, self._gate, seconds, no_older=self._no_older
+            self._tools,
+            planned.part_text,
+            planned.cluster,
+            self._gate,
+            seconds,
+            no_older=self._no_older,
+            others=planned.ours,
         )
 
-    async def _advance(self, state: ReplyState, expected: ReplyState) -> None:
-        await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[expected])
+    async def _advance(self, state: ReplyState) -> None:
+        await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[self._state])
+        self._state = state
 
 
 async def watch(
@@ -232,10 +257,12 @@ async def watch(
     seconds: float = OUTCOME_SECONDS,
     *,
     no_older: bool = False,
+    others: Sequence[str] = (),
 ) -> Outcome:
     """Look until our bubble with ``text`` stands below ``cluster``: SENT, RED_MARK, NOT_SENT, or UNKNOWN at the end.
 
-    ``no_older``: no bubble of ours had this text before it was sent.
+    ``no_older``: no bubble of ours had this text before it was sent. ``others``: our other texts below ``cluster``. A
+    text that stands in the input yet was not sent, whatever bubble looks like it.
     """
     begun = tools.clock()
     until, unsent = begun + seconds, 0
@@ -243,16 +270,16 @@ async def watch(
         chat, frame = await _glance(tools)
         waiting = False
         if chat is not None and is_contacts(chat, gate):
-            bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older)
-            if bubble is not None and bubble.state is not BubbleState.SENDING:
-                result = Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK
-                return Outcome(result, title=chat.title, frame=frame)
-            if bubble is not None:
-                until = begun + SPINNER_SECONDS
-            elif is_draft(chat.draft or "", text, chat.source):
+            bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older, others=others)
+            if is_draft(chat.draft or "", text, chat.source):
                 unsent, waiting = unsent + 1, True
                 if unsent >= UNSENT_LOOKS and tools.clock() - begun >= UNSENT_SECONDS:
                     return Outcome(Result.NOT_SENT, chat.draft or "", chat.title, frame)
+            elif bubble is not None and bubble.state is not BubbleState.SENDING:
+                result = Result.SENT if bubble.state is BubbleState.OK else Result.RED_MARK
+                return Outcome(result, title=chat.title, frame=frame)
+            elif bubble is not None:
+                until = begun + SPINNER_SECONDS
         # A text that is seen in the input has no unknown fate, however long a few looks take on a slow machine.
         if tools.clock() >= until and not waiting:
             return Outcome(Result.UNKNOWN, frame=frame)
@@ -272,7 +299,7 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
 
 def _stands(text: str, chat: ChatScreen | None) -> bool:
     """Whether a bubble of ours with ``text`` is in sight."""
-    return chat is not None and any(is_bubble_of(bubble, text, chat.source) for bubble in chat.bubbles)
+    return chat is not None and any(is_bubble_of(bubble, text, chat) for bubble in chat.bubbles)
 
 
 def _same(now: Frame, then: Frame, box: Box) -> bool:

@@ -40,14 +40,14 @@ class Decisions:
             case QuestionKind.STILL_SEND:
                 return await self._still_send(answer)
             case _:
-                return self._of_the_chat(question, answer)
+                return await self._of_the_chat(question, answer)
 
-    def _of_the_chat(self, question: Question, answer: Answer) -> ActResult | None:
+    async def _of_the_chat(self, question: Question, answer: Answer) -> ActResult | None:
         match question.kind:
             case QuestionKind.RIGHT_CHAT:
                 return self._right_chat(question, answer)
             case QuestionKind.REST_UNSENT:
-                return self._rest(answer)
+                return await self._rest(answer)
             case QuestionKind.FOREIGN_DRAFT:
                 return self._draft(question, answer)
             case QuestionKind.CHAT_CHANGED:
@@ -109,6 +109,8 @@ class Decisions:
         if answer.choice != "yes" or not title:  # a yes to a title that nobody could read says nothing
             return fail(session, "run.person_no_chat", contact=gate.contact)
         gate.chat_confirmed = title
+        gate.print_confirmed = str(question.data.get("title_print", ""))
+        gate.doubts_confirmed = list(question.data.get("doubts", []))
         gate.contact = gate.contact or gate.chat_confirmed
         return ActResult("")
 
@@ -124,7 +126,8 @@ class Decisions:
             row = await self._ledger.advance(row_id, ReplyState.SENT, expected=[ReplyState.UNKNOWN, ReplyState.SENT])
             cluster = self._session.cluster
             ours = any(question.ledger_id == row.id for question in (cluster.asked if cluster else []))
-            if row.run_id != self._session.run_id and not ours:  # what is asked in the chat, this run has yet to read
+            planned = self._session.planned
+            if not ours and (planned is None or planned.ledger_id != row.id):  # what is asked there is yet to be read
                 await self._rows.tell_row(row, ReplyState.SENT)
                 return ActResult("")
             return await self._hand_over.found_sent(row, "run.resolved_sent")
@@ -140,10 +143,13 @@ class Decisions:
             return ActResult("")
         return await self._skipped(answer, planned.fingerprint if planned else "")
 
-    def _rest(self, answer: Answer) -> ActResult:
+    async def _rest(self, answer: Answer) -> ActResult:
         """The chat changed between two parts of an answer."""
         session, planned = self._session, self._session.planned
         if answer.choice != "send" or planned is None:
+            for question in session.cluster.asked if session.cluster and planned else []:
+                if planned and question.ledger_id == planned.ledger_id:
+                    await self._rows.skip(question, person=answer.by)  # no later run is to take the rest up
             return end(session, Status.FAILED, "delivery.rest_left")
         session.send_anyway = True
         return ActResult("")

@@ -50,7 +50,7 @@ class Delivery:
         tools = self._tools
         seen = await tools.look()
         chat = seen.chat
-        refusal = check_planned(chat, gate, planned)
+        refusal = check_planned(chat, gate, planned, seen.frame)
         if chat is None or refusal is not None:
             return refusal or Outcome(Result.NOT_IN_CHAT)
         if chat.draft is None or chat.input_box is None or chat.send_point is None:
@@ -74,6 +74,6 @@ class Delivery:
         log.info("leftover_cleared", serial=device.serial)
         return True
 
-    async def watch(self, text: str, cluster: Sequence[str], gate: GateState) -> Outcome:
+    async def watch(self, text: str, cluster: Sequence[str], gate: GateState, others: Sequence[str] = ()) -> Outcome:
         """Look until the fate of a text that is on its way is known."""
-        return await watch(self._tools, text, cluster, gate)
+        return await watch(self._tools, text, cluster, gate, others=others)

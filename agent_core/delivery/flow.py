@@ -6,7 +6,6 @@ knowledge base that keeps failing.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 
 import structlog
@@ -17,6 +16,7 @@ from agent_core.delivery.asked import next_query, query_for
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Fate, Leftovers
 from agent_core.delivery.looking import ChatLooks
+from agent_core.delivery.match import same_cluster
 from agent_core.delivery.outcome import Outcome, Result, check_chat
 from agent_core.delivery.planning import planned_with
 from agent_core.delivery.results import ask, end, fail
@@ -82,7 +82,7 @@ class ReplyFlow:
         settle, what cannot be read, nothing new."""
         session, chat = self._session, seen.chat
         if session.gate.knowledge_done:
-            await self._look_above(seen)
+            await self._look_above(seen, last=True)
             return None
         if chat is None or check_chat(chat, session.gate, bound=True) is not None:
             if chat is not None:
@@ -96,40 +96,39 @@ class ReplyFlow:
         await self._look_above(seen)
         if session.planned is not None and session.planned.text:
             if session.send_anyway and seen.chat is not None:
-                await self._bind_anew(session.planned, seen.chat)
+                await self._keep_newer(session.planned, seen.chat)
             return await self._go_on(session.planned)
         return await self._take_questions(seen)
 
-    async def _look_above(self, seen: Observation) -> None:
-        """What the customer wrote in the very moment of sending is not above our answer for ever: it is asked, too."""
-        session = self._session
-        if session.cluster is None:
+    async def _look_above(self, seen: Observation, *, last: bool = False) -> None:
+        """What the customer wrote in the very moment of sending is not above our answer for ever: it is asked, too.
+
+        ``last``: the run may end then, so that it is worth scrolling for.
+        """
+        session, cluster = self._session, self._session.cluster
+        if cluster is None:
             return
         looks = 0
-        while not session.cluster.looked_above and not self._in_chat(seen) and looks < LOOKS_ABOVE:
+        while not cluster.looked_above and not self._in_chat(seen) and looks < LOOKS_ABOVE:
             seen, looks = await self._looks.again(), looks + 1
+        if last and not cluster.looked_above and self._in_chat(seen) and _all_ours(seen.chat):
+            seen = await self._looks.above_ours(seen)
         if seen.chat is None or not self._in_chat(seen):
             return
         await self._rows.missed(seen.chat)
-        session.cluster.looked_above = True
-        if session.gate.knowledge_done and session.cluster.left:
+        cluster.looked_above = last or not _all_ours(seen.chat)
+        if session.gate.knowledge_done and cluster.left:
             session.gate.knowledge_done = False
-            session.gate.pending_question = next_query(session.cluster)
+            session.gate.pending_question = next_query(cluster)
 
     def _in_chat(self, seen: Observation) -> bool:
         return check_chat(seen.chat, self._session.gate, bound=True) is None
 
-    async def _bind_anew(self, planned: Planned, chat: ChatScreen) -> None:
+    async def _keep_newer(self, planned: Planned, chat: ChatScreen) -> None:
         """A person wants an answer, or its rest, sent though the chat has changed; what was asked since is kept."""
         self._session.send_anyway = False
-        ours = list(itertools.takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
-        above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
-        theirs = list(itertools.takewhile(lambda bubble: bubble.side is Side.THEM, above))
-        if not ours:
+        if not planned.ours and same_cluster(planned.cluster, planned.read_by, chat):
             await self._rows.take(chat, await self._version())
-        planned.ours = [bubble.text for bubble in reversed(ours)]
-        planned.cluster = [bubble.text for bubble in reversed(theirs)]
-        planned.read_by = chat.source.value
 
     async def _take_questions(self, seen: Observation, *, lowest: bool = False) -> ActResult | None:
         """``lowest``: the page surely shows the newest messages; somebody may have scrolled it up."""
@@ -152,6 +151,8 @@ class ReplyFlow:
         if session.cluster is None:  # a dead run may have left something open above our newest texts
             await self._rows.adopt(replace(chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]))
         cluster = await self._rows.take(chat, await self._version())
+        if session.planned is not None and session.planned.text:  # a person's words, which an earlier run did not send
+            return await self._go_on(session.planned)
         if not cluster.left:
             asked = any(question.elsewhere for question in cluster.asked)
             return end(session, Status.SUCCEEDED, "run.asked_elsewhere" if asked else "run.already_skipped")
@@ -163,6 +164,8 @@ class ReplyFlow:
         undecided = await self._rows.undecided(chat)
         if undecided is not None:
             return ask(session, questions.delivery_unknown(session, undecided), "delivery.unknown")
+        if _all_ours(chat):  # what the customer wrote in the moment of Send may stand above the screen
+            chat = (await self._looks.above_ours(seen)).chat or chat
         adopted = await self._rows.adopt(chat)
         if adopted is None and lowest:
             await self._rows.withdraw()
@@ -217,7 +220,6 @@ class ReplyFlow:
                     return await self._hand_over.found_sent(row, "run.resolved_sent"), True
                 case Fate.SENT:
                     await self._rows.tell_row(row, ReplyState.SENT)
-                    await self._rows.missed_by(row, chat)
                 case Fate.RED_MARK:
                     await self._rows.tell_row(row, ReplyState.FAILED)
                     return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name), True
@@ -236,7 +238,12 @@ class ReplyFlow:
             return
         gate = self._session.gate.model_copy(update={"contact": chat.title, "chat_confirmed": ""})
         for row in await self._leftovers.rows(self._session.serial, chat.title):
-            await self._leftovers.settle(row, chat, gate)  # what stays open is for the next run of that contact
+            row, fate = await self._leftovers.settle(row, chat, gate)  # noqa: PLW2901 - as it is now
+            if fate is Fate.SENT:
+                await self._rows.tell_row(row, ReplyState.SENT)
+            elif fate is Fate.RED_MARK:
+                await self._rows.tell_row(row, ReplyState.FAILED)
+            # What stays open is for the next run of that contact.
 
     # -- GET_KNOWLEDGE_DATA ------------------------------------------------------------------------------------
 
@@ -340,6 +347,9 @@ class ReplyFlow:
             return ask(session, doubt, "run.waiting")
         # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
         other = await self._rows.same_words(question, ReplyState.UNKNOWN)
+        if other is not None and not await self._ledger.claim(other.id, session.run_id):
+            question.done = question.elsewhere = True
+            return end(session, Status.SUCCEEDED, "run.asked_elsewhere")
         if other is not None:
             return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None
@@ -355,3 +365,7 @@ class ReplyFlow:
         )
         await self._rows.tell_event(failed, None)
         return end(session, Status.FAILED, "run.knowledge_gave_up", error=error)
+
+
+def _all_ours(chat: ChatScreen | None) -> bool:
+    return chat is not None and all(bubble.side is Side.ME for bubble in chat.bubbles)

@@ -11,6 +11,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import next_query
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.outcome import Outcome, Result
+from agent_core.delivery.planning import bind
 from agent_core.delivery.results import ask, end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Frame
@@ -116,10 +117,12 @@ class HandOver:
         match outcome.result:
             case Result.SENT:
                 return self.sent(session.replies[-1], "run.sent_observation")
-            case Result.CHANGED if planned.part:
-                return ask(session, questions.rest_unsent(session, planned), "run.waiting")
-            case Result.CHANGED if planned.person:
-                return ask(session, questions.still_send(session, planned), "run.waiting")
+            case Result.CHANGED if planned.part or planned.person:
+                # What a person allows then is this text below what they are shown, and below nothing else.
+                if outcome.chat is not None:
+                    bind(planned, outcome.chat)
+                question = questions.rest_unsent if planned.part else questions.still_send
+                return ask(session, question(session, planned), "run.waiting", outcome.frame)
             case Result.CHANGED:
                 return self._changed()
             case Result.TOUCHED:
@@ -128,8 +131,8 @@ class HandOver:
                 return ask(session, questions.foreign_draft(session, outcome.detail), "run.waiting")
             case Result.UNKNOWN:
                 await self._tell(planned, ReplyState.UNKNOWN, outcome.frame)
-                question = questions.delivery_unknown(session, planned)
-                return ask(session, question, "delivery.unknown")
+                unknown = questions.delivery_unknown(session, planned)
+                return ask(session, unknown, "delivery.unknown", outcome.frame)
             case Result.KEYBOARD:
                 return end(session, Status.FAILED, "delivery.keyboard", draft=outcome.detail)
             case Result.RED_MARK | Result.NOT_SENT:
@@ -162,7 +165,9 @@ class HandOver:
     def refused(self, outcome: Outcome) -> ActResult:
         session = self._session
         if outcome.result is Result.UNSURE_CHAT:
-            return ask(session, questions.right_chat(session, outcome.title, outcome.detail), "run.waiting")
+            return ask(
+                session, questions.right_chat(session, outcome.title, outcome.detail, outcome.chat), "run.waiting"
+            )
         if outcome.result is Result.WRONG_CHAT:
             return fail(session, "gate.wrong_chat", title=outcome.title, contact=session.gate.contact)
         return fail(session, "gate.not_in_chat", contact=session.gate.contact)

@@ -8,8 +8,9 @@ import structlog
 
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.deliver import Delivery
-from agent_core.delivery.match import our_bubble_after_question
+from agent_core.delivery.match import is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Result
+from agent_core.delivery.planning import sent_texts
 from agent_core.observer import Observer
 from agent_core.ports import Ledger, LedgerRow, ReplyState
 from agent_core.screen.compare import same_name
@@ -75,15 +76,18 @@ class Leftovers:
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
-        """What its bubble says; None where there is none."""
+        """What its bubble says; None where there is none, and where the text stands in the input yet."""
         cluster = row.cluster or row.question.split("\n")  # rows of older releases know no cluster
         text = row.part_text
-        bubble = our_bubble_after_question(chat, cluster, text)
+        if is_draft(chat.draft or "", text, chat.source):
+            return None
+        others = await self._others(row)
+        bubble = our_bubble_after_question(chat, cluster, text, others=others)
         if bubble is None:
             return None
         state = bubble.state
         if state is BubbleState.SENDING:
-            outcome = await self._delivery.watch(text, cluster, gate)
+            outcome = await self._delivery.watch(text, cluster, gate, others)
             if outcome.result is Result.UNKNOWN:
                 return row, Fate.UNKNOWN
             state = BubbleState.OK if outcome.result is Result.SENT else BubbleState.FAILED
@@ -92,6 +96,12 @@ class Leftovers:
         if state is BubbleState.OK:
             return await self._advance(row, ReplyState.SENT), Fate.SENT
         return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK
+
+    async def _others(self, row: LedgerRow) -> list[str]:
+        """What else is known to have been sent below the same messages."""
+        recent = await self._ledger.recent(row.key.serial, row.key.app, row.key.contact)
+        same = [other for other in recent if other.id != row.id and set(other.cluster) & set(row.cluster)]
+        return [*row.parts[: row.part], *(text for other in same for text in sent_texts(other))]
 
     async def _advance(self, row: LedgerRow, state: ReplyState) -> LedgerRow:
         return await self._ledger.advance(row.id, state, expected=[row.state])

@@ -51,8 +51,15 @@ class ChatLooks:
             seen = await self.again()
             self._keyboard_stays = seen.chat is None or seen.keyboard_up
         if seen.chat is not None and seen.chat.partial:
-            return await self._scrolled(seen, seen.chat)
+            return await self._scrolled(seen, seen.chat, Side.ME)
         return seen
+
+    async def above_ours(self, seen: Observation) -> Observation:
+        """The page with what stands above our newest texts, where they fill the screen."""
+        seen = await self.whole(seen)
+        if seen.chat is None or any(bubble.side is Side.THEM for bubble in seen.chat.bubbles):
+            return seen
+        return await self._scrolled(seen, seen.chat, Side.THEM)
 
     async def lowest(self, seen: Observation) -> Observation:
         """The page at its lower end, where the model or a person has scrolled it up."""
@@ -67,8 +74,9 @@ class ChatLooks:
             before = seen.chat
         return seen
 
-    async def _scrolled(self, seen: Observation, bottom: ChatScreen) -> Observation:
-        """Up until our own bubble stands above the question, and back down. ``seen`` where that does not work out."""
+    async def _scrolled(self, seen: Observation, bottom: ChatScreen, until: Side) -> Observation:
+        """Up until a bubble of the other side stands above, and back down. A look without it where that does not work
+        out."""
         bubbles, swipes, begun = list(bottom.bubbles), 0, False
         while swipes < PAGES_UP and not begun:
             await self._swipe(seen, up=True)
@@ -79,15 +87,16 @@ class ChatLooks:
             joined = joined_bubbles(page.bubbles, bubbles, bottom)
             if joined is None:
                 break
-            begun = any(bubble.side is Side.ME for bubble in joined)
+            begun = any(bubble.side is until for bubble in joined)
             if joined == bubbles:
                 begun = True  # this is where the chat begins
             bubbles = joined
         for _ in range(swipes + 1):
             await self._swipe(seen, up=False)
         now = await self.again()
-        if not begun or now.chat is None or not now.chat.partial or now.chat.bubbles[1:] != bottom.bubbles[1:]:
-            log.info("question_not_read_whole", swipes=swipes)
+        same = now.chat is not None and now.chat.partial == bottom.partial
+        if not begun or now.chat is None or not same or now.chat.bubbles[1:] != bottom.bubbles[1:]:
+            log.info("not_read_whole", swipes=swipes)
             return now
         chat = replace(now.chat, bubbles=tuple(bubbles), sure=True, doubt="", partial=False)
         return replace(now, chat=chat)

@@ -41,9 +41,13 @@ def begins(wanted: str, seen: str) -> bool:
     return bool(part) and fold(wanted).startswith(part)
 
 
-def is_bubble_of(bubble: Bubble, text: str, source: Source) -> bool:
-    """Whether this is our bubble with the text; one that runs out of the screen at the top shows its end."""
-    return bubble.side is Side.ME and shows_end_of(bubble.text, text, source)
+def is_bubble_of(bubble: Bubble, text: str, chat: ChatScreen) -> bool:
+    """Whether this is our bubble with the text; the topmost one may run out of the screen and show its end."""
+    if bubble.side is not Side.ME:
+        return False
+    if bubble is chat.bubbles[0]:
+        return shows_end_of(bubble.text, text, chat.source)
+    return same_text(bubble.text, text, chat.source)
 
 
 def same_cluster(before: Sequence[str], read_by: str, chat: ChatScreen, ours: Sequence[str] = ()) -> bool:
@@ -66,9 +70,8 @@ def same_cluster(before: Sequence[str], read_by: str, chat: ChatScreen, ours: Se
         return False  # our own bubble is in sight above them: nothing was pushed away, one was recalled
     source = chat.source if read_by in {chat.source.value, ""} else Source.OCR
     (first_old, first_new), *others = zip(before[len(before) - len(now) :], now, strict=True)
-    return shows_end_of(first_new.text, first_old, source) and all(
-        same_text(new.text, old, source) for old, new in others
-    )
+    alike = same_text if above else shows_end_of
+    return alike(first_new.text, first_old, source) and all(same_text(new.text, old, source) for old, new in others)
 
 
 def _above(ours: Sequence[str], chat: ChatScreen) -> list[Bubble] | None:
@@ -77,27 +80,39 @@ def _above(ours: Sequence[str], chat: ChatScreen) -> list[Bubble] | None:
     for text in reversed(ours):
         if not bubbles:
             return [] if chat.bubbles else None
-        if not is_bubble_of(bubbles.pop(), text, chat.source):
+        if not is_bubble_of(bubbles.pop(), text, chat):
             return None
     return bubbles
 
 
 def our_bubble_after_question(
-    chat: ChatScreen, cluster: Sequence[str], text: str, *, no_older: bool = False
+    chat: ChatScreen, cluster: Sequence[str], text: str, *, no_older: bool = False, others: Sequence[str] = ()
 ) -> Bubble | None:
     """Our bubble with ``text`` below the customer's newest message; an older equal answer does not count.
 
     ``no_older``: there was none before Send, so that it counts wherever it stands: the customer may have asked the same
-    words again meanwhile, and then it stands above the newest of them.
+    words again meanwhile, and then it stands above the newest of them. ``others``: what else of ours was sent below
+    that message. Each of them that can be taken for ``text``, in a picture, accounts for one bubble.
     """
     if no_older:
-        return next((b for b in reversed(chat.bubbles) if is_bubble_of(b, text, chat.source)), None)
+        return next((b for b in reversed(chat.bubbles) if is_bubble_of(b, text, chat)), None)
     asked_at = None
     for index, bubble in enumerate(chat.bubbles):
         if bubble.side is Side.THEM and cluster and shows_end_of(bubble.text, cluster[-1], chat.source):
             asked_at = index
     below = _below_unseen(chat, cluster) if asked_at is None else chat.bubbles[asked_at + 1 :]
-    return next((b for b in reversed(below) if is_bubble_of(b, text, chat.source)), None)
+    found = [
+        bubble for bubble in below if is_bubble_of(bubble, text, chat) and not _is_other(bubble, text, chat, others)
+    ]
+    accounted = sum(same_text(other, text, chat.source) for other in others)
+    return found[-1] if len(found) > accounted else None
+
+
+def _is_other(bubble: Bubble, text: str, chat: ChatScreen, others: Sequence[str]) -> bool:
+    """Whether what could be the end of ``text`` is one of the others as a whole."""
+    if same_text(bubble.text, text, chat.source):
+        return False
+    return any(same_text(bubble.text, other, chat.source) for other in others)
 
 
 def _below_unseen(chat: ChatScreen, cluster: Sequence[str]) -> Sequence[Bubble]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from agent_core.delivery.match import same_cluster
 from agent_core.devices.base import Frame
-from agent_core.screen.compare import counts_members, same_name
+from agent_core.screen.compare import counts_members, same_name, tells_status
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState, Planned
 
@@ -28,19 +28,20 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``detail`` is data for the message: a draft, a doubt. ``title`` is that of the chat in front."""
+    """``detail`` is data for the message: a draft, a doubt. ``title`` is that of the chat in front, ``chat`` what was
+    read of it where it has changed, ``frame`` the picture of that."""
 
     result: Result
     detail: str = ""
     title: str = ""
     frame: Frame | None = None
+    chat: ChatScreen | None = None
 
 
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
     """Whether the title is the contact's, by its whole name or by a person's word."""
-    return (bool(gate.chat_confirmed) and chat.title == gate.chat_confirmed) or (
-        bool(gate.contact) and same_name(chat.title, gate.contact)
-    )
+    by_name = bool(gate.contact) and same_name(chat.title, gate.contact)
+    return by_name or gate.confirmed(chat.title, chat.title_print)
 
 
 def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False) -> Outcome | None:
@@ -51,20 +52,31 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     """
     if chat is None:
         return Outcome(Result.NOT_IN_CHAT)
-    if gate.chat_confirmed and chat.title == gate.chat_confirmed:
-        return None
-    if not gate.contact or not (chat.sure or (bound and chat.partial)):
-        return Outcome(Result.UNSURE_CHAT, chat.doubt or chat.title, chat.title)
+    read = chat.sure or (bound and chat.partial)
+    if gate.confirmed(chat.title, chat.title_print):
+        # Their word holds for what they were shown; another doubt is asked about anew.
+        known = read or set(chat.doubts) <= set(gate.doubts_confirmed)
+        return None if known else _unsure(chat, chat.doubt)
+    if not gate.contact or not read:
+        return _unsure(chat, chat.doubt or chat.title)
     if not same_name(chat.title, gate.contact):
         return Outcome(Result.WRONG_CHAT, chat.title, chat.title)
     if counts_members(chat.title):  # a person may have such a name; a group is not answered by itself
-        return Outcome(Result.UNSURE_CHAT, f"group? {chat.title}", chat.title)
+        return _unsure(chat, f"group? {chat.title}")
+    if tells_status(chat.title):
+        return _unsure(chat, chat.title)
     return None
 
 
-def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) -> Outcome | None:
+def _unsure(chat: ChatScreen, doubt: str) -> Outcome:
+    return Outcome(Result.UNSURE_CHAT, doubt, chat.title, chat=chat)
+
+
+def check_planned(
+    chat: ChatScreen | None, gate: GateState, planned: Planned, frame: Frame | None = None
+) -> Outcome | None:
     """None where ``planned`` may go into the chat in front: the contact's, its newest messages those it answers."""
     refusal = check_chat(chat, gate, bound=True)
     if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat, planned.ours):
-        return Outcome(Result.CHANGED, title=chat.title)
+        return Outcome(Result.CHANGED, title=chat.title, frame=frame, chat=chat)
     return refusal

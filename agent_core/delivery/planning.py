@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 from agent_core.delivery.parts import in_parts
-from agent_core.ports import Chosen, LedgerRow, Provenance, Record
+from agent_core.ports import Chosen, LedgerRow, Provenance, Record, ReplyState
+from agent_core.screen.readings import ChatScreen, Side
 from agent_core.session import Cluster, Planned
 
 
@@ -50,6 +54,16 @@ def record_of(candidate: dict[str, object]) -> Record:
     )
 
 
+def bind(planned: Planned, chat: ChatScreen) -> None:
+    """Make ``planned`` one for the chat as it was read: what stands there now is what a person was shown."""
+    ours = list(takewhile(lambda bubble: bubble.side is Side.ME, reversed(chat.bubbles)))
+    above = reversed(chat.bubbles[: len(chat.bubbles) - len(ours)])
+    theirs = list(takewhile(lambda bubble: bubble.side is Side.THEM, above))
+    planned.ours = [bubble.text for bubble in reversed(ours)]
+    planned.cluster = [bubble.text for bubble in reversed(theirs)]
+    planned.read_by = chat.source.value
+
+
 def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
     """The reply that a row holds, where the session of the run that chose it is gone."""
     return Planned(
@@ -69,3 +83,10 @@ def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
         score=row.score,
         person=row.person,
     )
+
+
+def sent_texts(row: LedgerRow) -> Sequence[str]:
+    """What the ledger knows to have left for this row."""
+    if row.state is ReplyState.SENT:
+        return row.parts or (row.text,)
+    return row.parts[: row.part]

@@ -9,9 +9,9 @@ from hashlib import sha256
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import Asked, asked_in
 from agent_core.delivery.match import LEAST_MISREAD, is_bubble_of, same_cluster, same_text
-from agent_core.delivery.planning import planned_from
+from agent_core.delivery.planning import planned_from, sent_texts
 from agent_core.devices.base import Frame
-from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, ReplyState
+from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
 from agent_core.screen.compare import Match, contains, fold
 from agent_core.screen.fingerprint import same_message
 from agent_core.screen.readings import ChatScreen, Side
@@ -21,6 +21,7 @@ from agent_core.wording import shared
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 
 # Nothing of it is on its way; FAILED is of an earlier run, SKIPPED of a leg that died before it saved.
+NOT_SENT = (ReplyState.PLANNED, ReplyState.FAILED)
 MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
 LEAST_SHARED = 0.3  # of a query's letter pairs, to say which of several questions it is for
 
@@ -28,11 +29,16 @@ LEAST_SHARED = 0.3  # of a query's letter pairs, to say which of several questio
 class Rows:
     """One run's rows. ``session.cluster`` says which they are."""
 
-    def __init__(self, session: Session, profile: AppProfile, ledger: Ledger, tell: Tell) -> None:
+    def __init__(self, session: Session, profile: AppProfile, ledger: Ledger, tell: Tell, contact: str = "") -> None:
         self._session = session
         self._profile = profile
         self._ledger = ledger
         self._tell = tell
+        self._of = contact  # "" is that of the session, which the screen may have told in the middle of the run
+
+    def of(self, contact: str) -> Rows:
+        """The rows of another contact, whose chat was left open on the phone."""
+        return Rows(self._session, self._profile, self._ledger, self._tell, contact)
 
     def current(self, chat: ChatScreen) -> bool:
         """Whether the chat is as it was when its questions were taken, with what was sent since."""
@@ -44,13 +50,14 @@ class Rows:
         customer took them back."""
         session, before = self._session, self._session.cluster
         messages = [bubble.text for bubble in chat.question]
-        asked = []
+        asked, rows = [], []
         for one in asked_in(chat, session.lang):
             row = await self._open(one, one.fingerprint, messages, version)
             if row.state is ReplyState.SKIPPED and fold(row.question) != fold(one.words):
                 # Skipped, and now there is more to it: a question of its own.
                 row = await self._open(one, f"{one.fingerprint}-{_digest(one.words)}", messages, version)
-            elsewhere = await self._ledger.waiting_elsewhere(row.id, session.run_id)
+            elsewhere = not await self._mine(row)
+            rows.append(row)
             asked.append(
                 AskedQuestion(
                     ledger_id=row.id,
@@ -70,7 +77,25 @@ class Rows:
                 await self._taken_back(question)
         older = [question for question in older if question.above]
         session.cluster = Cluster(messages=messages, read_by=chat.source.value, asked=[*older, *asked])
+        if session.planned is None:
+            session.planned = self._by_person(rows, session.cluster)
         return session.cluster
+
+    @staticmethod
+    def _by_person(rows: Sequence[LedgerRow], cluster: Cluster) -> Planned | None:
+        """What a person wrote for the first of these messages in an earlier run, which could not send it."""
+        for row in rows:
+            written = row.provenance is Provenance.PERSON and bool(row.text) and not row.part
+            open_ = any(question.ledger_id == row.id for question in cluster.left)
+            if written and open_ and row.state in NOT_SENT and list(row.cluster) == cluster.messages:
+                return planned_from(row, cluster)
+        return None
+
+    async def _mine(self, row: LedgerRow) -> bool:
+        """Whether this run may ask and answer; False where another run waits for a person about the row."""
+        if row.state not in (*NOT_SENT, ReplyState.UNKNOWN):
+            return True
+        return await self._ledger.claim(row.id, self._session.run_id)
 
     async def missed(self, chat: ChatScreen) -> None:
         """What the customer wrote in the very moment of sending stands above our answer, where nobody looks again."""
@@ -87,49 +112,54 @@ class Rows:
         messages = [*cluster.messages, *new]
         for one in asked_in(before, self._session.lang, start=end - len(new)):
             row = await self._open(one, one.fingerprint, messages, "")
-            cluster.asked.append(_asked(row).model_copy(update={"words": one.words, "readable": one.readable}))
+            done = row.state not in NOT_SENT
+            update = {"words": one.words, "readable": one.readable, "done": done}
+            cluster.asked.append(_asked(row).model_copy(update=update))
         cluster.messages = messages
-
-    async def missed_by(self, row: LedgerRow, chat: ChatScreen) -> None:
-        """The same, of a reply that a dead run has sent: its rows are open from then on."""
-        kept = self._session.cluster
-        self._session.cluster = Cluster(messages=list(row.cluster), ours=list(row.parts or (row.text,)))
-        await self.missed(chat)
-        self._session.cluster = kept
 
     async def _open(self, one: Asked, mark: str, messages: Sequence[str], version: str) -> LedgerRow:
         run_id = self._session.run_id
-        return await self._ledger.open(
+        row = await self._ledger.open(
             self.key(mark), run_id=run_id, question=one.words, cluster=messages, app_version=version
         )
+        if row.state is not ReplyState.WITHDRAWN:
+            return row
+        return await self._ledger.advance(row.id, ReplyState.PLANNED, expected=[ReplyState.WITHDRAWN])  # asked again
 
     async def adopt(self, chat: ChatScreen) -> Cluster | None:
         """Rows that were left open though our newest text stands below the questions: by a run that died between two
-        answers, or because another run answered what was asked later. None where there are none.
+        answers or before it looked above its answer, or because another run answered what was asked later. None where
+        there are none.
 
         Only where all that stands below them is what the ledger says was sent: a colleague's answer ends it.
         """
         session, recent = self._session, await self._recent()
-        ours, theirs, above = _tail(chat, [text for row in recent for text in _sent_texts(row)])
+        ours, theirs, above = _tail(chat, [text for row in recent for text in sent_texts(row)])
         if not ours:
             return None
-        answered = {fold(row.question) for row in recent if row.state is ReplyState.SENT}
+        sent = {fold(row.question): row.id for row in reversed(recent) if row.state is ReplyState.SENT}
         left = []
         for row in reversed(recent):
-            if row.state is not ReplyState.PLANNED or not row.cluster:
+            if row.state not in NOT_SENT or not row.cluster:
                 continue
             # The same words, answered before, may be what is seen: then only its own messages, as they were, tell.
-            seen = fold(row.question) not in answered and _stands_in([*above, *theirs], row)
-            whole = same_cluster(row.cluster, "", chat, ours)
-            if (seen or whole) and not await self._ledger.waiting_elsewhere(row.id, session.run_id):
+            # Those that were answered later are the ones that are seen.
+            answered = sent.get(fold(row.question), 0)
+            seen = not answered and _stands_in([*above, *theirs], row, chat)
+            whole = answered < row.id and same_cluster(row.cluster, "", chat, ours)
+            if (seen or whole) and await self._mine(row):
                 left.append(row)
-        if not left:
-            return None
         new = _written_since([text for row in recent for text in row.cluster], theirs, chat)
-        messages = theirs[: len(theirs) - len(new)] or list(left[-1].cluster)
+        messages = theirs[: len(theirs) - len(new)]
+        if not left and not (new and messages):  # what is new stands below a message that is known
+            return None
+        messages = messages or list(left[-1].cluster)
         session.cluster = Cluster(messages=messages, ours=ours, asked=[_asked(row) for row in left])
-        if new:
+        if new:  # in the moment of Send
             await self.missed(chat)
+            if not session.cluster.left:
+                session.cluster = None
+                return None
         begun = next((row for row in left if row.part and row.text), None)
         if begun is not None:
             session.planned = planned_from(begun, session.cluster)
@@ -154,9 +184,8 @@ class Rows:
     async def undecided(self, chat: ChatScreen) -> LedgerRow | None:
         """A row of another run, which nobody was asked about: whether its text has arrived only a person can tell."""
         theirs = [bubble.text for bubble in chat.bubbles if bubble.side is Side.THEM]
-        rows = [row for row in await self._recent() if row.state is ReplyState.UNKNOWN and _stands_in(theirs, row)]
-        for row in rows:
-            if not await self._ledger.waiting_elsewhere(row.id, self._session.run_id):
+        for row in await self._recent():
+            if row.state is ReplyState.UNKNOWN and _stands_in(theirs, row, chat) and await self._mine(row):
                 return row
         return None
 
@@ -178,10 +207,12 @@ class Rows:
             await self._taken_back(question)
 
     async def _taken_back(self, question: AskedQuestion) -> None:
-        """Nothing is due any more. The row stays planned: the same words may be written again in the same place."""
+        """Nothing is due any more, unless the same words are written again in the same place."""
         question.done = True
         row = await self.find(question)
-        if row is not None and row.state in MAY_BE_SKIPPED:
+        withdrawable = (*NOT_SENT, ReplyState.WITHDRAWN)  # the last of a leg that died before it told
+        if row is not None and row.state in withdrawable:
+            await self._ledger.advance(row.id, ReplyState.WITHDRAWN, expected=withdrawable)
             await self.tell(row.id, question.words, ReplyState.SKIPPED)
 
     def done(self, ledger_id: int) -> None:
@@ -203,7 +234,7 @@ class Rows:
         event = AnswerEvent(
             ledger_id,
             self._profile.key,
-            self._session.gate.contact,
+            self._contact,
             words,
             state,
             query=planned.query if planned else "",
@@ -218,7 +249,8 @@ class Rows:
 
     async def tell_row(self, row: LedgerRow, state: ReplyState) -> None:
         """Tell the answer log what became of a row of an earlier leg."""
-        await self.tell(row.id, row.question, state, planned=planned_from(row, Cluster(messages=list(row.cluster))))
+        planned = planned_from(row, Cluster(messages=list(row.cluster)))
+        await self.of(row.key.contact).tell(row.id, row.question, state, planned=planned)
 
     async def tell_event(self, event: AnswerEvent, frame: Frame | None) -> None:
         await self._tell(event, frame)
@@ -228,22 +260,18 @@ class Rows:
         session = self._session
         if session.answer_again and same_message(session.answer_again, mark) is not Match.DIFFERENT:
             mark = f"{mark}-again-{session.run_id}"
-        return MessageKey(session.serial, self._profile.key, session.gate.contact, mark)
+        return MessageKey(session.serial, self._profile.key, self._contact, mark)
+
+    @property
+    def _contact(self) -> str:
+        return self._of or self._session.gate.contact
 
     async def _recent(self) -> Sequence[LedgerRow]:
-        session = self._session
-        return await self._ledger.recent(session.serial, self._profile.key, session.gate.contact)
+        return await self._ledger.recent(self._session.serial, self._profile.key, self._contact)
 
 
 def _digest(words: str) -> str:
     return sha256(fold(words).encode()).hexdigest()[:8]
-
-
-def _sent_texts(row: LedgerRow) -> Sequence[str]:
-    """What the ledger knows to have left for this row."""
-    if row.state is ReplyState.SENT:
-        return row.parts or (row.text,)
-    return row.parts[: row.part]
 
 
 def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -259,7 +287,7 @@ def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], 
         if bubble.side is Side.THEM:
             (above if passed else theirs).insert(0, bubble.text)
             continue
-        text = next((text for text in sent if is_bubble_of(bubble, text, chat.source)), None)
+        text = next((text for text in sent if is_bubble_of(bubble, text, chat)), None)
         if text is None:
             break
         passed = bool(theirs)
@@ -280,14 +308,15 @@ def _written_since(known: Sequence[str], theirs: Sequence[str], chat: ChatScreen
     old = [
         n
         for n, text in enumerate(theirs, start=1)
-        if any(text == one or shared(one, text) >= LEAST_MISREAD for one in known)
+        if any(text == one or max(shared(one, text), shared(text, one)) >= LEAST_MISREAD for one in known)
     ]
     return theirs[max(old, default=0) :]
 
 
-def _stands_in(messages: Sequence[str], row: LedgerRow) -> bool:
-    """Whether all that the row answers is still among the messages."""
-    return all(any(contains(message, line) for message in messages) for line in row.question.split("\n"))
+def _stands_in(seen: Sequence[str], row: LedgerRow, chat: ChatScreen) -> bool:
+    """Whether the messages that the row answers, or a part of, are still among those that are seen."""
+    own = [[text for text in row.cluster if contains(text, line)] for line in row.question.split("\n")]
+    return all(any(same_text(text, one, chat.source) for one in seen for text in texts) for texts in own)
 
 
 def _asked(row: LedgerRow) -> AskedQuestion:

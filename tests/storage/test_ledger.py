@@ -125,8 +125,9 @@ async def test_a_row_that_another_run_asks_a_person_about(db: Database) -> None:
     asking = await runs.create(NewRun("QQ回复联系人11", "phone"))
     assert asking is not None
     row = await Ledger(db).open(*KEY, run_id=asking, question="q")
-    assert not await Ledger(db).waiting_elsewhere(row.id, "another")
+    assert await Ledger(db).claim(row.id, "a run that is over")
+    assert await Ledger(db).claim(row.id, asking)  # it has not opened the row, and has it all the same
     await runs.begin_leg(asking, 1, serial="phone")
     await runs.wait_leg(asking, 1)
-    assert await Ledger(db).waiting_elsewhere(row.id, "another")
-    assert not await Ledger(db).waiting_elsewhere(row.id, asking)
+    assert not await Ledger(db).claim(row.id, "another")
+    assert await Ledger(db).claim(row.id, asking)

@@ -1,0 +1,51 @@
+"""A person's "yes, this is their chat" holds for what they were shown, and for nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent_core.delivery.outcome import Result, check_chat, is_contacts
+from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
+from agent_core.session import GateState
+
+TITLE_DOUBT = "the title may be '11' (0.61)"
+SHOWN = ChatScreen(
+    "11", (Bubble(Side.THEM, "在吗"),), "", Source.OCR, sure=False, doubt=TITLE_DOUBT, title_print="a picture of it"
+)
+GATE = GateState(
+    enabled=True,
+    contact="11",
+    chat_confirmed="11",
+    print_confirmed="a picture of it",
+    doubts_confirmed=["the title may be '11'"],
+)
+
+
+def test_what_was_shown_is_allowed_however_sure_the_reading_is_the_next_time() -> None:
+    assert check_chat(SHOWN, GATE) is None
+    assert check_chat(replace(SHOWN, doubt=TITLE_DOUBT.replace("0.61", "0.58")), GATE) is None
+    assert check_chat(replace(SHOWN, sure=True, doubt=""), GATE) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SHOWN, title_print="11 beside a flower"),
+        replace(SHOWN, doubt=f"{TITLE_DOUBT}; the newest message may be '退款' (0.52)"),
+        replace(SHOWN, doubt="the title may be '11' and something more (0.61)"),
+        replace(SHOWN, title="1l"),
+    ],
+)
+def test_another_title_or_another_doubt_is_asked_about_anew(other: ChatScreen) -> None:
+    outcome = check_chat(other, GATE)
+    assert outcome is not None
+    assert outcome.result is Result.UNSURE_CHAT
+    assert outcome.chat == other  # what the next yes holds for
+
+
+def test_a_title_that_is_only_confirmed_is_not_the_one_that_looks_different() -> None:
+    named = GATE.model_copy(update={"contact": "小店"})
+    assert is_contacts(SHOWN, named)
+    assert not is_contacts(replace(SHOWN, title_print="11 beside a flower"), named)

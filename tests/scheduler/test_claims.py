@@ -1,0 +1,107 @@
+"""A run that takes over what a run that is over has left is the one that asks about it: no third run asks, too."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from unittest import mock
+
+import pytest
+
+from agent_core.delivery.deliver import Delivery
+from agent_core.devices.stillness import wait_until_still
+from agent_core.session import QuestionKind, Session, Status
+from agent_core.settings import new_session
+from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
+from storage.engine import Database
+from storage.questions import Questions
+from storage.runs import NewRun, Runs
+from tests.agent_core.delivery.paper_desk import SHIP, PaperDesk, ask
+from tests.agent_core.stories import SETTINGS
+
+TASK = "QQ回复联系人11"
+Leg = Callable[[], Awaitable[Session]]
+
+
+def legs_on(desk: PaperDesk, db: Database) -> Leg:
+    """Legs of runs that stand in the database as the scheduler writes them down."""
+
+    async def leg() -> Session:
+        runs = Runs(db)
+        run_id = await runs.create(NewRun(TASK, desk.phone.serial, begun=True))
+        assert run_id is not None
+        still, delivery = wait_until_still.__kwdefaults__, Delivery.__init__.__kwdefaults__
+        # Waiting for a bubble takes the phone's time, the rest takes ours.
+        with mock.patch.dict(still, clock=desk.clock), mock.patch.dict(delivery, clock=desk.clock):
+            session = await desk.leg(
+                ask("几天能发货"),
+                session=new_session(TASK, desk.phone.serial, SETTINGS, run_id=run_id),
+                ledger=StoredLedger(db),
+                store=StoredRuns(db),
+                human=StoredHuman(db, hold_seconds=0),
+            )
+        if session.status is Status.WAITING:
+            assert await runs.wait_leg(run_id, 1)
+        else:
+            assert await runs.end_leg(run_id, 1, status=session.status.value)
+        return session
+
+    return leg
+
+
+async def asked(db: Database, session: Session) -> list[QuestionKind]:
+    assert session.question is None or await Questions(db).get(session.question.id) is not None
+    return [question.kind for question in session.questions]
+
+
+async def owners(db: Database) -> list[str]:
+    return [row.run_id for row in await StoredLedger(db).recent("paper", "qq", "11")]
+
+
+async def test_a_question_that_a_run_which_is_over_left_open(db: Database) -> None:
+    desk = PaperDesk(SHIP)
+    desk.shelf.answers = {}
+    leg = legs_on(desk, db)
+    first = await leg()
+    assert await asked(db, first) == [QuestionKind.NO_SURE_ANSWER]
+    assert await Runs(db).request_stop(first.run_id)  # nobody waits for that answer any more
+    second = await leg()
+    assert await asked(db, second) == [QuestionKind.NO_SURE_ANSWER]
+    assert await owners(db) == [second.run_id]
+    third = await leg()
+    assert (third.status, third.questions) == (Status.SUCCEEDED, [])
+    assert "已经在等人工回答" in third.message
+    assert await owners(db) == [second.run_id]
+
+
+@pytest.mark.parametrize("answered_by_hand", [False, True], ids=["newest", "above_a_colleagues"])
+async def test_a_reply_of_unknown_fate(db: Database, answered_by_hand: bool) -> None:
+    desk = PaperDesk(SHIP, sends=["vanish"])
+    leg = legs_on(desk, db)
+    first = await leg()
+    assert await asked(db, first) == [QuestionKind.DELIVERY_UNKNOWN]
+    assert await Runs(db).request_stop(first.run_id)
+    if answered_by_hand:
+        desk.phone.colleague("明天就发。")
+    second = await leg()
+    assert await asked(db, second) == [QuestionKind.DELIVERY_UNKNOWN]
+    assert await owners(db) == [second.run_id]
+    third = await leg()
+    assert (third.status, third.questions) == (Status.SUCCEEDED, [])
+    assert await owners(db) == [second.run_id]
+    assert desk.sent() == []
+
+
+async def test_a_reply_of_unknown_fate_whose_question_is_seen_a_little_differently(db: Database) -> None:
+    """Each time less of the chat stands above it: it has another key, and another row."""
+    desk = PaperDesk(SHIP, sends=["vanish"])
+    leg = legs_on(desk, db)
+    first = await leg()
+    assert await Runs(db).request_stop(first.run_id)
+    desk.phone.chats["11"].messages.pop(0)
+    second = await leg()
+    assert await asked(db, second) == [QuestionKind.DELIVERY_UNKNOWN]
+    desk.phone.chats["11"].messages.pop(0)
+    third = await leg()
+    assert (third.status, third.questions) == (Status.SUCCEEDED, [])
+    assert "已经在等人工回答" in third.message
+    assert desk.sent() == []
