@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from PIL import Image
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Device, Frame, Node, Window
@@ -14,15 +16,20 @@ from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import ChatScreen, Reading
+from agent_core.screen.veil import Veil
 
 TreeUse = Literal["auto", "on", "off"]
 KEYBOARD_ABOVE = 0.8  # of the screen's height: an input whose lower edge is above has a keyboard below it
+PICTURE_TRIES = 3
 GIVE_UP_TREE_AFTER = 2  # unhealthy trees of one app in a row, in "auto"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """``chat`` is the chat page in front, for apps with a profile; None where it is none or nothing could read it."""
+    """``chat`` is the chat page in front, for apps with a profile; None where it is none or nothing could read it.
+
+    ``unread_below``: it may be one that could not be read, whose input begins here (pixels); None where it is none.
+    """
 
     frame: Frame
     window: Window
@@ -30,6 +37,7 @@ class Observation:
     readings: Sequence[Reading]
     chat: ChatScreen | None
     seconds: float
+    unread_below: int | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -42,12 +50,19 @@ class Observation:
         return field is not None and field.bottom < KEYBOARD_ABOVE * self.size[1]
 
 
+async def look_for_people(device: Device) -> Image.Image:
+    """The phone's screen as it is now, secrets covered, by what can read it without anything installed: the tree."""
+    return await Observer(device, ScreenReader(ocr=None, model=None)).picture()
+
+
 class Observer:
     """Looks at one phone. Remembers which apps have no healthy tree, so that it is not asked for in vain."""
 
-    def __init__(self, device: Device, reader: ScreenReader, *, tree: TreeUse = "auto") -> None:
+    def __init__(self, device: Device, reader: ScreenReader, *, tree: TreeUse = "auto", blur: bool = True) -> None:
+        """``blur`` False: pictures for people show everything."""
         self.device = device
         self.reader = reader
+        self.veil = Veil(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
 
@@ -64,16 +79,49 @@ class Observer:
         look = await self.device.look()
         if not look.screen.awake:
             raise ScreenOff("The screen went off.")
-        nodes = await self._nodes(look.window, frame) if read else None
+        nodes = await self._nodes(look.window, frame) if read or self.veil.needs_tree else None
         readings = await self.reader.readings(frame, nodes) if read else []
         chat = None
         if profile is not None and look.window.package in profile.packages:
             chat = await self.reader.chat(frame, nodes, profile, use_model=model_may_read)
+        self.veil.saw(frame, look.window.package, nodes, chat)
         return Observation(frame, look.window, nodes, readings, chat, time.monotonic() - begun)
+
+    async def observe_closely(self, profile: AppProfile) -> Observation:
+        """As ``observe``; a page of the app that may be a chat and was not read is looked at once more, and a model may
+        read it. What may then still be one is told: nobody may act in it as if it were none.
+        """
+        seen = await self.observe(profile)
+        if seen.chat is not None or seen.window.package not in profile.packages:
+            return seen
+        if await self._unread_below(seen, profile, model_may_read=False) is None:
+            return seen
+        again = await self.observe(profile, model_may_read=True)
+        seconds = seen.seconds + again.seconds
+        if again.chat is not None or again.window.package not in profile.packages:
+            return replace(again, seconds=seconds)
+        below = await self._unread_below(again, profile, model_may_read=True)
+        return replace(again, seconds=seconds, unread_below=below)
+
+    async def _unread_below(self, seen: Observation, profile: AppProfile, *, model_may_read: bool) -> int | None:
+        return await self.reader.unread_below(seen.frame, seen.nodes, profile, seen.readings, use_model=model_may_read)
 
     async def chat(self, profile: AppProfile) -> ChatScreen | None:
         """The chat page in front, by whatever can read it; None where no chat of this app is in front."""
         return (await self.observe(profile, model_may_read=True)).chat
+
+    async def picture(self) -> Image.Image:
+        """The screen as it is now, for people: what they may not see is covered."""
+        for _ in range(PICTURE_TRIES):
+            before = await self.device.window()
+            frame = await self.device.screenshot()
+            nodes = await self._nodes(before, frame) if self.veil.needs_tree else None
+            # A tree, and an app, tell nothing of a picture that was taken of something else.
+            still = nodes is None or (await self.device.screenshot()).digest == frame.digest
+            if not self.veil.on or (still and await self.device.window() == before):
+                self.veil.saw(frame, before.package, nodes)
+                break
+        return await self.veil.over(frame)
 
     async def _nodes(self, window: Window, frame: Frame) -> Sequence[Node] | None:
         package = window.package or ""

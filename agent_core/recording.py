@@ -13,6 +13,7 @@ from agent_core.observer import Observation
 from agent_core.ports import AnswerEvent, Event, RunStore
 from agent_core.result import ActResult
 from agent_core.screen.marks import mark, to_jpeg
+from agent_core.screen.veil import Veil
 from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
 from agent_core.thinking import Thought
 
@@ -22,9 +23,10 @@ THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
 class Recorder:
     """Writes one run's story down."""
 
-    def __init__(self, session: Session, store: RunStore) -> None:
+    def __init__(self, session: Session, store: RunStore, veil: Veil) -> None:
         self._session = session
         self._store = store
+        self._veil = veil
         self._last_thinking = 0.0
         self.last_action: Action | None = None  # what became of the newest proposal
 
@@ -115,8 +117,9 @@ class Recorder:
         await self._event("outcome", data)
 
     async def picture(self, frame: Frame, action: object = None) -> bytes:
-        """The screen as JPEG with ``action`` drawn on it."""
-        return await asyncio.to_thread(lambda: to_jpeg(mark(frame.image, action)))
+        """The screen as JPEG for people: secrets are covered, and ``action`` is drawn on it."""
+        image = await self._veil.over(frame)
+        return await asyncio.to_thread(lambda: to_jpeg(mark(image, action)))
 
     async def _event(self, kind: str, data: Mapping[str, object], picture: bytes | None = None) -> None:
         await self._store.event(self._session.run_id, Event(kind, data), picture=picture)

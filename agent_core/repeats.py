@@ -6,6 +6,8 @@ from hashlib import sha256
 
 from agent_core import questions
 from agent_core.actions.types import Action, Finish, Wait
+from agent_core.gate.base import Judgement
+from agent_core.gate.unread_page import UnreadPage
 from agent_core.observer import Observation
 from agent_core.result import ActResult
 from agent_core.session import Session
@@ -40,7 +42,7 @@ class RepeatWatch:
         session = self._session
         if action is None:
             return None
-        given_up = self._given_up(action)
+        given_up = self._unread() or self._given_up(action)
         if given_up is not None:
             return given_up
         signature = f"{seen.frame.digest}:{action.model_dump_json()}"
@@ -53,6 +55,21 @@ class RepeatWatch:
         session.trail, session.repeats = [], 0
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
+    def count_unread(self, seen: Observation, judgement: Judgement) -> None:
+        """Count what was refused on pages that could not be read, until one can be."""
+        if seen.unread_below is None:
+            self._session.unread_refusals = 0
+        elif any(verdict.policy == UnreadPage.name for verdict in judgement.verdicts):
+            self._session.unread_refusals += 1
+
+    def _unread(self) -> ActResult | None:
+        session = self._session
+        if session.unread_refusals < TOLD_AT:
+            return None
+        text = say(session.lang, "run.unread_stuck", count=session.unread_refusals)
+        session.unread_refusals, session.trail, session.repeats = 0, [], 0
+        return ActResult(text, ok=False, question=questions.stuck(session, text))
+
     def _given_up(self, action: Action) -> ActResult | None:
         """A model that keeps wanting to end before the knowledge base was asked has a reason: a person decides."""
         session = self._session
@@ -63,6 +80,8 @@ class RepeatWatch:
             return None
         session.refused_finishes, session.trail, session.repeats = 0, [], 0
         text = say(session.lang, "run.wants_to_end", message=action.message)
+        if session.cluster is None and session.gate.contact:  # their chat was never read
+            text += " " + say(session.lang, "run.no_chat", contact=session.gate.contact)
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
 

@@ -113,10 +113,12 @@ class Run:
             frame=seen.frame,
             now=now,
             window_now=window_now,
+            unread_below=seen.unread_below,
             # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
         )
         judgement = review(thought.action, situation, self.policies)
+        self.repeats.count_unread(seen, judgement)
         if judgement.pending_question is not None:
             session.gate.pending_question = judgement.pending_question
         return judgement
@@ -131,7 +133,7 @@ class Run:
 
 def take_up(session: Session, outside: Outside) -> Run:
     """The parts for a session, new or saved."""
-    recorder = Recorder(session, outside.store)
+    recorder = Recorder(session, outside.store, outside.observer.veil)
     app = profile(session.gate.app) if session.gate.enabled else None
     touches = Touches()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)

@@ -24,7 +24,8 @@ Dialect = Literal["autoglm", "json", "gelab", "auto"]
 class AgentSettings:
     """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA).
 
-    A text to a customer that is longer than ``part_chars`` goes out in parts.
+    A text to a customer that is longer than ``part_chars`` goes out in parts. ``blur`` covers secrets in pictures for
+    people.
     """
 
     lang: Lang = "zh"
@@ -34,6 +35,7 @@ class AgentSettings:
     dialect: Dialect = "autoglm"
     timezone: str = ""
     part_chars: int = 500
+    blur: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
+from PIL import Image
 from sqlalchemy.exc import DBAPIError
 
 from agent_core.agent import PhoneAgent
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
+from agent_core.devices.base import Device
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.gate import PolicyName
 from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
+from agent_core.observer import Observer
 from agent_core.ports import AnswerEvent, Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
@@ -117,7 +120,13 @@ class Core:
             dialect=settings.model.dialect,
             timezone=settings.timezone,
             part_chars=settings.run.part_chars,
+            blur=settings.pictures.blur,
         )
+
+    async def picture(self, device: Device) -> Image.Image:
+        """What the phone shows now, for people: secrets are covered, as the settings say."""
+        settings = self.settings
+        return await Observer(device, self.reader, tree=settings.observe.tree, blur=settings.pictures.blur).picture()
 
     async def session(
         self,

@@ -14,7 +14,8 @@ from importlib import resources
 
 from pydantic import BaseModel, ConfigDict
 
-Region = tuple[float, float, float, float]
+from agent_core.apps.secrets import FILE as SECRETS_FILE
+from agent_core.apps.secrets import Region, SecretRules
 
 
 class AppProfile(BaseModel):
@@ -46,6 +47,8 @@ class AppProfile(BaseModel):
     their_bubble_color: str = "#ffffff"
     page_color: str = "#f1f1f1"
     input_color: str = "#ffffff"
+    # what pictures for people do not show, beside what they show of no app
+    secrets: SecretRules = SecretRules()
 
     def knows(self, version: str | None) -> bool:
         """Whether the layout of the app in this version is known."""
@@ -65,7 +68,7 @@ def profiles() -> tuple[AppProfile, ...]:
     return tuple(
         AppProfile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
         for file in files
-        if file.name.endswith(".toml")
+        if file.name.endswith(".toml") and file.name != SECRETS_FILE
     )
 
 

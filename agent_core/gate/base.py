@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import Protocol
 from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap, Type, TypeName
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Window
-from agent_core.geometry import Point
+from agent_core.geometry import SCALE, Box, Point
 from agent_core.screen.readings import ChatScreen, Reading
 from agent_core.session import GateState
 from agent_core.texts import Lang, say
@@ -37,7 +38,8 @@ class Situation:
     frame: Frame | None = None
     now: Frame | None = None
     window_now: Window | None = None
-    open_rows: bool = False  # something in this chat is still to be answered, whatever its newest message is
+    open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
+    unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
 
     @property
     def in_app(self) -> bool:
@@ -61,10 +63,32 @@ class Situation:
         ]
         return min(around, key=lambda r: r.box.width * r.box.height).text if around else ""
 
-    def names(self, pair: tuple[int, int]) -> tuple[str, ...]:
-        """The texts that may name what is touched: the one under the point, and the label close below it. A picture
-        names an icon there and nowhere else, or by a letter of its drawing.
+    def targets(self, action: Action) -> tuple[str, ...]:
+        """The texts under what an action may click; () where it clicks nothing. A swipe along a row may click what its
+        label stands anywhere in.
         """
+        pair, touch = touched(action, self.size), as_touch(action, self.size)
+        if pair is None:
+            return ()
+        if not isinstance(touch, Swipe):
+            return (self.target(pair),)
+        start, end = Point.from_relative(touch.start, self.size), Point.from_relative(touch.end, self.size)
+        reach = round(LABEL_REACH * max(self.size))
+        band = Box(
+            min(start.x, end.x) - reach,
+            min(start.y, end.y) - reach,
+            max(start.x, end.x) + reach,
+            max(start.y, end.y) + reach,
+        )
+        return tuple(r.text for r in self.readings if r.text and r.box.intersects(band))
+
+    def names(self, action: Action) -> tuple[str, ...]:
+        """The texts that may name what an action clicks: those under it, and the label close below it. A picture names
+        an icon there and nowhere else, or by a letter of its drawing.
+        """
+        pair = touched(action, self.size)
+        if pair is None:
+            return ()
         point, (width, height) = Point.from_relative(pair, self.size), self.size
         below = [
             r
@@ -72,7 +96,7 @@ class Situation:
             if r.text and abs(r.box.center.x - point.x) <= width // 8 and 0 < r.box.top - point.y <= height // 12
         ]
         label = min(below, key=lambda r: r.box.top).text if below else ""
-        return tuple(filter(None, (self.target(pair), label)))
+        return tuple(filter(None, (*self.targets(action), label)))
 
     def say(self, key: str, **values: object) -> str:
         return say(self.lang, key, **values)
@@ -154,11 +178,48 @@ def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -
     return judgement
 
 
-def touched(action: Action) -> tuple[int, int] | None:
-    """The point (0–1000) that an action touches, if it is of the tapping kind."""
-    return action.element if isinstance(action, Tap | DoubleTap | LongPress) else None
+STILL = 0.03  # of the longer side: within it a finger that moves is still
+SAME_ROW = 0.08  # of the longer side: a swipe that goes no further up or down may stay on one button: a click for it
+LABEL_REACH = 0.04  # of the longer side: how far from such a swipe the label of that button may stand
+HELD_SECONDS = 0.4  # from when on a touch is a long press
+
+
+def as_touch(action: Action, size: tuple[int, int]) -> Action:
+    """A swipe that does not move is, to the phone, a tap or a long press where it stands; the rest is as it is."""
+    if not isinstance(action, Swipe) or _way(action, size) > STILL * max(size):
+        return action
+    if action.duration < HELD_SECONDS:
+        return Tap(element=action.start)
+    return LongPress(element=action.start, duration=action.duration)
+
+
+def touched(action: Action, size: tuple[int, int]) -> tuple[int, int] | None:
+    """The point (0–1000) where an action may click something: where it taps, and where a swipe begins that stays in its
+    row. One that goes up or down is taken by the page, which scrolls.
+    """
+    touch = as_touch(action, size)
+    if isinstance(touch, Tap | DoubleTap | LongPress):
+        return touch.element
+    return touch.start if isinstance(touch, Swipe) and _in_row(touch, size) else None
+
+
+def first_touch(action: Action) -> tuple[int, int] | None:
+    """The point (0–1000) where a finger would come down first."""
+    if isinstance(action, Tap | DoubleTap | LongPress):
+        return action.element
+    return action.start if isinstance(action, Swipe) else None
+
+
+def _way(swipe: Swipe, size: tuple[int, int]) -> float:
+    """How far it moves, in pixels."""
+    start, end = Point.from_relative(swipe.start, size), Point.from_relative(swipe.end, size)
+    return math.hypot(end.x - start.x, end.y - start.y)
+
+
+def _in_row(swipe: Swipe, size: tuple[int, int]) -> bool:
+    return abs(swipe.end[1] - swipe.start[1]) * size[1] <= SAME_ROW * max(size) * SCALE
 
 
 def acts_on_screen(action: Action) -> bool:
     """Whether what the action does depends on what is in front."""
-    return touched(action) is not None or isinstance(action, Swipe | Type | TypeName)
+    return isinstance(action, Tap | DoubleTap | LongPress | Swipe | Type | TypeName)

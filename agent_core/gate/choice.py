@@ -12,6 +12,7 @@ from agent_core.gate.nothing_new import NothingNew
 from agent_core.gate.provenance import Provenance
 from agent_core.gate.right_chat import RightChat
 from agent_core.gate.safety import AllowedApps, AskBeforeRisk, DeliveryAlone, NothingRisky, OneApp
+from agent_core.gate.unread_page import UnreadPage
 
 
 class PolicyName(StrEnum):
@@ -25,6 +26,7 @@ REPLY_POLICIES: tuple[Policy, ...] = (
     CustomerReply(),
     NoBuiltInAI(),
     OneApp(),
+    UnreadPage(),
     NothingRisky(),
     DeliveryAlone(),
     Provenance(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agent_core.actions.types import Action, Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
-from agent_core.gate.base import Situation, Verdict, allow, block, rewrite, touched
+from agent_core.gate.base import Situation, Verdict, allow, block, rewrite
 
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
@@ -101,11 +101,10 @@ class NoBuiltInAI:
             if isinstance(proposal, Back | Home | Wait | Launch | Finish):
                 return allow(proposal)
             return block(situation.say("gate.ai_page", app=app))
-        pair = touched(proposal)
-        if pair is not None and situation.in_app:
-            target = situation.target(pair)
-            if is_ai_entry(target, situation):
-                return block(situation.say("gate.ai_blocked", target=target, app=app))
+        if situation.in_app:
+            entry = next((text for text in situation.targets(proposal) if is_ai_entry(text, situation)), None)
+            if entry is not None:
+                return block(situation.say("gate.ai_blocked", target=entry, app=app))
         if isinstance(proposal, Launch) and is_ai_entry(proposal.app, situation):
             return block(situation.say("gate.ai_blocked", target=proposal.app, app=app))
         return allow(proposal)

@@ -11,6 +11,8 @@ _SERVICE = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\b
 _QUOTED = re.compile(r"(?:联系人|contact)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
 _PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[:：]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
 
+_WITH_OF = re.compile(_PLAIN.pattern.replace("的", ""), re.IGNORECASE)
+_PRONOUNS = frozenset("我你他她它咱")  # "我的小店" is a name
 _MORE = re.compile(r"然后|并(?=[说回发把且告])|再(?=[说回发把告])")  # what is to be done besides is no part of a name
 
 
@@ -22,8 +24,14 @@ class ReplyTask:
 
 def contact_of(task: str) -> str:
     """The contact that the text names: ``联系人11``, ``联系人 11``, ``联系人“某某的店”``; "" for none."""
-    found = _QUOTED.search(task) or _PLAIN.search(task)
-    return _MORE.split(found.group(1))[0].strip() if found else ""
+    quoted = _QUOTED.search(task)
+    if quoted:
+        return quoted.group(1).strip()
+    found = _PLAIN.search(task)
+    if found and found.group(1) in _PRONOUNS:
+        found = _WITH_OF.search(task) or found
+    words = found.group(1) if found else ""
+    return _MORE.split(words)[0].strip() or words
 
 
 def reply_task(task: str, *, certain: bool = False) -> ReplyTask | None:

@@ -17,7 +17,7 @@ class FreshFrame:
     name = "fresh_frame"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
-        pair = touched(proposal)
+        pair = touched(proposal, situation.size)
         if not acts_on_screen(proposal) or situation.frame is None or situation.now is None:
             return allow(proposal)
         moved = situation.window_now is not None and situation.window_now != situation.window

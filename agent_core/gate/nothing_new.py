@@ -23,7 +23,9 @@ class NothingNew:
         chat, gate = situation.chat, situation.gate
         if chat is None or not chat.sure or gate.knowledge_done or situation.open_rows or not nothing_new(chat):
             return allow(proposal)
-        if not gate.contact or not (same_name(chat.title, gate.contact) or chat.title == gate.chat_confirmed):
+        if not gate.contact or not (
+            same_name(chat.title, gate.contact) or gate.confirmed(chat.title, chat.title_print)
+        ):
             return allow(proposal)
         said = situation.say("run.nothing_new", contact=gate.contact)
         return rewrite(Finish(message=said), said)

@@ -16,6 +16,6 @@ class RightChat:
         contact, chat = situation.gate.contact, situation.chat
         if not isinstance(proposal, GetKnowledgeData) or not contact or chat is None or not chat.sure:
             return allow(proposal)
-        if same_name(chat.title, contact) or chat.title == situation.gate.chat_confirmed:
+        if same_name(chat.title, contact) or situation.gate.confirmed(chat.title, chat.title_print):
             return allow(proposal)
         return block(situation.say("gate.wrong_chat", title=chat.title, contact=contact))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
@@ -23,7 +24,7 @@ from agent_core.actions.types import (
 )
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
-from agent_core.gate.base import Situation, Verdict, allow, ask, block, touched
+from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
 from agent_core.geometry import Point
 from agent_core.screen.readings import Bubble, BubbleKind
 
@@ -47,6 +48,12 @@ def _bare(text: str) -> str:
 def _names_a_button(word: str, target: str) -> bool:
     """Whole words of a button only: a customer who writes about a refund is no button."""
     return word.casefold() in target.casefold() and len(target) <= len(word) + 4
+
+
+def _first_button(words: Iterable[str], targets: Iterable[str]) -> str:
+    """The first text that one of the words names a button by; "" where none does."""
+    words = tuple(words)
+    return next((target for target in targets if any(_names_a_button(word, target) for word in words)), "")
 
 
 class OneApp:
@@ -101,13 +108,14 @@ class NothingRisky:
     name = "nothing_risky"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
-        if isinstance(proposal, LongPress | DoubleTap):
+        if isinstance(as_touch(proposal, situation.size), LongPress | DoubleTap):
             return block(situation.say("gate.long_press_blocked"))
-        pair = touched(proposal)
+        pair = touched(proposal, situation.size)
         if pair is None or situation.profile is None:
             return allow(proposal)
-        target = situation.target(pair)
-        if any(_names_a_button(word, target) for word in (*situation.profile.risky, *risky_words())):
+        words = (*situation.profile.risky, *risky_words())
+        target = _first_button(words, situation.targets(proposal))
+        if target:
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
             return block(situation.say("gate.title_bar"))
@@ -136,13 +144,9 @@ class AskBeforeRisk:
     name = "ask_before_risk"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
-        pair = touched(proposal)
-        if pair is None:
-            return allow(proposal)
         in_front = profile_of_package(situation.window.package)
         risky = (*risky_words(), *(in_front.risky if in_front else ()))
-        names = situation.names(pair)
-        target = next((name for name in names if any(_names_a_button(word, name) for word in risky)), "")
+        target = _first_button(risky, situation.names(proposal))
         if not target:
             return allow(proposal)
         if isinstance(proposal, Tap):
@@ -158,13 +162,16 @@ class DeliveryAlone:
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         if isinstance(proposal, PressKey) and proposal.key == "enter":
             return block(situation.say("gate.enter_blocked"))
-        pair = touched(proposal)
-        if pair is not None and situation.in_app and situation.profile is not None:
-            target = situation.target(pair)
-            field = situation.chat.input_box if situation.chat else None
-            if field is not None and Point.from_relative(pair, situation.size).y >= field.top:
-                # Send, icons without a word, the keys of a keyboard: nothing there is for the model.
-                return block(situation.say("gate.input_bar", target=target))
-            if _bare(target) in {_bare(t) for t in situation.profile.delivery_only}:
-                return block(situation.say("gate.delivery_only", target=target))
+        if not situation.in_app or situation.profile is None:
+            return allow(proposal)
+        begins = first_touch(proposal)
+        field = situation.chat.input_box if situation.chat else None
+        if begins is not None and field is not None and Point.from_relative(begins, situation.size).y >= field.top:
+            # Send, icons without a word, the keys of a keyboard: nothing there is for the model. A swipe there glides
+            # over the keys, or holds a button that records.
+            return block(situation.say("gate.swipe_in_bar" if isinstance(proposal, Swipe) else "gate.input_bar"))
+        ours = {_bare(text) for text in situation.profile.delivery_only}
+        target = next((text for text in situation.targets(proposal) if _bare(text) in ours), "")
+        if target:
+            return block(situation.say("gate.delivery_only", target=target))
         return allow(proposal)

@@ -142,6 +142,7 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
         input_box=footer.field,
         send_point=footer.send.center if footer.send else None,
         partial=cut and len(doubts) == 1,
+        title_print=title.print,
     )
 
 

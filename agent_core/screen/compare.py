@@ -29,9 +29,11 @@ _LOOKALIKES = str.maketrans("oil〇", "0110")
 _LETTERS_DIGITS = re.compile(r"[\W_]+")
 _REPEATED = re.compile(r"(.)\1+")
 _DIGITS = re.compile(r"\d+")
+# Whole statuses alone: "11 在线客服" is another name, and so is one with brackets around what follows.
 _SEPARATED_STATUS = re.compile(
-    r"(?:[\s·•\-–—|,(（\[【/]+|\n)(?:[^\s]{0,8}(?:在线|离线|离开|忙碌|隐身|请勿打扰|q我吧|正在输入|对方正在输入|听歌中"
-    r"|online|offline|away|busy|typing)[^\n]{0,16})$",
+    r"[\s·•\-–—|,/]+(?:(?:手机|电脑|平板|ipad|[2345]g|wi-?fi|wlan|无线)?\s?在线|离线|离开|忙碌|隐身|请勿打扰|q我吧"
+    r"|(?:对方)?正在输入(?:中)?|听歌中|online|offline|away|busy|typing)"
+    r"(?:[\s\-–—]+(?:[2345]g|wi-?fi|wlan|手机|电脑))?[.…。]*$",
     re.IGNORECASE,
 )
 _GROUP_COUNTER = re.compile(r"\s*\((\d{1,6})\)$")
@@ -131,6 +133,12 @@ def without_status(title: str) -> str:
     """A title without the status that stands apart from the name ("11 手机在线", "11\\n对方正在输入…")."""
     first = next((line for line in title.splitlines() if line.strip()), "")
     return name(_SEPARATED_STATUS.sub("", first)) or name(first)
+
+
+def tells_status(title: str) -> bool:
+    """Whether what may be a status stands in the line of the name: it may as well be a part of the name."""
+    first = next((line for line in title.splitlines() if line.strip()), "")
+    return without_status(title) != name(first)
 
 
 def counts_members(title: str) -> bool:

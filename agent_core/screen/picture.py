@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 
 from PIL import Image, ImageChops, ImageColor
 
-from agent_core.apps.profile import Region
+from agent_core.apps.secrets import Region
 from agent_core.geometry import Box
 
 Color = tuple[int, int, int]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.screen import chat as pages
-from agent_core.screen import picture, tree
+from agent_core.screen import overlays, picture, tree
 from agent_core.screen.by_model import read_by_model
+from agent_core.screen.compare import normalise
 from agent_core.screen.lists import ChatRow, chat_rows, count_unread
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
-from agent_core.screen.tree import TreeHealth
+from agent_core.screen.tree import TreeHealth, input_node
+
+BANNER = 0.16  # of the screen's height: where notifications slide in
 
 __all__ = ["ScreenReader", "TreeHealth"]
 
@@ -50,6 +55,27 @@ class ScreenReader:
             return await self._ocr.read(frame.image, digest=frame.digest)
         return []
 
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether texts are read here without the tree's help."""
+        return self._ocr is not None
+
+    async def texts(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading] | None:
+        """The texts with their places, as ``readings`` has them, or None where nothing can read them.
+
+        A tree is of the app's window alone: what slides in over its top (a notification) is read by OCR, where there is
+        one, and where something is drawn there of which the tree does not tell.
+        """
+        healthy = self._healthy(nodes, frame)
+        if healthy is None:
+            return await self.readings(frame, nodes) if self._ocr is not None else None
+        found = _tree_readings(healthy, frame)
+        strip = Box(0, 0, frame.size[0], round(BANNER * frame.size[1]))
+        if self._ocr is not None and await asyncio.to_thread(overlays.strange, frame.image, healthy, strip):
+            digest = blake2b(frame.image.crop(strip.as_tuple()).tobytes(), digest_size=16).hexdigest()
+            found += await self._ocr.read(frame.image, strip, digest=digest)
+        return found
+
     async def rows(self, frame: Frame, tree: Sequence[Node] | None) -> list[ChatRow]:
         """The rows of a list of chats or of search results, from the top."""
         return await count_unread(chat_rows(await self.readings(frame, tree), frame), frame, self._ocr)
@@ -71,6 +97,38 @@ class ScreenReader:
         if use_model and self._transcriber is not None and nodes is None:
             return await read_by_model(self._transcriber, frame, (tree or ()) if self._tree else (), profile)
         return None
+
+    async def unread_below(
+        self,
+        frame: Frame,
+        tree: Sequence[Node] | None,
+        profile: AppProfile,
+        readings: Sequence[Reading],
+        *,
+        use_model: bool = True,
+    ) -> int | None:
+        """For a page that was not read as a chat: where the input begins (pixels) if it may be one; None if it is none.
+
+        A page that nothing can read may be one. ``use_model`` False: no model is asked.
+        """
+        nodes = self._healthy(tree, frame)
+        field = input_node(nodes or tree or (), profile, frame.size) if self._tree else None
+        if field is not None:
+            return field.box.top
+        if nodes is not None:
+            return None
+        box = picture.likely_field(frame.image, picture.rgb(profile.input_color))
+        if box is not None:
+            return box.top
+        half = frame.size[1] // 2
+        if readings:
+            ours = {normalise(text) for text in profile.send_texts}
+            sends = [r.box for r in readings if r.box.center.y > half and normalise(r.text) in ours]
+            return min((send.top for send in sends), default=None)
+        if use_model and self._transcriber is not None:
+            crop = frame.image.crop((0, half, *frame.size))
+            return None if await self._transcriber.draft(crop) == (True, None) else half
+        return half
 
     def _healthy(self, nodes: Sequence[Node] | None, frame: Frame) -> Sequence[Node] | None:
         if not self._tree or nodes is None:

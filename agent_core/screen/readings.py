@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from agent_core.geometry import Box, Point
+
+_CONFIDENCE = re.compile(r"\s*\([01]\.\d\d\)$")
 
 
 class Source(StrEnum):
@@ -67,7 +70,8 @@ class ChatScreen:
 
     ``sure`` is False where two sources disagreed or none was confident; then a person is asked before anything is sent.
     ``draft`` is what stands in the input: "" is known to be empty, None is not known.
-    ``partial``: the one doubt is that the upper part of what is asked is out of sight.
+    ``partial``: the one doubt is that the upper part of what is asked is out of sight. ``title_print`` tells titles
+    apart that are read alike: a digest of the title's pixels, "" where it was not read from a picture.
     """
 
     title: str
@@ -75,10 +79,16 @@ class ChatScreen:
     draft: str | None
     source: Source
     sure: bool = True
-    doubt: str = ""  # why it is not sure, for a person
+    doubt: str = ""  # why it is not sure, for a person; several are parted by "; "
     input_box: Box | None = None
     send_point: Point | None = None
     partial: bool = False
+    title_print: str = ""
+
+    @property
+    def doubts(self) -> list[str]:
+        """The doubts without the confidences that they were read with."""
+        return [_CONFIDENCE.sub("", doubt).strip() for doubt in self.doubt.split("; ") if doubt]
 
     @property
     def newest(self) -> Bubble | None:

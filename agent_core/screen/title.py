@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from dataclasses import dataclass
+from hashlib import sha256
 
 from PIL import Image
 
@@ -30,12 +31,13 @@ _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 @dataclass(frozen=True, slots=True)
 class Title:
     """``flawed``: something stands there that was not read, or equal letters do not look equal. ``blank``: a blank may
-    stand there that was not read."""
+    stand there that was not read. ``print``: a digest of its pixels."""
 
     text: str = ""
     confidence: float = 0.0
     flawed: bool = False
     blank: bool = False
+    print: str = ""
 
     @property
     def sure(self) -> bool:
@@ -54,13 +56,14 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
     part = max(parts, key=lambda box: box.width, default=line)
     # Twice, with other margins: a recogniser that guesses says two things.
     wider = Box(max(0, part.left - 14), max(0, part.top - 8), part.right + 14, part.bottom + 8)
+    look = sha256(image.crop(part.as_tuple()).tobytes()).hexdigest()[:16]
     first, second = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider)])
     if normalise(first.text) != normalise(second.text):
         best = max(first, second, key=lambda read: read.confidence)
-        return Title(best.text, min(best.confidence, 0.5), flawed=is_flawed(best.text, image, part))
+        return Title(best.text, min(best.confidence, 0.5), flawed=is_flawed(best.text, image, part), print=look)
     confidence = max(first.confidence, second.confidence)
     flawed, blank = is_flawed(first.text, image, part), has_blank_unread(first.text, image, part)
-    return Title(first.text, confidence, flawed, blank)
+    return Title(first.text, confidence, flawed, blank, look)
 
 
 def is_flawed(text: str, image: Image.Image, line: Box) -> bool:

@@ -566,6 +566,19 @@ class PaperReader(ScreenReader):
             return replace(chat, sure=False, doubt="smudged", partial=False)
         return replace(chat, draft=None) if flaw == "no_draft" else chat
 
+    async def unread_below(
+        self,
+        frame: Frame,
+        tree: Sequence[Node] | None,
+        profile: AppProfile,
+        readings: Sequence[Reading],
+        *,
+        use_model: bool = True,
+    ) -> int | None:
+        """The box of the input is seen though nothing else of a chat is."""
+        chat = self._phone.seen(frame.digest).chat
+        return chat.input_box.top if chat is not None and chat.input_box is not None else None
+
 
 def _painted(scene: Scene, digest: str) -> Image.Image:
     """Each element a flat box in a colour of its own."""

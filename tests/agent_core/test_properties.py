@@ -215,7 +215,7 @@ def no_question_is_lost(told: Told) -> Iterator[str]:
     """One that our own bubble stands below is never looked at again: it must have been answered, or a person told."""
     if any(session.status is not Status.SUCCEEDED for session in told.sessions):
         return
-    closed = {ReplyState.SENT, ReplyState.SKIPPED}
+    closed = {ReplyState.SENT, ReplyState.SKIPPED, ReplyState.WITHDRAWN}
     if any(crash.new_run for crash in told.plan.crashes):
         closed.add(ReplyState.FAILED)  # the run that died tells it with its own next leg
     done = [row.question for row in told.rows if row.state in closed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -19,10 +20,12 @@ from agent_core.devices.virtual.panel import TouchPanel
 from agent_core.devices.virtual.port import InputRefused, TreeFailure
 from agent_core.devices.virtual.report import Report, message_report
 from agent_core.devices.virtual.scenario import CHAT_LIST, MessagePart, Scenario, TreeMode
-from agent_core.devices.virtual.widgets import WIDTH
+from agent_core.devices.virtual.widgets import BUTTON, WIDTH, hit
 from agent_core.devices.virtual.world import Kind, Message, Side
 
 SLOW_TREE_SECONDS = 1.5
+TOUCH_SLOP = 21  # units, 8 dp: within it a finger is still
+LONG_PRESS_SECONDS = 0.4
 DENIED = (
     "java.lang.SecurityException: Injecting input events requires the caller (or the source of the instrumentation, "
     "if any) to have the INJECT_EVENTS permission."
@@ -133,11 +136,17 @@ class VirtualPhone(PhoneCore):
         self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
 
     async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
-        """A swipe that does not move is a long press, which is noted and does nothing."""
+        """As Android has it: a swipe that does not move, or that stays on one thing and does not scroll, is a tap, and
+        held for longer a long press. That is noted and does nothing, but on a button, which knows no long press.
+        """
         self._check_input()
-        moved = abs(x2 - x1) + abs(y2 - y1) >= 10
-        self.log("swipe" if moved else "long_press", f"{x1:.0f},{y1:.0f} {x2:.0f},{y2:.0f} {seconds:.2f}")
-        if not moved or self.faults.asleep or self.faults.ignored_taps:
+        moved = math.hypot(x2 - x1, y2 - y1) * WIDTH / self.size[0] >= TOUCH_SLOP
+        held = not moved and seconds >= LONG_PRESS_SECONDS
+        self.log("long_press" if held else "swipe", f"{x1:.0f},{y1:.0f} {x2:.0f},{y2:.0f} {seconds:.2f}")
+        if self.faults.asleep or self.faults.ignored_taps:
+            return
+        if not moved or self._stays(x1, y1, x2, y2):
+            await self._press(x1, y1, seconds)
             return
         distance = round((y2 - y1) * WIDTH / self.size[0])
         if self.faults.locked:
@@ -149,6 +158,19 @@ class VirtualPhone(PhoneCore):
         elif not self.faults.popup:
             self._front.scroll(distance)
         self._changed()
+
+    def _stays(self, x1: float, y1: float, x2: float, y2: float) -> bool:
+        """Whether a swipe ends on what it began on, and no page takes it to scroll."""
+        scale = self.size[0] / WIDTH
+        element = None if self.faults.locked else hit(self.elements(), x1 / scale, y1 / scale)
+        along = abs(x2 - x1) > abs(y2 - y1) or (element is not None and element.kind == BUTTON)
+        return element is not None and along and element.covers(x2 / scale, y2 / scale)
+
+    async def _press(self, x: float, y: float, seconds: float) -> None:
+        scale = self.size[0] / WIDTH
+        element = hit(self.elements(), x / scale, y / scale)
+        if seconds < LONG_PRESS_SECONDS or (element is not None and element.kind == BUTTON):
+            await self.tap(x, y)
 
     async def key(self, name: str) -> None:
         self._check_input()

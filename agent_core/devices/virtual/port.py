@@ -64,7 +64,7 @@ class ShellPhone(Protocol):
     async def tap(self, x: float, y: float) -> None: ...
 
     async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
-        """A swipe that does not move is a long press."""
+        """A swipe that does not move is a tap, or a long press where it lasts."""
 
     async def key(self, name: str) -> None:
         """``BACK``, ``HOME``, ``ENTER`` …: the name without KEYCODE_."""

@@ -22,6 +22,14 @@ _SYNTAX_PLACE = re.compile(r"at line (\d+)|line (\d+) column")
 _FIELD_FIRST = re.compile(r"((?:[a-z_]+|\[\d+\])(?:\.[a-z_]+|\[\d+\])*): ")  # how our own validators name a place
 
 
+class ScenarioMissing(ConfigMissing):
+    kind = "config.scenario"  # a file is meant, no setting: there is nothing to look up in the settings
+
+
+class ScenarioInvalid(ConfigInvalid):
+    kind = "config.scenario"
+
+
 def load_scenario(path: Path, kind: type[S] = Scenario) -> S:  # type: ignore[assignment]  # the default of S
     """The scenario of a ``.toml`` or ``.json`` file. ConfigMissing, or ConfigInvalid with ``FILE:LINE`` of each fault.
 
@@ -30,9 +38,9 @@ def load_scenario(path: Path, kind: type[S] = Scenario) -> S:  # type: ignore[as
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigMissing(f"Scenario file {path} is not there.", advice="Name a .toml or .json file.") from error
+        raise ScenarioMissing(f"Scenario file {path} is not there.", advice="Name a .toml or .json file.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigInvalid(f"Scenario file {path} can not be read: {error}.", advice="") from error
+        raise ScenarioInvalid(f"Scenario file {path} can not be read: {error}.", advice="") from error
     return parse_scenario(text, kind, name=str(path), form="json" if path.suffix.lower() == ".json" else "toml")
 
 
@@ -48,7 +56,7 @@ def parse_scenario(
         data: object = json.loads(text) if form == "json" else tomllib.loads(text)
     except ValueError as error:
         line = _syntax_line(str(error), text)
-        raise ConfigInvalid(f"{name}:{line}: not {form.upper()}: {error}.", advice="") from error
+        raise ScenarioInvalid(f"{name}:{line}: not {form.upper()}: {error}.", advice="") from error
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -58,7 +66,7 @@ def parse_scenario(
             path, message = _fault(item["loc"], item["type"], item["msg"], kind, lines)
             faults.append((scenario_lines.line_of(lines, path), message))
         told = "\n".join(f"{name}:{line}: {message}." for line, message in sorted(faults))
-        raise ConfigInvalid(told, advice="") from error
+        raise ScenarioInvalid(told, advice="") from error
 
 
 def default_scenario() -> Scenario:

@@ -24,6 +24,12 @@ from agent_core.gate.detect import contact_of, reply_task
         ("手机QQ回复联系人11", "11"),
         ("QQ回复联系人11并说谢谢", "11"),
         ("QQ回复联系人11然后结束", "11"),
+        ("QQ回复联系人“小王并发货”", "小王并发货"),
+        ("QQ回复联系人“再回首”", "再回首"),
+        ("QQ回复联系人“然后呢”，然后结束", "然后呢"),
+        ("QQ回复联系人再回首", "再回首"),
+        ("QQ回复联系人我的小店", "我的小店"),
+        ("QQ回复联系人我的小店然后结束", "我的小店"),
     ],
 )
 def test_the_gate_is_on(task: str, contact: str) -> None:

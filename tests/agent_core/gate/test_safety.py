@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.actions.types import Tap
+from agent_core.actions.types import Swipe, Tap
 from agent_core.devices.base import Window
 from agent_core.gate import Decision, PolicyName, Situation, policies_of, review
 from agent_core.geometry import Box
@@ -25,3 +25,23 @@ def test_an_icon_is_known_by_the_label_below_it(pair: tuple[int, int], asked: bo
     where = Situation(None, Window("com.eg.android.AlipayGphone", "x"), SIZE, GateState(), (drawing, LABEL))
     judgement = review(Tap(element=pair), where, policies_of(PolicyName.CAREFUL))
     assert [verdict.decision for verdict in judgement.verdicts] == ([Decision.ASK] if asked else [])
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "blocked"),
+    [
+        ((263, 244), (263, 244), True),
+        ((263, 240), (270, 250), True),
+        ((100, 244), (700, 244), True),  # along the button
+        ((100, 255), (200, 260), True),  # beside its label
+        ((263, 600), (263, 244), False),  # the page scrolls
+        ((263, 244), (263, 600), False),
+        ((100, 600), (700, 600), False),
+    ],
+)
+def test_a_swipe_that_may_click_a_button_is_no_way_around_the_question(
+    start: tuple[int, int], end: tuple[int, int], blocked: bool
+) -> None:
+    where = Situation(None, Window("com.eg.android.AlipayGphone", "x"), SIZE, GateState(), (LABEL,))
+    judgement = review(Swipe(start=start, end=end), where, policies_of(PolicyName.CAREFUL))
+    assert [verdict.decision for verdict in judgement.verdicts] == ([Decision.BLOCK] if blocked else [])

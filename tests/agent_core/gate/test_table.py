@@ -296,6 +296,62 @@ def test_the_input_bar_and_all_below_it_is_not_the_models(y: int) -> None:
     assert [(v.policy, v.decision) for v in verdict.verdicts] == [("delivery_alone", Decision.BLOCK)]
 
 
+@pytest.mark.parametrize("duration", [0.1, 2.0])
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [((930, 950), (930, 950)), ((930, 950), (932, 945)), ((100, 900), (400, 930)), ((500, 950), (500, 300))],
+    ids=["still", "trembling", "a glide over the keys", "up"],
+)
+def test_no_swipe_begins_in_the_input_bar(start: tuple[int, int], end: tuple[int, int], duration: float) -> None:
+    verdict = judge(Swipe(start=start, end=end, duration=duration), in_chat())
+    assert verdict.action is None
+
+
+def test_a_chat_is_scrolled() -> None:
+    for start, end in (((500, 800), (500, 200)), ((500, 200), (500, 800)), ((500, 300), (500, 990))):
+        swipe = Swipe(start=start, end=end)
+        assert judge(swipe, in_chat(Bubble(Side.THEM, "看 www.x.cn", Box(0, 300, 900, 1690)))).action == swipe
+
+
+@pytest.mark.parametrize(("duration", "policy"), [(0.1, "nothing_risky"), (1.0, "nothing_risky")])
+@pytest.mark.parametrize("target", ["转账", "删除"])
+def test_a_swipe_that_stands_on_a_button_is_a_tap_or_a_long_press(target: str, duration: float, policy: str) -> None:
+    verdict = judge(Swipe(start=MIDDLE, end=MIDDLE, duration=duration), situation(readings=at(target)))
+    assert verdict.action is None
+    assert [v.policy for v in verdict.verdicts] == [policy]
+
+
+def test_a_swipe_that_stands_on_the_ai_or_on_a_link_opens_it() -> None:
+    still = Swipe(start=MIDDLE, end=MIDDLE, duration=0.1)
+    assert judge(still, situation(readings=at("问AI"))).action is None
+    assert judge(still, in_chat(Bubble(Side.THEM, "看 www.x.cn", Box(100, 900, 700, 1100)))).action is None
+    assert judge(still, situation(readings=at("11"))).action == still  # a row of the list
+
+
+@settings(max_examples=1500, deadline=None)
+@given(
+    POINT,
+    st.tuples(st.integers(-25, 25), st.integers(-25, 25)),
+    st.floats(0.01, 3),
+    st.sampled_from(
+        [None, chat(), in_chat().chat, in_chat(Bubble(Side.THEM, "www.x.cn", Box(50, 400, 700, 600))).chat]
+    ),
+    st.sampled_from([(), at("发送", 1900), at("转账"), at("问AI"), at("表情")]),
+)
+def test_a_swipe_that_stands_still_may_do_what_a_tap_there_may(
+    start: tuple[int, int],
+    way: tuple[int, int],
+    duration: float,
+    screen: ChatScreen | None,
+    readings: tuple[Reading, ...],
+) -> None:
+    end = (min(1000, max(0, start[0] + way[0])), min(1000, max(0, start[1] + way[1])))
+    where = situation(screen=screen, readings=readings)
+    allowed = judge(Swipe(start=start, end=end, duration=duration), where).action is not None
+    tap = judge(Tap(element=start), where).action is not None
+    assert not allowed or (tap and duration < 0.5)
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "blocked"),
     [

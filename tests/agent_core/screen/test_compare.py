@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.screen.compare import Match, compare, contains, ends_with, normalise, same_name
+from agent_core.screen.compare import Match, compare, contains, ends_with, normalise, same_name, tells_status
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,14 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
         ("11 手机在线", "11", False, True),
         ("11\n对方正在输入...", "11", False, True),
         ("11 - 4G在线", "11", False, True),
+        ("11 Wi-Fi在线", "11", False, True),
+        ("11\n手机在线 - WiFi", "11", False, True),
         ("11在线", "11", False, False),
+        ("11 在线客服", "11", False, False),
+        ("11（在线代购）", "11", False, False),
+        ("11(在线)", "11", False, False),
+        ("11|忙碌小店", "11", False, False),
+        ("11 不离开", "11", False, False),
         ("在线", "在线", False, True),
         ("l1", "11", False, False),
         ("Desk B", "bob", False, False),
@@ -91,6 +98,21 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
 )
 def test_names_are_compared_whole(seen: str, wanted: str, group: bool, same: bool) -> None:
     assert same_name(seen, wanted, group=group) is same
+
+
+@pytest.mark.parametrize(
+    ("title", "tells"),
+    [
+        ("11", False),
+        ("11\n手机在线", False),
+        ("11 手机在线", True),
+        ("11-在线", True),
+        ("11 在线客服", False),
+        ("在线", False),
+    ],
+)
+def test_a_status_in_the_line_of_the_name_is_told(title: str, tells: bool) -> None:
+    assert tells_status(title) is tells
 
 
 @given(st.text(max_size=40))

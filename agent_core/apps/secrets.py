@@ -1,0 +1,101 @@
+"""What no picture for people may show: codes, passwords, balances, card numbers. Data, as the app profiles are.
+
+``secrets.toml`` holds the rules of every app and those of apps that are no chat apps; a chat app's own stand in its
+profile, in the table ``secrets``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+FILE = "secrets.toml"
+Region = tuple[float, float, float, float]  # fractions of the screen: left, top, right, bottom
+
+
+def _pattern(written: str) -> str:
+    """ValueError where it is no regular expression."""
+    try:
+        re.compile(written)
+    except re.error as error:
+        raise ValueError(f"no regular expression ({error}): {written}") from None
+    return written
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SecretRule(_Data):
+    """A text is covered where ``value`` is found in it (case and width of letters do not matter).
+
+    With a ``label`` only beside one: in the same text, on the same row to its right, or right above or below it.
+    """
+
+    name: str
+    value: Pattern
+    label: Pattern = ""
+
+
+class SecretRules(_Data):
+    """``pages``: a text by which a page is known that is covered as a whole. ``regions`` are always covered.
+
+    ``sensitive``: what nobody could read is covered as a whole.
+    """
+
+    rules: tuple[SecretRule, ...] = ()
+    pages: tuple[Pattern, ...] = ()
+    regions: tuple[Region, ...] = ()
+    sensitive: bool = False
+
+    def joined(self, other: SecretRules) -> SecretRules:
+        """Both of them."""
+        return SecretRules(
+            rules=(*self.rules, *other.rules),
+            pages=(*self.pages, *other.pages),
+            regions=(*self.regions, *other.regions),
+            sensitive=self.sensitive or other.sensitive,
+        )
+
+
+class _Apps(SecretRules):
+    name: str
+    packages: tuple[str, ...]
+
+
+class _File(_Data):
+    every: SecretRules
+    apps: tuple[_Apps, ...] = ()
+
+
+@cache
+def _file() -> _File:
+    text = resources.files("agent_core.apps").joinpath(FILE).read_text(encoding="utf-8")
+    return _File.model_validate(tomllib.loads(text))
+
+
+@cache
+def rules_of(package: str | None) -> SecretRules:
+    """What holds while this package is in front: the rules of every app, and its own."""
+    from agent_core.apps.profile import profile_of_package  # a profile holds rules, too
+
+    found = _file().every
+    for app in _file().apps:
+        if package in app.packages:
+            found = found.joined(app)
+    profile = profile_of_package(package)
+    return found.joined(profile.secrets) if profile else found
+
+
+def packages_with(sensitive: bool) -> Iterable[str]:
+    """The packages of ``secrets.toml``, by whether they are sensitive."""
+    return (package for app in _file().apps if app.sensitive is sensitive for package in app.packages)

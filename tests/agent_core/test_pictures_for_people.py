@@ -1,0 +1,175 @@
+"""What a run stores for people is covered; what the model gets is not."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import pytest
+from PIL import Image, ImageChops
+
+from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
+from agent_core.devices.virtual.world import Side
+from agent_core.observer import Observer, look_for_people
+from agent_core.ports import Event
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import Source
+from agent_core.session import Answer, Question, Session
+from tests.support.lab import FINISH, OCR, Lab, lab
+from tests.support.model_server import ScriptedModel
+
+pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+COVER = ((142, 149, 158), (168, 174, 182))
+CODE = "验证码 483920"
+SCENARIO = Scenario(
+    phone=PhonePart(size=(720, 1600)),
+    contacts=[
+        ContactPart(name="11", number="20110011", history=[MessagePart(side=Side.THEM, text=CODE, ago=60)]),
+        ContactPart(name="另一位", number="1002", history=[MessagePart(side=Side.THEM, text="在吗", ago=90)]),
+    ],
+)
+
+
+def covered(picture: Image.Image) -> int:
+    """How many pixels look like the cover, as JPEG leaves them."""
+    small = picture.convert("RGB")
+    return sum(
+        count
+        for count, color in small.getcolors(1 << 24) or ()
+        if isinstance(color, tuple)
+        and any(all(abs(a - b) <= 3 for a, b in zip(color, one, strict=True)) for one in COVER)
+    )
+
+
+def opened(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data))
+
+
+class Album:
+    """A run store, and a person who is asked: both keep the pictures that they are given."""
+
+    def __init__(self) -> None:
+        self.pictures: dict[str, bytes] = {}  # the newest of each kind
+        self.steps: list[bytes] = []
+
+    async def save(self, session: Session) -> None:
+        return None
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        if picture is not None:
+            self.pictures[event.kind] = picture
+            self.steps += [picture] if event.kind == "step" else []
+
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        if picture is not None:
+            self.pictures["question"] = picture
+        return None
+
+
+def sent_to_model(request: dict[str, Any]) -> Image.Image:
+    parts = [part for message in request["messages"] for part in message["content"] if isinstance(part, dict)]
+    url = next(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
+    return opened(base64.b64decode(url.partition(",")[2]))
+
+
+@pytest.mark.parametrize("tree", ["full", "off"])
+async def test_events_and_questions_show_no_code_and_the_model_sees_it(tree: str) -> None:
+    async with lab(SCENARIO) as bench:
+        bench.tree = tree
+        album = Album()
+        bench.people = album  # type: ignore[assignment]  # it fits the port; the lab's own list is not wanted
+        await bench.open_chat()
+        async with ScriptedModel(['<answer>do(action="Take_over", message="看一下")</answer>', FINISH]) as model:
+            await bench.run(model, "看看屏幕", store=album)
+            request = model.requests[0]
+    assert set(album.pictures) >= {"step", "question"}
+    for kind, data in album.pictures.items():
+        assert covered(opened(data)) > 500, kind
+    assert covered(sent_to_model(request)) < 50
+
+
+async def screen(bench: Lab, reader: ScreenReader, **options: Any) -> Image.Image:
+    return await Observer(bench.device, reader, **options).picture()
+
+
+async def test_where_nothing_else_can_read_the_tree_is_asked_for_on_account_of_the_picture() -> None:
+    async with lab(SCENARIO) as bench:
+        await bench.open_chat()
+        for blur, expected in ((True, True), (False, False)):
+            observer = Observer(bench.device, ScreenReader(ocr=None, model=None), blur=blur)
+            seen = await observer.observe(None, read=False)
+            assert (seen.nodes is not None) is expected
+            assert bool(await observer.veil.boxes(seen.frame)) is expected
+
+
+async def test_the_screen_on_demand_is_covered_by_whatever_can_read_it() -> None:
+    async with lab(SCENARIO) as bench:
+        await bench.open_chat()
+        blind = ScreenReader(ocr=None, model=None, sources=[])
+        assert covered(await look_for_people(bench.device)) > 500
+        assert covered(await screen(bench, ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), tree="off")) > 500
+        assert covered(await screen(bench, blind, tree="off")) < 50  # QQ shows no secrets as a rule
+        assert covered(await screen(bench, blind, blur=False)) < 50
+        await bench.phone.launch("com.eg.android.AlipayGphone")
+        whole = await screen(bench, blind, tree="off")
+        assert covered(whole) == whole.width * whole.height
+        assert covered(await screen(bench, blind, tree="off", blur=False)) < 50
+
+
+async def test_a_screen_that_changes_between_picture_and_tree_is_not_read_by_that_tree() -> None:
+    """The code comes onto the screen after the tree was taken: what the tree says of it is nothing."""
+    async with lab(SCENARIO) as bench:
+        await bench.open_chat()
+        device = bench.device
+        tree, looks = device.tree, 0
+
+        async def late() -> Any:
+            nonlocal looks
+            looks += 1
+            nodes = await tree()
+            if looks == 1:
+                await bench.phone.key("HOME")
+            return nodes
+
+        device.tree = late  # type: ignore[method-assign]  # the moment in between cannot be met otherwise
+        await look_for_people(device)
+        assert looks == 2
+
+
+RING = (255, 45, 85)
+
+
+def ringed(picture: Image.Image) -> list[float]:
+    """Where the marks are: left, top, right, bottom in thousandths of the picture."""
+    red, green, blue = picture.convert("RGB").split()
+    near = [
+        band.point(lambda v, c=c: 255 * (abs(v - c) <= 40)) for band, c in zip((red, green, blue), RING, strict=True)
+    ]
+    box = ImageChops.multiply(ImageChops.multiply(near[0], near[1]), near[2]).getbbox()
+    assert box is not None
+    return [1000 * place / side for place, side in zip(box, picture.size * 2, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("call", "box"),
+    [
+        ('do(action="Tap", element=[500,300])', (470, 287, 530, 313)),
+        ('do(action="Double Tap", element=[250,700])', (220, 687, 280, 713)),
+        ('do(action="Long Press", element=[500,500])', (445, 475, 555, 525)),
+        ('do(action="Swipe", start=[500,800], end=[500,300])', (475, 300, 525, 807)),
+    ],
+)
+async def test_where_an_action_went_is_drawn_at_its_place_on_the_smaller_picture_too(
+    call: str, box: tuple[float, ...]
+) -> None:
+    """The phone has 1600 pixels of height, the picture in the card 800."""
+    async with lab(SCENARIO) as bench:
+        album = Album()
+        async with ScriptedModel([f"<answer>{call}</answer>", FINISH]) as model:
+            session = await bench.run(model, "看看屏幕", store=album)
+    assert session.steps[0].ok
+    picture = opened(album.steps[0])
+    assert picture.size == (360, 800)
+    assert ringed(picture) == pytest.approx(box, abs=12)
