@@ -35,6 +35,8 @@ __all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_
 _MOST_CANDIDATES = 5
 _LONGEST_QUERY = 500  # characters that are looked at
 T = TypeVar("T")
+# Called inside the write with the other live entries that a wording means; what it raises keeps it unwritten.
+Refusing = Callable[[Sequence[Entry]], None]
 
 
 class EmbeddedKnowledge:
@@ -45,7 +47,7 @@ class EmbeddedKnowledge:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._index = KnowledgeIndex(path)
+        self._index = KnowledgeIndex(path, lambda row: forms_of(_entry(row)))
 
     @property
     def name(self) -> str:
@@ -61,6 +63,9 @@ class EmbeddedKnowledge:
         query = query[:_LONGEST_QUERY]
         form = stripped(query)
         exact = await _safely(self._index.with_form(form)) if form else ()
+        exact = [
+            row for row in exact if form in forms_of(_entry(row))
+        ]  # an earlier release may have written to the file
         found = await _safely(self._index.search(tokens(form or query), _MOST_CANDIDATES))
         sure = len(exact) == 1
         exact_ids = {row.id for row in exact}
@@ -96,9 +101,10 @@ class EmbeddedKnowledge:
             Found(_entry(row), 1.0 if row.id in best else _share(words, row)) for row in list(rows.values())[:limit]
         )
 
-    async def add(self, entry: Entry) -> Entry:
+    async def add(self, entry: Entry, *, refuse: Refusing | None = None) -> Entry:
         """Add the entry, or change the one with its id, which keeps ``created_at``. Returns it as it is kept."""
         async with self._writing() as writer:
+            await _check(writer, entry, refuse)
             return await _put(writer, entry)
 
     async def add_all(self, entries: Sequence[Entry]) -> None:
@@ -131,18 +137,29 @@ class EmbeddedKnowledge:
         answer: str | None = None,
         aliases: Sequence[str] | None = None,
         tags: Sequence[str] | None = None,
+        refuse: Refusing | None = None,
     ) -> Entry:
         """Change what is given; live stays live. A waiting wording that gets its own answer is an entry of its own."""
         async with self._writing() as writer:
             old = await _there(writer, entry_id)
             new = _changed(old, question=question, answer=answer, aliases=aliases, tags=tags)
-            return new if new == old else await _put(writer, new)
+            if new == old:
+                return new
+            await _check(writer, new, refuse)
+            return await _put(writer, new)
 
     async def pending(self) -> Sequence[Entry]:
         """What waits for approval, oldest first."""
         return await self.list(live=False)
 
-    async def approve(self, entry_id: str, *, question: str | None = None, answer: str | None = None) -> Entry:
+    async def approve(
+        self,
+        entry_id: str,
+        *,
+        question: str | None = None,
+        answer: str | None = None,
+        refuse: Refusing | None = None,
+    ) -> Entry:
         """Make a waiting entry live, changed as given, and return the live one; one that is live already stays so.
 
         A wording for another entry goes to that entry's aliases and that entry is returned; with an ``answer`` that
@@ -151,6 +168,7 @@ class EmbeddedKnowledge:
         async with self._writing() as writer:
             old = await _there(writer, entry_id)
             entry = _changed(old, question=question, answer=answer)
+            await _check(writer, entry, refuse, former=False)
             if not entry.alias_of:
                 live = entry.model_copy(update={"live": True})
                 return old if live == old else await _put(writer, live)
@@ -179,18 +197,18 @@ class EmbeddedKnowledge:
         row = await _safely(self._index.get(entry_id))
         return _entry(row) if row else None
 
+    async def begins(self, start: str) -> Sequence[Entry]:
+        """Up to two entries whose ids begin so; the one with this very id alone where there is one."""
+        rows = await _safely(self._index.with_id_like(start, 2)) if start else ()
+        return tuple(_entry(row) for row in (rows[:1] if rows and rows[0].id == start else rows))
+
     async def delete(self, entry_id: str) -> bool:
         """Whether there was one."""
         return await _safely(self._index.delete(entry_id))
 
     async def doubles(self, entry: Entry) -> Sequence[Entry]:
         """The other live entries that a wording of this one means too: while it is so, that wording is never sure."""
-        found: dict[str, Entry] = {}
-        for form in sorted(forms_of(entry)):
-            for row in await _safely(self._index.with_form(form)):
-                if row.id not in (entry.id, entry.alias_of):
-                    found[row.id] = _entry(row)
-        return tuple(found.values())
+        return await _safely(_doubles(self._index.with_form, entry))
 
     async def stats(self) -> Stats:
         entries = await self.list()
@@ -231,6 +249,25 @@ async def _there(writer: Writer, entry_id: str) -> Entry:
     if row is None:
         raise InputRejected(f"There is no entry {entry_id}.", advice="Search for it: it may have been deleted.")
     return _entry(row)
+
+
+async def _doubles(with_form: Callable[[str], Awaitable[Sequence[EntryRow]]], entry: Entry) -> Sequence[Entry]:
+    found: dict[str, Entry] = {}
+    for form in sorted(forms_of(entry)):
+        for row in await with_form(form):
+            if row.live and row.id not in (entry.id, entry.alias_of):
+                found[row.id] = _entry(row)
+    return tuple(found.values())
+
+
+async def _check(writer: Writer, entry: Entry, refuse: Refusing | None, *, former: bool = True) -> None:
+    """Tell ``refuse`` of the doubles that ``entry`` would have; ``former``: not of those that it has already."""
+    if refuse is None or not (found := await _doubles(writer.with_form, entry)):
+        return
+    row = await writer.get(entry.id) if former else None
+    known = {other.id for other in await _doubles(writer.with_form, _entry(row))} if row else set()
+    if new := [other for other in found if other.id not in known]:
+        refuse(new)
 
 
 async def _put(writer: Writer, entry: Entry) -> Entry:

@@ -2,6 +2,7 @@
 
 Checked are: every number with its unit, in digits or in words; every link, address and code; words that promise, ask
 for money or lead elsewhere; negations; and that the text as a whole is put together from stretches of the records.
+Beyond that each clause must come from one sentence of one record: the price of one thing is no other thing's price.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ _LINK = re.compile(
     r"|(?<![\w@])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
 )
 _CODE = re.compile(r"(?=[a-z0-9_./+-]*[a-z])(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
+_CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]+")
 _NUMBER = re.compile(
     rf"(?P<money>[¥$€£]\s*)?(?P<digits>\d+(?:[.,:/~-]\d+)*)(?P<power>[十百千万亿]*)\s*(?P<unit>%|℃|°|个[{_HAN}]|[{_HAN}]|[a-z]+)?"
 )
@@ -89,6 +91,10 @@ _NOT_DENIED = "".join(f"(?<!{word})" for word in "不 没 没有 无 未 勿 别
 _ENGLISH_NEGATION = re.compile(r"\b(?:no|not|never|none|cannot|without|\w+n't)\b")
 _RISKY, _GLUE = _lists()
 _HAN_GLUE = re.compile("|".join(sorted((word for word in _GLUE if not word.isascii()), key=len, reverse=True)))
+_LATIN_GLUE = re.compile(rf"\b(?:{'|'.join(word for word in _GLUE if word.isascii())})\b")
+_SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|$)")
+_CLAUSE_END = re.compile(rf"[。\n;!?]|\.(?=\s|$)|,(?=\s|$|[{_HAN}])|(?<=[{_HAN}]),")
+_NAME = re.compile(rf"[a-z]+(?=\s?[{_HAN}])|(?<=[{_HAN}])\s?[a-z]+")  # a款, type c线
 _CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
 _WORD = re.compile(r"[a-zà-ÿ]+(?:'[a-z]+)?")
 
@@ -120,6 +126,8 @@ def problems(reply: str, records: Sequence[str]) -> list[str]:
     found += [name for name, unknown in checks.items() if unknown]
     if not _covered(said, known):
         found.append("words")
+    if not _from_one_sentence_each(said, [_plain(record) for record in records]):
+        found.append("clause")
     return found
 
 
@@ -246,6 +254,64 @@ def _turned(said: str, known: str) -> set[str]:
 
 def _affirmed(word: str, text: str) -> bool:
     return re.search(_NOT_DENIED + re.escape(word), text) is not None
+
+
+# -- clauses
+
+
+def _from_one_sentence_each(said: str, records: Sequence[str]) -> bool:
+    """Whether all that a clause says, figures, links, codes and words, stands in one sentence of one record.
+
+    Where the next clause comes from another sentence it has to begin as a clause of it does: in "数据线，39.9元" the
+    price would be said of what stands before the comma.
+    """
+    sentences = [sentence for record in records for sentence in _cut(record, _SENTENCE_END)]
+    before: set[int] = set()
+    for clause in _cut(said, _CLAUSE_END):
+        if not _content(clause):
+            continue
+        held = {number for number, sentence in enumerate(sentences) if _holds(sentence, clause)}
+        if before and not held & before:
+            held = {number for number in held if _begins_alike(clause, sentences[number])}
+        if not held:
+            return False
+        before = held & before or held
+    return True
+
+
+def _cut(text: str, ends: re.Pattern[str]) -> list[str]:
+    """Cut there, but not inside a link."""
+    links = [match.span() for match in _LINK.finditer(text)]
+    parts, start = [], 0
+    for match in ends.finditer(text):
+        if not any(begin <= match.start() < end - 1 for begin, end in links):
+            parts.append(text[start : match.start()])
+            start = match.end()
+    return [part for part in (*parts, text[start:]) if part.strip()]
+
+
+def _content(text: str) -> str:
+    """What is left of it without blanks, marks and words that need no record."""
+    bare = _LATIN_GLUE.sub("", _HAN_GLUE.sub("", text))
+    return "".join(char for char in bare if char.isalnum())
+
+
+def _begins_alike(clause: str, sentence: str) -> bool:
+    start = _content(clause)[:2]
+    return any(_content(part).startswith(start) for part in _cut(sentence, _CLAUSE_END))
+
+
+def _holds(sentence: str, clause: str) -> bool:
+    if _links(clause) - _links(sentence) or _codes(clause) - _codes(sentence) or _unknown_figures(clause, sentence):
+        return False
+    clause, known = _LINK.sub(" ", clause), set(_WORD.findall(_LINK.sub(" ", sentence)))
+    if {name.strip() for name in _NAME.findall(clause)} - known:
+        return False
+    if set(_WORD.findall(_CODE_OF_TWO.sub(" ", clause))) - known - set(_GLUE) - set(_WORD_VALUES):
+        return False
+    runs = re.findall(rf"[{_HAN}]+", _HAN_GLUE.sub(" ", _FIGURE.sub(" ", clause)))
+    close = re.sub(r"\s", "", sentence)
+    return all(all(_han_gaps(run, close)) for run in runs)
 
 
 # -- words

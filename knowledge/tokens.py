@@ -10,6 +10,15 @@ import unicodedata
 
 _HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _RUN = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}]+")
+_OTHER = rf"[^\W_{_HAN}]"  # a letter or digit of no Han text
+# Marks that change what is asked: 1.5米, -10度, 5-6天, 5~6天, Pro+, 1/2, 8:30, 5%. Anywhere else they are punctuation.
+_TELLING = re.compile(
+    rf"(?<![.])[.](?={_OTHER})|(?<!-)(?:(?<={_OTHER})-|-(?={_OTHER}))(?!-)|(?<!~)(?:~(?=\d)|(?<={_OTHER})~(?={_OTHER}))"
+    rf"|(?<={_OTHER})/(?=\w)|(?<=\w)/(?={_OTHER})|(?<={_OTHER})\++|\+(?=\d)|(?<=\d):(?=\d)|(?<=\d)%"
+)
+_DASHES = str.maketrans(dict.fromkeys("‐‒–—−", "-") | dict.fromkeys("〜∼", "~") | {"⁄": "/"})
+# A blank keeps two numbers, or two words, apart; beside Han, or between a word and its number, it is nothing.
+_BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[^\W\d_]) (?=[^\W\d_])|(?<=[.~/:+%-]) | (?=[.~/:+%-])")
 
 # What is said around a question and changes nothing about it.
 _GREETINGS = """
@@ -19,7 +28,8 @@ _GREETINGS = """
 咨询下 咨询一下 想咨询 我想咨询 我想咨询一下 诶 哎 欸 嗯 呃 please
 """
 _ENDINGS = """
-吗 嘛 么 呢 啊 呀 哦 噢 喔 哈 啦 咧 哒 滴 吧 了 的 谢谢 谢谢你 谢谢您 多谢 谢了 感谢 辛苦 亲 老板 请问 thanks
+吗 嘛 么 呢 啊 呀 哦 噢 喔 哈 啦 咧 哒 滴 吧 的 谢谢 谢谢你 谢谢您 多谢 谢了 感谢 辛苦 亲 老板 请问 thanks
+多谢了 感谢了 谢谢了 辛苦了 麻烦了
 """
 
 
@@ -33,7 +43,7 @@ def _leading(word: str) -> str:
 _LEADING = re.compile("|".join(map(_leading, sorted(_GREETINGS.split(), key=len, reverse=True))))
 _TRAILING = sorted(_ENDINGS.split(), key=len, reverse=True)
 # "什么" and "怎么" end in a particle's character without having a particle.
-_KEPT_ENDINGS = ("什么", "怎么", "多么", "要么", "那么", "这么", "目的", "为了", "算了", "了了")
+_KEPT_ENDINGS = ("什么", "怎么", "多么", "要么", "那么", "这么", "目的")
 
 
 def normalize(text: str) -> str:
@@ -54,19 +64,34 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+def exact(text: str) -> str:
+    """NFKC, lower case, without blanks and marks that say nothing; those of a number or of a model's name stay."""
+    folded = unicodedata.normalize("NFKC", text).lower().translate(_DASHES)
+    told = {match.start() + index for match in _TELLING.finditer(folded) for index in range(len(match[0]))}
+    plain = "".join(char if char.isalnum() or at in told else " " for at, char in enumerate(folded))
+    single = " ".join(plain.split())
+    kept = {match.start() for match in _BLANK.finditer(single) if not _beside_han(single, match.start())}
+    return "".join(char for at, char in enumerate(single) if char != " " or at in kept)
+
+
+def _beside_han(text: str, at: int) -> bool:
+    return _is_han(text[at - 1]) or _is_han(text[at + 1])
+
+
 def stripped(text: str) -> str:
-    """``text`` normalised, without blanks, greetings, politeness and closing particles: what two questions share.
+    """``text`` without greetings, politeness, closing particles and what ``exact`` leaves out: what two equal questions
+    share. "1.5米" and "15米", "Pro" and "Pro+", "13 4" and "134" are not equal.
 
     A text of nothing but politeness gives "".
     """
-    core = normalize(text)
+    core = exact(text)
     while True:
         shorter = core
         while match := _LEADING.match(shorter):
-            shorter = shorter[match.end() :].lstrip()
-        shorter = _without_ending(shorter).rstrip()
+            shorter = shorter[match.end() :].lstrip(".~").lstrip()  # "你好~15号": the mark belongs to the greeting
+        shorter = exact(_without_ending(shorter))
         if shorter == core:
-            return core.replace(" ", "")
+            return core
         core = shorter
 
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
-VERSION = 1
+from storage.uncut import whole
+
+VERSION = 2
 _TABLES = (
     """
 CREATE TABLE entries (
@@ -78,6 +81,7 @@ INSERT INTO words (rowid, question, aliases, answer) SELECT number, ?1, ?2, ?3 F
 """
 _PUT_FORM = "INSERT OR IGNORE INTO forms (number, form) SELECT number, ?1 FROM entries WHERE id = ?2"
 _NUMBER = "SELECT number FROM entries WHERE id = ?"
+_NUMBERED = f"SELECT number, {_COLUMNS} FROM entries e"  # noqa: S608
 
 
 def _now() -> datetime:
@@ -151,14 +155,19 @@ class Writer:
         return bool(rows)
 
 
+Forms = Callable[[EntryRow], Iterable[str]]
+
+
 class KnowledgeIndex:
     """Opens its file with the first call. Several processes may share it; errors are sqlite3.Error.
 
-    Reading has a connection of its own, so that a customer does not wait for an import.
+    Reading has a connection of its own, so that a customer does not wait for an import. ``forms`` gives the exact forms
+    that mean an entry: those in a file of an earlier release, which cut them otherwise, are made anew.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, forms: Forms) -> None:
         self._path = path
+        self._forms = forms
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection | None = None
         self._writing = asyncio.Lock()  # a transaction belongs to one caller
@@ -229,13 +238,23 @@ class KnowledgeIndex:
 
     async def _open(self) -> tuple[aiosqlite.Connection, aiosqlite.Connection]:
         """The connections that read and write."""
+        if self._reader is not None and self._writer is not None:
+            return self._reader, self._writer
+        return await whole(self._opened())
+
+    async def _opened(self) -> tuple[aiosqlite.Connection, aiosqlite.Connection]:
         async with self._opening:
             if self._writer is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._writer = await _connected(self._path, _prepared)
+                self._writer = await _connected(self._path, self._prepared)
             if self._reader is None:
                 self._reader = await _connected(self._path, _only_reading)
             return self._reader, self._writer
+
+    async def _prepared(self, database: aiosqlite.Connection) -> None:
+        await database.execute("PRAGMA journal_mode = WAL")
+        await database.execute("PRAGMA foreign_keys = ON")
+        await _upgrade(database, self._forms)
 
 
 async def _connected(path: Path, prepare: Callable[[aiosqlite.Connection], Awaitable[object]]) -> aiosqlite.Connection:
@@ -248,28 +267,31 @@ async def _connected(path: Path, prepare: Callable[[aiosqlite.Connection], Await
     return database
 
 
-async def _prepared(database: aiosqlite.Connection) -> None:
-    await database.execute("PRAGMA journal_mode = WAL")
-    await database.execute("PRAGMA foreign_keys = ON")
-    await _upgrade(database)
-
-
 async def _only_reading(database: aiosqlite.Connection) -> None:
     await database.execute("PRAGMA query_only = ON")
 
 
 @asynccontextmanager
 async def _transaction(database: aiosqlite.Connection) -> AsyncIterator[None]:
-    await database.execute("BEGIN IMMEDIATE")
+    """Begun, kept and rolled back whole: a statement whose task is cancelled goes on in SQLite's thread, so a
+    transaction could stay open, and with it every later write would fail.
+    """
+    if database.in_transaction:
+        await whole(database.rollback())
     try:
+        await whole(_done(database.execute("BEGIN IMMEDIATE")))
         yield
     except BaseException:
-        await database.rollback()
+        await whole(database.rollback())  # after what is still under way: the thread does one thing after the other
         raise
-    await database.commit()
+    await whole(database.commit())
 
 
-async def _upgrade(database: aiosqlite.Connection) -> None:
+async def _done(work: Awaitable[object]) -> None:
+    await work
+
+
+async def _upgrade(database: aiosqlite.Connection, forms: Forms) -> None:
     """Make the tables, or bring those of an earlier release up to this one, in one transaction."""
     if await _version(database) == VERSION:
         return
@@ -279,12 +301,26 @@ async def _upgrade(database: aiosqlite.Connection) -> None:
             raise sqlite3.DatabaseError(f"it was made by a later release (version {found}, this one reads {VERSION})")
         if found == VERSION:
             return
-        known = list(await database.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'entries'"))
-        for statement in (*(() if known else _TABLES), *_TO_1):
-            await database.execute(statement)
-        at = _stored(_now())  # the old tables did not know
-        await database.execute("UPDATE entries SET created_at = ?, updated_at = ?", (at, at))
+        if found == 0:
+            await _made(database)
+        await _reformed(database, forms)
         await database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+async def _made(database: aiosqlite.Connection) -> None:
+    known = list(await database.execute_fetchall("SELECT 1 FROM sqlite_master WHERE name = 'entries'"))
+    for statement in (*(() if known else _TABLES), *_TO_1):
+        await database.execute(statement)
+    at = _stored(_now())  # the old tables did not know
+    await database.execute("UPDATE entries SET created_at = ?, updated_at = ?", (at, at))
+
+
+async def _reformed(database: aiosqlite.Connection, forms: Forms) -> None:
+    """To version 2: forms that keep the decimal point, the sign and the hyphen of a number."""
+    rows = [(number, _entry(row)) for number, *row in await database.execute_fetchall(_NUMBERED)]
+    made = [(number, form) for number, row in rows for form in forms(row) if form]
+    await database.execute("DELETE FROM forms")
+    await database.executemany("INSERT OR IGNORE INTO forms (number, form) VALUES (?, ?)", made)
 
 
 async def _version(database: aiosqlite.Connection) -> int:
@@ -312,7 +348,7 @@ def _stored(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _entry(row: sqlite3.Row) -> EntryRow:
+def _entry(row: Iterable[Any]) -> EntryRow:
     entry_id, question, answer, aliases, tags, live, origin, alias_of, created_at, updated_at = row
     return EntryRow(
         entry_id,

@@ -22,6 +22,7 @@ from bot.commands.at_desk import with_desk
 from bot.commands.common import err, fail, print_json
 from bot.desk.port import Actor, AnswersAsked, AnswerView, BadRequest
 from bot.terminal.render import harmless
+from knowledge.importing.text import guarded
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
@@ -34,7 +35,6 @@ COLUMNS = (
     "id", "asked_at", "changed_at", "contact", "app", "serial", "question", "query", "sent", "state", "provenance",
     "record_id", "record_source", "score", "person", "rating", "rated_by", "rated_at", "records", "run_id",
 )  # fmt: skip
-FORMULA = tuple("=+-@＝＋－＠\t\r\n")  # what a spreadsheet takes for a formula at the beginning of a cell
 
 
 class Rated(Enum):
@@ -64,7 +64,7 @@ def list_(
     text: Annotated[str, typer.Option(help="Words of the question or the answer.")] = "",
     state: Annotated[str, typer.Option(help="planned, typing, sending, sent, skipped, failed or unknown.")] = "",
     rated: Annotated[Rated | None, typer.Option(help="good or bad.")] = None,
-    unanswered: Annotated[bool, typer.Option("--unanswered", help="Only what the customer got no answer to.")] = False,
+    unanswered: Annotated[bool, typer.Option("--unanswered", help="Only what nobody answered.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help=f"At most so many; {SHOWN} unless a CSV is written.")] = None,
     as_json: Json = False,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file; - is standard output.")] = None,
@@ -159,8 +159,8 @@ def _record_line(record: dict[str, Any]) -> str:
 
 def _cell(value: object) -> object:
     """What a customer wrote must not run as a formula in a spreadsheet; numbers stay numbers."""
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
+    if isinstance(value, str):
+        return guarded(value)
     return "" if value is None else value
 
 

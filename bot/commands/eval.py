@@ -62,24 +62,34 @@ def evaluate(
         fail(error)
     real = RealModel(model_url, model_name, SecretStr(model_key or "EMPTY")) if model_url else None
     begun = time.monotonic()
-    results = run_async(lambda: _run(cases, Options(real, keep, jobs)))
+    results: list[CaseResult] = []
+    stopped = None
+    try:
+        run_async(lambda: _run(cases, Options(real, keep, jobs), results))
+    except typer.Exit as ending:  # somebody has seen enough: what there is, is told
+        if ending.exit_code != Exit.STOPPED:
+            raise
+        stopped = ending
+    order = {(str(case.path), case.mode.value): index for index, case in enumerate(cases)}
+    results.sort(key=lambda result: order[result.file, result.mode])
     seconds, model = time.monotonic() - begun, model_name or "scripted"
     if as_json:
         print_json(report.as_json(results, model, seconds))
     else:
         report.show(Console(), results, model, seconds)
+    if stopped is not None:
+        err.print(f"Stopped: {len(cases) - len(results)} of {len(cases)} were not run.", markup=False)
+        raise stopped
     raise typer.Exit(Exit.OK if all(result.passed for result in results) else Exit.FAILED)
 
 
-async def _run(cases: Sequence[Case], options: Options) -> list[CaseResult]:
-    """The results in the cases' order. What is going on is shown on standard error, where somebody looks at it."""
+async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult]) -> None:
+    """Adds the results as they come. What is going on is shown on standard error, where somebody looks at it."""
     from contextlib import aclosing
 
     from bot.eval.case import Interrupted
     from bot.eval.suite import run_cases
 
-    order = {(str(case.path), case.mode.value): index for index, case in enumerate(cases)}
-    results: list[CaseResult] = []
     console = Console(stderr=True, quiet=not sys.stderr.isatty())
     with Status("", console=console) as status:
         status.update(f"0 of {len(cases)}")
@@ -94,4 +104,3 @@ async def _run(cases: Sequence[Case], options: Options) -> list[CaseResult]:
                         console.print(f"{name}: {result.problems[0]}", style="red", markup=False)
         except Interrupted:
             raise asyncio.CancelledError from None
-    return sorted(results, key=lambda result: order[result.file, result.mode])

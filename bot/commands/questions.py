@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from bot.chat.answering import read_answer
-from bot.chat.cards import answer_label, choice_label, question_card
+from bot.chat.answering import read_answer, verdict
+from bot.chat.cards import choice_label, question_card
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, print_json
@@ -58,11 +58,9 @@ def answer(
         labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
         key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
         Console(stderr=True).print(words.get(key, choices=labels), markup=False)
-    elif result.state == "late":
-        shown = answer_label(view, result.answer)
-        Console().print(words.get("question.late", by=result.by, answer=shown), markup=False)
     else:
-        Console().print(words.get("question.accepted"), words.get("question.goes_on"), markup=False)
+        goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
+        Console().print(verdict(words, view, result), *goes_on, markup=False)
     if result is None:
         raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)

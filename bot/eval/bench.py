@@ -50,6 +50,7 @@ class Stage:
     phone: VirtualPhone
     model: WatchedModel
     people: ScriptedPeople
+    measured: bool = False  # a real model, which may ask other things than the file's replies
 
 
 class Bench:
@@ -100,7 +101,7 @@ class Bench:
             desk = HouseDesk(House(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
             people = ScriptedPeople(core.db, desk, scenario.people)
             await stack.enter_async_context(people.at_work())
-            yield Stage(core, running.phone, model, people)
+            yield Stage(core, running.phone, model, people, self.real is not None)
 
     def _copy(self, name: str, to: Path) -> None:
         shutil.copyfile(self._folder / "template" / name, to / name)

@@ -20,6 +20,7 @@ from bot.eval.result import Case, CaseResult, Reply
 from bot.running import run_here
 from storage.events import Events
 from storage.ledger import Ledger, LedgerRow
+from storage.runs import Runs
 
 log = structlog.get_logger(__name__)
 
@@ -36,31 +37,38 @@ async def run_case(bench: Bench, case: Case, *, keep: Path | None = None) -> Cas
     result = CaseResult(str(case.path), case.title, case.mode.value)
     begun = time.monotonic()
     async with bench.stage(case.scenario, case.mode) as stage:
-        try:
-            async with asyncio.timeout(REAL_SECONDS if bench.real else CASE_SECONDS):
-                await _run(stage, case, result)
-        except TimeoutError:
-            result.problems.append(f"not done after {time.monotonic() - begun:.0f} s")
+        await _run(stage, case, result, REAL_SECONDS if bench.real else CASE_SECONDS)
         result.seconds = time.monotonic() - begun
         if keep is not None and not result.passed:
-            folder = keep / f"{case.path.stem}-{case.mode.value}"
+            folder = keep / f"{case.name}-{case.mode.value}"
             await _keep(stage, result, folder)
             result.kept = str(folder)
     return result
 
 
-async def _run(stage: Stage, case: Case, result: CaseResult) -> None:
+async def _run(stage: Stage, case: Case, result: CaseResult, seconds: float) -> None:
+    """What was done by then is judged also where ``seconds`` are over."""
     scenario, phone = case.scenario, stage.phone
     before = dict(phone.settings)
     sessions: list[Session] = []
+    limit = asyncio.timeout(seconds)
     try:
-        for task in scenario.runs:
-            sessions.append(await _one(stage, task, case))  # noqa: PERF401 - what came before a break is told
+        async with limit:
+            for task in scenario.runs:
+                sessions.append(await _one(stage, task, case))  # noqa: PERF401 - what came before a break is told
     except Interrupted:
-        raise
+        if not limit.expired():
+            raise
     except Exception as error:  # a fault of ours is this case's result; the others are still run
-        log.warning("case_broke", file=result.file, mode=result.mode, exc_info=not isinstance(error, PhonedeskError))
-        result.problems.append(f"the run broke: {error or type(error).__name__}")
+        if not limit.expired():
+            ours = not isinstance(error, PhonedeskError)
+            log.warning("case_broke", file=result.file, mode=result.mode, exc_info=ours)
+            result.problems.append(f"the run broke: {error or type(error).__name__}")
+    if limit.expired():
+        result.problems.append(f"not done after {seconds:.0f} s")
+    complete = len(sessions) == len(scenario.runs)
+    if not complete:
+        sessions += await _cut_off(stage, sessions)
     _tell(result, stage, sessions)
     evidence = Evidence(
         scenario,
@@ -71,8 +79,19 @@ async def _run(stage: Stage, case: Case, result: CaseResult) -> None:
         before,
         dict(phone.settings),
         stage.people.refused,
+        () if stage.measured else stage.people.unused,
     )
-    result.problems += judge(evidence) if len(sessions) == len(scenario.runs) else always(evidence)
+    result.problems += judge(evidence) if complete else always(evidence)
+
+
+async def _cut_off(stage: Stage, ended: list[Session]) -> list[Session]:
+    """The run that did not come to its end, as it was last saved."""
+    runs = Runs(stage.core.db)
+    for row in await runs.find(limit=1):
+        whole = await runs.get(row.id)
+        if whole is not None and whole.session and all(session.run_id != row.id for session in ended):
+            return [Session.model_validate_json(whole.session)]
+    return []
 
 
 async def _one(stage: Stage, task: str, case: Case) -> Session:
@@ -133,5 +152,8 @@ async def _keep(stage: Stage, result: CaseResult, folder: Path) -> None:
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():  # of an earlier run
+        if old.suffix in {".jpg", ".jsonl"} or old.name in files:
+            old.unlink()
     for name, data in files.items():
         (folder / name).write_bytes(data)

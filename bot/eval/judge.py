@@ -42,6 +42,7 @@ class Evidence:
     settings_before: PhoneSettings
     settings_after: PhoneSettings
     people_refused: Sequence[str] = ()
+    people_unused: Sequence[str] = ()
 
     @property
     def our_texts(self) -> set[str]:
@@ -96,6 +97,8 @@ def _expected(seen: Evidence) -> Iterator[str]:
         yield from _differs(f"ledger of {contact}", rows, states)
     for answer in seen.people_refused:
         yield f"people: {answer}"
+    for answer in seen.people_unused:
+        yield f"people: nobody asked for the answer {answer}"
 
 
 def _sent(seen: Evidence) -> Iterator[str]:

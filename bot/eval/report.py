@@ -13,6 +13,7 @@ from rich.text import Text
 from bot.eval.result import CaseResult
 from bot.terminal.render import harmless
 
+WIDE = 140  # columns of a screen that has room for the figures
 LONGEST = 48  # characters of a problem or a reply in the table
 
 
@@ -29,21 +30,20 @@ def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[s
 
 
 def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float) -> None:
-    """A row a case, below it what went wrong in full, then the sums."""
-    table = Table(
-        Column("case", no_wrap=True, min_width=20), "mode", Column("result", min_width=12), "replies", "asked"
-    )
-    for name in ("calls", "seconds"):
-        table.add_column(name, justify="right")
+    """A row a case, below it what went wrong in full, then the sums. A narrow screen gets the case, its mode and its
+    result; JSON has everything.
+    """
+    wide = console.width >= WIDE
+    table = Table(Column("case", overflow="fold"), Column("mode", no_wrap=True), Column("result", overflow="fold"))
+    for name in ("replies", "asked", "calls", "seconds") if wide else ():
+        table.add_column(name, justify="right" if name in ("calls", "seconds") else "left")
     for result in results:
+        figures = [_replies(result), " ".join(result.asked) or "–", str(result.model_calls), f"{result.seconds:.1f}"]
         table.add_row(
             Text(harmless(result.title)),
             result.mode,
             Text("passed", "green") if result.passed else Text(_short(result.problems[0]), "red"),
-            Text(_replies(result)),
-            " ".join(result.asked) or "–",
-            str(result.model_calls),
-            f"{result.seconds:.1f}",
+            *(map(Text, figures) if wide else ()),
         )
     console.print(table)
     for result in results:

@@ -11,11 +11,18 @@ from bot.eval.scenario import EvalScenario, Mode
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file, read, and one way to run it."""
+    """A file, read, and one way to run it. ``place``: where it stands in the folder that was named, without its ending;
+    it is no other file's.
+    """
 
     path: Path
     scenario: EvalScenario
     mode: Mode
+    place: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.place or self.path.stem
 
     @property
     def title(self) -> str:

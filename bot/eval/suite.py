@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from importlib import resources
+from itertools import count
 from pathlib import Path
 
 from agent_core.devices.adb.server import open_adb
@@ -49,7 +50,7 @@ def find_cases(paths: Sequence[Path], *, mode: Mode | None = None, match: str = 
     ``mode`` alone is run of each, ``match`` stands in the file's name or title, in any case of letters. ConfigMissing
     where there is none; BrokenFiles names every fault in them.
     """
-    files = [file for path in paths or [shipped()] for file in _files(path)]
+    files = _placed(paths or [shipped()])
     if not files:
         where = ", ".join(map(str, paths))
         raise ConfigMissing(f"There is no scenario in {where}.", advice="Scenarios are .toml and .json files.")
@@ -62,7 +63,7 @@ def find_cases(paths: Sequence[Path], *, mode: Mode | None = None, match: str = 
             broken.append(error.message)
             continue
         modes = [one for one in scenario.modes if mode in (None, one)]
-        cases += [Case(file, scenario, one) for one in modes]
+        cases += [Case(file, scenario, one, files[file]) for one in modes]
     if broken:
         raise BrokenFiles("\n".join(broken), advice="docs/reference/scenario.md names every field.")
     wanted = [case for case in cases if match.casefold() in f"{case.path.stem} {case.title}".casefold()]
@@ -71,6 +72,17 @@ def find_cases(paths: Sequence[Path], *, mode: Mode | None = None, match: str = 
             f"None of {len(files)} scenarios is left.", advice="Look at --match, and at --mode and the files' modes."
         )
     return wanted
+
+
+def _placed(paths: Sequence[Path]) -> dict[Path, str]:
+    """Every file with a name of its own: its place in the folder; a number is added where two have the same."""
+    named: dict[Path, str] = {}
+    for path in paths:
+        for file in _files(path):
+            place = (file.relative_to(path) if file != path else Path(file.name)).with_suffix("").as_posix()
+            taken = {name for other, name in named.items() if other != file}
+            named[file] = next(name for n in count(1) if (name := place if n == 1 else f"{place}-{n}") not in taken)
+    return named
 
 
 def _files(path: Path) -> list[Path]:
@@ -107,22 +119,32 @@ async def _in_processes(cases: Sequence[Case], options: Options) -> AsyncGenerat
         stack.callback(_end, workers)
         for worker in workers:
             worker.start()
-        for _ in cases:
-            result = await asyncio.to_thread(_next, done, workers)
+        left = {(str(case.path), case.mode.value): case for case in cases}
+        why = ""
+        while left and (result := await asyncio.to_thread(_next, done, workers)) is not None:
             if isinstance(result, str):
-                raise PhonedeskError(result)
+                why = result
+                continue
+            del left[result.file, result.mode]
             yield result
+        if why and len(left) == len(cases):
+            raise PhonedeskError(why)
+        for lost in left.values():
+            problem = f"its process ended: {why}" if why else "its process ended"
+            yield CaseResult(str(lost.path), lost.title, lost.mode.value, problems=[problem])
 
 
 def _next(
     done: multiprocessing.Queue[CaseResult | str], workers: Sequence[multiprocessing.process.BaseProcess]
-) -> CaseResult | str:
+) -> CaseResult | str | None:
+    """What comes next; None where nothing more will, because every process has ended."""
     while True:
+        alive = any(worker.is_alive() for worker in workers)  # before the look: what it left is still taken
         try:
             return done.get(timeout=LOOK_SECONDS)
         except queue.Empty:
-            if not any(worker.is_alive() for worker in workers):
-                return "The processes that ran the cases have ended."
+            if not alive:
+                return None
 
 
 def _end(workers: Sequence[multiprocessing.process.BaseProcess]) -> None:

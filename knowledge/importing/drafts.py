@@ -87,12 +87,16 @@ def joined(texts: Sequence[str], *, commas: bool) -> str:
 
 
 def draft(place: str, fields: Sequence[tuple[str, str]], faults: Sequence[str] = ()) -> Draft:
-    """A draft of the fields and their texts. Aliases and tags may come more than once; else the first counts."""
+    """A draft of the fields and their texts. Aliases and tags may come more than once, and a second question is an
+    alias; else the first counts.
+    """
     first: dict[str, str] = {}
     several: dict[str, tuple[str, ...]] = {}
     for name, text in fields:
         if name in ("aliases", "tags"):
             several[name] = several.get(name, ()) + split(text, commas=name == "tags")
+        elif name == "question" and name in first:
+            several["aliases"] = several.get("aliases", ()) + ((text.strip(),) if text.strip() else ())
         else:
             first.setdefault(name, text)
     question, answer = first.get("question", "").strip(), first.get("answer", "").strip()

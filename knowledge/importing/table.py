@@ -34,6 +34,7 @@ def drafts_of(where: str, rows: Sequence[Row]) -> Sequence[Draft]:
         notes = [f"{row.place} stands above the header and was not read" for row in rows[:at]]
         unread = [cell.strip() for cell, name in zip(rows[at].cells, names, strict=True) if not name and cell.strip()]
         notes += [f"{where}: these columns were not read: {', '.join(unread)}"] if unread else []
+        notes += _read_once(where, rows[at].cells, names)
         nameless = [index for index, cell in enumerate(rows[at].cells) if not cell.strip()]
         if any(row.cells[index : index + 1] and row.cells[index].strip() for row in body for index in nameless):
             notes.append(f"{where}: columns without a name were not read")
@@ -60,6 +61,16 @@ def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
                 f"{where} has a column {found[one].strip()} for the {one}, and none for the {other}.",
                 advice="Name the columns question and answer (问题, 答案).",
             )
+
+
+def _read_once(where: str, cells: Sequence[str], names: Sequence[str | None]) -> list[str]:
+    """The columns whose field an earlier one fills; a second question is another wording, tags and aliases add up."""
+    again = [
+        cell.strip()
+        for index, (cell, name) in enumerate(zip(cells, names, strict=True))
+        if name in ("id", "answer", "live", "alias_of") and name in names[:index]
+    ]
+    return [f"{where}: only the first column of its kind is read, not: {', '.join(again)}"] if again else []
 
 
 def _left_out(where: str, width: int) -> list[str]:

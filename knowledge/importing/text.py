@@ -15,7 +15,7 @@ from knowledge.importing.table import drafts_of, has_header
 
 _SAMPLE = 30  # rows that tell the separator
 # A program for tables takes a cell that begins so for a formula. The wide signs are the same to some of them.
-_GUARDED = re.compile(r"'*[=+\-@＝＋－＠]")
+_GUARDED = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
 
 
 def guarded(cell: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,13 @@ async def test_a_model_that_hangs_or_is_gone() -> None:
     gone = ModelChooser("http://127.0.0.1:1/v1", "scripted", KEY)
     assert await gone.choose(WORDS, "q", RECORDS) is None
     await gone.close()
+
+
+async def test_an_entry_of_ours_is_shown_whatever_its_letters_score() -> None:
+    """As the docs say: the floor is for services that score by meaning."""
+    own = replace(record("七天内可退", score=0.01, question="怎么退货"), source="embedded:r")
+    assert await chosen('{"pick": 1}', records=[own]) == Chosen(own.text, own)
+    assert await chosen(records=[replace(own, source="dify:r")], asked=0) is None
 
 
 async def test_only_the_first_records_above_the_floor_are_shown_as_data() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -85,6 +86,61 @@ async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(b
             record = sure_of(await base.retrieve(text))
             assert record is not None, text
             assert record.id == entry.id, text
+
+
+OTHERS = [
+    ("1.5米数据线多少钱", "15米数据线多少钱?"),
+    ("Note 13 Pro 有货吗", "Note 13 Pro+ 有货吗"),
+    ("USB 3.0", "USB 30"),
+    ("5-6天能到吗", "56天能到吗"),
+    ("-10度能用吗", "10度能用吗"),
+    ("Note 13 4", "Note 134"),
+    ("5％的折扣", "5的折扣"),
+    ("1/2米", "12米"),
+    ("8:30发货", "830发货"),
+    ("C++", "C"),
+    ("发货了吗", "发货吗"),
+]
+
+
+@pytest.mark.parametrize(("question", "asked"), [*OTHERS, *((asked, question) for question, asked in OTHERS)])
+async def test_another_number_or_model_is_not_sure(base: EmbeddedKnowledge, question: str, asked: str) -> None:
+    entry = await base.add(Entry(question=question, answer="x"))
+    assert sure_of(await base.retrieve(asked)) is None
+    assert sure_of(await base.retrieve(question)) is not None
+    assert await base.doubles(entry.model_copy(update={"id": "n", "question": asked})) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("1.5米数据线多少钱", "你好~请问 １．５ 米数据线 多少钱呀？"),
+        ("-10度能用吗", "－10度能用么"),
+        ("Note 13 Pro+ 有货吗", "note13 pro＋有货吗。"),
+        ("5-6天能到吗", "5－6天能到吗"),
+        ("5~6天能到吗", "5～6天能到吗~"),
+        ("有 iPhone 15 的壳吗", "有iphone15的壳吗..."),
+        ("尺寸: 15", "尺寸：15"),
+        ("打5%折吗", "打５％折吗!"),
+    ],
+)
+async def test_the_same_number_is_sure_however_it_is_typed(base: EmbeddedKnowledge, question: str, asked: str) -> None:
+    await base.add(Entry(id="n", question=question, answer="x"))
+    record = sure_of(await base.retrieve(asked))
+    assert record is not None
+    assert record.id == "n"
+
+
+async def test_a_form_that_an_earlier_release_left_is_not_sure(tmp_path: Path) -> None:
+    path = tmp_path / "k.db"
+    base = EmbeddedKnowledge(path)
+    await base.add(Entry(id="n", question="1.5米线", answer="x"))
+    file = sqlite3.connect(path)
+    file.execute("INSERT INTO forms SELECT number, '15米线' FROM entries")
+    file.commit()
+    file.close()
+    assert sure_of(await base.retrieve("15米线")) is None
+    await base.close()
 
 
 async def test_a_form_that_two_entries_share_is_not_sure(base: EmbeddedKnowledge) -> None:
@@ -193,9 +249,9 @@ async def test_an_entry_is_edited(base: EmbeddedKnowledge) -> None:
     assert edited.question == "你们发什么快递？"
     assert sure_of(await base.retrieve("发哪家呀")) is not None
     assert sure_of(await base.retrieve("发啥快递")) is None
-    for changes in ({"question": " "}, {"answer": "x" * 5000}, {"question": "?" * 501}):
+    for question, answer in ((" ", None), (None, "x" * 5000), ("?" * 501, None)):
         with pytest.raises(InputRejected):
-            await base.edit("courier", **changes)
+            await base.edit("courier", question=question, answer=answer)
     with pytest.raises(InputRejected, match="no entry"):
         await base.edit("none", answer="x")
     assert await base.get("courier") == edited

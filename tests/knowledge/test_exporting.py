@@ -19,6 +19,7 @@ from knowledge.entries import clean, line
 from knowledge.exporting import Form, write_table
 from knowledge.importing import carry_out, plan_import, read_table
 from knowledge.importing.plan import decide
+from knowledge.importing.text import guarded, unguarded
 
 FORMS: list[Form] = ["csv", "jsonl", "md", "xlsx"]
 # What could be taken for a sign of one of the formats, between texts.
@@ -104,6 +105,12 @@ def test_no_cell_is_a_formula(start: str) -> None:
     sheet = load_workbook(io.BytesIO(write_table(entries, "xlsx"))).active
     assert sheet is not None
     assert {cell.data_type for row in sheet.iter_rows() for cell in row} == {"s"}
+
+
+@pytest.mark.parametrize("start", ["\t=1+1", "\r=1+1", "\n=1", "=1", "＠x"])
+def test_a_cell_is_guarded_whatever_stands_before_the_formula(start: str) -> None:
+    assert guarded(start) == f"'{start}"
+    assert unguarded(guarded(start)) == start
 
 
 def test_forms() -> None:

@@ -82,6 +82,39 @@ def test_what_does_not_is_named(reply: str, records: list[str], named: str) -> N
     assert named in problems(reply, records)
 
 
+@pytest.mark.parametrize(
+    ("reply", "records"),
+    [
+        ("数据线39.9元一条。", ["数据线 19.9 元一条。", "充电头 39.9 元一个。"]),
+        ("数据线，39.9元一个。", ["数据线 19.9 元一条。", "充电头 39.9 元一个。"]),
+        ("A款 https://b.example.com/y 下单", ["A款 https://a.example.com/x 下单", "B款 https://b.example.com/y 下单"]),
+        ("A款 39 元", ["A款 19 元，黑色", "B款 39 元，白色"]),
+        ("退货运费由卖家承担。", ["退货运费由买家承担。质量问题运费由卖家承担。"]),
+        (
+            "我们默认发中通快递，退货运费由卖家承担。",
+            ["默认发中通快递。", "退货运费由买家承担。质量问题运费由卖家承担。"],
+        ),
+        ("退回运费由卖家承担，包装要完好", [RETURNS]),
+        ("Shipping is free within 7 days.", ["Shipping takes 7 days in any case.", "Returns are free within 9 days."]),
+    ],
+)
+def test_a_clause_is_not_put_together_from_two_sentences(reply: str, records: list[str]) -> None:
+    assert "clause" in problems(reply, records)
+
+
+@pytest.mark.parametrize(
+    ("reply", "records"),
+    [
+        ("数据线19.9元一条，充电头39.9元一个。", ["数据线 19.9 元一条。", "充电头 39.9 元一个。"]),
+        ("A款 https://a.example.com/x 下单", ["A款 https://a.example.com/x 下单", "B款 https://b.example.com/y 下单"]),
+        ("质量问题运费由卖家承担。", ["退货运费由买家承担。质量问题运费由卖家承担。"]),
+        ("满1,000元包邮", ["满1,000元包邮，偏远地区除外。"]),
+    ],
+)
+def test_clauses_of_several_records_are_let_through(reply: str, records: list[str]) -> None:
+    assert problems(reply, records) == []
+
+
 def in_words(number: int) -> str:
     """1–9999 in Chinese words."""
     digits, text, gap = "零一二三四五六七八九", "", False

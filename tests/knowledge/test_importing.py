@@ -575,3 +575,11 @@ def test_every_row_is_told_and_no_wording_means_two(entries: list[Entry], drafts
         assert all(after[entry.id] == entry for entry in plan.same)
         if not plan.doubles:
             assert len(drafts) == len(plan.added) + len(plan.changed) + len(plan.same) + len(plan.rejected)
+
+
+def test_a_second_question_is_an_alias_and_a_second_answer_is_told() -> None:
+    text = "问题,标准问法,答案,回复,编号\n怎么退货,能退吗,七天内,十天内,r\n几天到,,三天,,\n"
+    first, second = read_table("faq.csv", text.encode())
+    assert (first.question, first.aliases, first.answer, first.id) == ("怎么退货", ("能退吗",), "七天内", "r")
+    assert (second.question, second.aliases) == ("几天到", ())
+    assert first.note == "faq.csv: only the first column of its kind is read, not: 回复"

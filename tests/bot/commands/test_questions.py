@@ -65,6 +65,23 @@ def test_an_answer_counts_once(shop: Path, said: str) -> None:
     assert "先回答" in shown
 
 
+def test_an_answer_after_its_time_says_that_it_is_over(shop: Path) -> None:
+    async def over() -> None:
+        db = Database(f"sqlite:///{shop / 'phonedesk.sqlite3'}")
+        run_id = await Runs(db).create(NewRun("QQ回复联系人12", "phone"))
+        assert run_id is not None
+        payload = {**PAYLOAD, "id": "q2"}
+        await Questions(db).ask("q2", run_id=run_id, kind="no_sure_answer", payload=payload, deadline=db.now())
+        assert len(await Questions(db).expire()) == 1
+        await db.close()
+
+    asyncio.run(over())
+    code, shown = told("answer", "q2", "1")
+    assert code == 1
+    assert "已经结束" in shown
+    assert "先回答" not in shown
+
+
 def test_a_mere_number_goes_to_nobody(shop: Path) -> None:
     code, _ = told("answer", "q1", "7")
     assert code == 2

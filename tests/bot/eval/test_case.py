@@ -164,3 +164,33 @@ async def test_a_fault_of_ours_is_one_cases_result(bench: Bench, monkeypatch: py
     monkeypatch.setattr("bot.eval.model.WatchedModel.complete", breaks)
     result = await run(bench, HEAD, ASKED, "[expect]\nsent = { '11' = ['48小时内发货。'] }")
     assert result.problems == ["the run broke: no such thing"]
+
+
+async def test_what_was_done_before_the_time_was_over_is_judged(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.eval.case.CASE_SECONDS", 2.0)
+    head = HEAD + 'policy = "open"\nmax_steps = 50\n'
+    replies = (
+        '[[replies]]\ncall = \'do(action="Launch", app="设置")\'\n'
+        '[[replies]]\ncall = \'do(action="Wait", duration="30 seconds")\'\ntimes = 0\n'
+    )
+    result = await run(bench, head, ASKED, replies)
+    assert result.problems[0].startswith("not done after")
+    assert any("apps that were not to be opened" in problem for problem in result.problems)
+    assert not result.passed
+
+
+async def test_an_answer_that_nobody_asked_for_is_told(bench: Bench) -> None:
+    people = "[[people]]\non = 'no_sure_answer'\nchoice = 'skip'\n"
+    result = await run(bench, HEAD, ASKED, people, "[expect]\nsent = { '11' = ['48小时内发货。'] }")
+    assert result.problems == ["people: nobody asked for the answer no_sure_answer: skip"]
+
+
+async def test_what_an_earlier_run_kept_is_gone(bench: Bench, tmp_path: Path) -> None:
+    old = tmp_path / "here-tree"
+    old.mkdir()
+    for name in ("999-old.jpg", "mine.txt"):
+        (old / name).write_bytes(b"x")
+    await run(bench, HEAD, ASKED, "[expect]\nmessage = '没有'", keep=tmp_path)
+    assert not (old / "999-old.jpg").exists()
+    assert (old / "mine.txt").exists()
+    assert (old / "log.jsonl").exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import AsyncGenerator, Sequence
+from multiprocessing.queues import Queue
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.commands.common import Exit
+from bot.eval.case import Interrupted
+from bot.eval.result import Case, CaseResult
+from bot.eval.suite import find_cases
 
 NOTHING_NEW = """
 title = "{title}"
@@ -115,3 +120,71 @@ def test_the_virtual_phone_takes_them_too() -> None:
     done = CliRunner().invoke(app, ["virtual-phone", "--scenario", "broken.toml"])
     assert done.exit_code == Exit.USAGE
     assert "broken.toml:2: expect.send" in done.stderr
+
+
+def test_files_of_one_name_are_kept_apart() -> None:
+    for folder in ("a", "b"):
+        write(folder, message="已回复")
+        Path("cases", folder).mkdir()
+        Path(f"cases/{folder}.toml").rename(f"cases/{folder}/same.toml")
+    call("cases", "--keep", "kept")
+    assert {path.parent.as_posix() for path in Path("kept").rglob("problems.txt")} == {
+        "kept/a/same-tree",
+        "kept/b/same-tree",
+    }
+    one, two = find_cases([Path("cases/a"), Path("cases/b")])
+    assert (one.name, two.name) == ("same", "same-2")
+
+
+def test_a_process_that_dies_loses_its_own_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        write(name)
+    monkeypatch.setattr("bot.eval.suite._work", dies_at_the_second)
+    code, out, _ = call("cases", "--jobs", "2", "--json")
+    told = {Path(case["file"]).stem: case["problems"] for case in json.loads(out)["cases"]}
+    assert code == Exit.FAILED
+    assert told == {"a": [], "b": ["its process ended"], "c": []}
+
+
+def dies_at_the_second(waiting: Queue[Case | None], done: Queue[CaseResult | str], *_: object) -> None:
+    """A worker in place of the real one: it passes every case but "b", at which it ends without a word."""
+    while (case := waiting.get()) is not None:
+        if case.name == "b":
+            return
+        done.put(CaseResult(str(case.path), case.title, case.mode.value))
+
+
+def test_what_there_is_is_told_when_somebody_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def one_and_then_stopped(cases: Sequence[Case], options: object) -> AsyncGenerator[CaseResult, None]:
+        yield CaseResult(str(cases[0].path), "the first", cases[0].mode.value)
+        raise Interrupted
+
+    write("a")
+    write("b")
+    monkeypatch.setattr("bot.eval.suite.run_cases", one_and_then_stopped)
+    code, out, told = call("cases", "--json")
+    assert code == Exit.STOPPED
+    assert [case["title"] for case in json.loads(out)["cases"]] == ["the first"]
+    assert "1 of 2 were not run" in told
+
+
+def test_name_and_result_can_be_read_on_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    write("good", title="三个问题，一个回答过")
+    write("bad", message="已回复", title="第二个")
+    _, out, _ = call("cases")
+    assert "三个问题，一个回答过" in out
+    assert "passed" in out
+    assert "message: '已回复' does" in out
+    assert all(len(line) <= 80 for line in out.splitlines() if line.startswith(("│", "┃")))
+
+
+@pytest.mark.parametrize(
+    "command", [("eval", "gone.toml"), ("demo", "--headless", "--task", "x", "--scenario", "bad.toml")]
+)
+def test_a_scenario_file_that_cannot_be_used_is_no_matter_of_settings(command: Sequence[str]) -> None:
+    Path("bad.toml").write_text("nonsense = 1\n", "utf-8")
+    told = CliRunner().invoke(app, list(command))
+    assert told.exit_code == Exit.USAGE
+    assert "scenario.md names every field" in told.stderr
+    assert "doctor" not in told.stderr
