@@ -66,9 +66,9 @@ class RunService:
             raise RuntimeError("The run was not stored.")
         return run_id
 
-    async def request_stop(self, run_id: str) -> str | None:
+    async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
         """Stop a run: the status afterwards (``running`` until the leg has tidied up), None for an unknown run."""
-        status = await self._runs.request_stop(run_id)
+        status = await self._runs.request_stop(run_id, by=by)
         if status is not None and self._worker is not None:
             self._worker.stop_now(run_id)
         return status

@@ -170,6 +170,20 @@ class ChatModel:
             message = f"The endpoint does not list {self._name!r}, but answers. {message}".strip()
         return ModelCheck(True, models, known, can_see, message or listing)
 
+    async def unreachable(self) -> str:
+        """Why the endpoint cannot be used, "" where it answers. Asks for its list of models: that costs no tokens.
+
+        An endpoint without such a list answers, too. Never raises ModelError; no retries.
+        """
+        try:
+            async with self._mapped():
+                await self._client.models.list()
+        except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
+            return error.message
+        except (errors.ModelError, AttributeError, TypeError):
+            return ""
+        return ""
+
     async def _look(self) -> tuple[bool | None, str]:
         if not self._vision:
             await self._plain_once([{"role": "user", "content": "Answer with OK."}])

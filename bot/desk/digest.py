@@ -1,0 +1,215 @@
+"""What a time came to, which chats are told of it by themselves, and who is told of what is down."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Literal, cast
+
+from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, Often, Period
+from bot.desk.house import DeskPart, chat_data, chat_ref
+from bot.desk.people import actor_of
+from bot.desk.port import Actor, BadRequest, ChatRef, Role
+from knowledge.tokens import stripped
+from scheduler.digests import DigestChat
+from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
+from storage.digests import DigestChatRow, Digests
+from storage.figures import AskedRow, Figures, Span
+from storage.people import People, PersonRow
+
+TELEGRAM = "telegram"
+MOST_OFTEN = 4
+LEFT = (SKIPPED, FAILED, UNKNOWN)
+_DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first, and to the last of the period
+    "today": (0, 0),
+    "yesterday": (1, 1),
+    "week": (6, 0),
+    "month": (29, 0),
+}
+
+
+class DigestPart(DeskPart):
+    """``bot.desk.digest_port.DigestDesk`` over the database."""
+
+    # Figures ----------------------------------------------------------------------------------------------------------
+
+    async def look(self, actor: Actor, period: Period) -> DigestView:
+        await self._allow(actor, Role.VIEWER, "digest", period=period)
+        if period not in _DAYS:
+            raise BadRequest(f"This is no time: {period}.", advice=f"One of {', '.join(_DAYS)}.")
+        first, last = _DAYS[period]
+        today = self._db.now().astimezone(self._zone).date()
+        since = datetime.combine(today - timedelta(days=first), time.min, tzinfo=self._zone)
+        until = datetime.combine(today - timedelta(days=last - 1), time.min, tzinfo=self._zone)
+        return await self._view(period, since, until, actor.phones)
+
+    async def _view(self, period: Period, since: datetime, until: datetime, serials: Sequence[str]) -> DigestView:
+        figures, span = Figures(self._db), Span(since.astimezone(UTC), until.astimezone(UTC), serials)
+        rows = await figures.asked(span)
+        usage = await figures.usage(span)
+        now, prices = self._db.now(), self.house.prices
+        answered = [row for row in rows if row.state == SENT]
+        left = [row for row in rows if _is_left(row, now)]
+        kept = now - self.house.keep if self.house.keep is not None else None
+        unit: Literal["hour", "day"] = "hour" if until - since <= timedelta(hours=25) else "day"
+        return DigestView(
+            period=period,
+            since=since,
+            until=until,
+            alone=sum(not row.by_person for row in answered),
+            by_person=sum(row.by_person for row in answered),
+            skipped=sum(row.state == SKIPPED for row in rows),
+            failed=sum(row.state == FAILED for row in rows),
+            unknown=sum(row.state == UNKNOWN for row in rows),
+            under_way=sum(row.state not in (SENT, *LEFT) for row in rows),
+            put_to_person=await figures.put_to_people(span),
+            median_seconds=_median(answered),
+            calls=usage.calls,
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+            cost=prices.of(usage.tokens_in, usage.tokens_out) if prices is not None else None,
+            currency=prices.currency if prices is not None else "",
+            kept_since=kept.astimezone(self._zone) if kept is not None and kept > since else None,
+            often=tuple(often for often in _often(rows) if often.count > 1)[:MOST_OFTEN],
+            left=len(left),
+            unanswered=_often(left)[:MOST_OFTEN],
+            bars=self._bars(rows, since, until, unit, now),
+            unit=unit,
+        )
+
+    def _bars(
+        self, rows: Sequence[AskedRow], since: datetime, until: datetime, unit: Literal["hour", "day"], now: datetime
+    ) -> tuple[Bar, ...]:
+        """One for each hour, or day."""
+        begins = [since]
+        while (following := self._after(begins[-1], unit)) < until:
+            begins.append(following)
+        counts = [[0, 0, 0] for _ in begins]
+        place = 0
+        for row in sorted(rows, key=lambda row: row.asked_at):
+            while place + 1 < len(begins) and row.asked_at >= begins[place + 1]:
+                place += 1
+            if row.state == SENT:
+                counts[place][1 if row.by_person else 0] += 1
+            elif _is_left(row, now):
+                counts[place][2] += 1
+        return tuple(Bar(begin, *count) for begin, count in zip(begins, counts, strict=True))
+
+    def _after(self, moment: datetime, unit: Literal["hour", "day"]) -> datetime:
+        if unit == "hour":  # by the real hours, also in the night when the clock is changed
+            return (moment.astimezone(UTC) + timedelta(hours=1)).astimezone(self._zone)
+        return datetime.combine(moment.date() + timedelta(days=1), moment.time(), tzinfo=self._zone)
+
+    # What chats get by themselves -------------------------------------------------------------------------------------
+
+    async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
+        await self._allow(actor, Role.VIEWER, "digest", chat=chat)
+        return await self._setting(actor, chat)
+
+    async def switch(
+        self, actor: Actor, chat: ChatRef, *, daily: bool | None = None, weekly: bool | None = None
+    ) -> DigestSetting:
+        await self._allow(actor, Role.OPERATOR, "digest switch", chat=chat, daily=daily, weekly=weekly)
+        if not actor.id.isdecimal():
+            raise BadRequest("Nobody who is paired asks.", advice="Ask in the chat that is to get the digest.")
+        now = await self._setting(actor, chat)
+        await Digests(self._db).set_chat(
+            chat.key,
+            chat_data(chat),
+            daily=now.daily if daily is None else daily,
+            weekly=now.weekly if weekly is None else weekly,
+            person_id=int(actor.id),
+        )
+        return await self._setting(actor, chat)
+
+    async def _setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
+        row = await Digests(self._db).chat(chat.key)
+        at = {"daily_at": self.house.digest_at[0], "weekly_at": self.house.digest_at[1]}
+        if row is not None:
+            return DigestSetting(row.daily, row.weekly, **at)
+        own = actor.role is Role.OWNER and chat.kind == "private"
+        return DigestSetting(own, own, **at)
+
+    async def chats(self) -> list[DigestChat]:
+        """Who gets digests, for the clock: owners in their own chats unless they said no, and who said yes."""
+        people = {row.id: row for row in await People(self._db).all()}
+        rows = {row.chat_key: row for row in await Digests(self._db).chats()}
+        found = [_chat(row, people[row.person_id]) for row in rows.values() if row.person_id in people]
+        for person in people.values():
+            own = ChatRef(TELEGRAM, str(person.telegram_id))
+            if person.role == Role.OWNER.value and own.key not in rows:
+                both = frozenset({"daily", "weekly"})
+                found.append(DigestChat(own.key, chat_data(own), person.id, person.paired_at, both))
+        return [chat for chat in found if chat.kinds]
+
+    async def is_empty(self, since: datetime, until: datetime, serials: Sequence[str]) -> bool:
+        """Whether there is nothing to tell of this time."""
+        figures, span = Figures(self._db), Span(since, until, serials)
+        usage = await figures.usage(span)
+        return not (await figures.asked(span) or await figures.put_to_people(span) or usage.calls)
+
+    async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
+        chat = chat_ref(data.get("chat"))
+        person = await People(self._db).get(int(data.get("person_id") or 0))
+        if chat is None or person is None or not _may_see(actor_of(person), chat):
+            return None
+        since, until = (datetime.fromisoformat(str(data[end])).astimezone(self._zone) for end in ("since", "until"))
+        actor = actor_of(person)
+        view = await self._view(cast("Period", data["kind"]), since, until, actor.phones)
+        return Addressee(chat, actor.lang), view
+
+    # Alerts -----------------------------------------------------------------------------------------------------------
+
+    async def alert(self, data: Mapping[str, Any]) -> AlertView:
+        subject, _, name = str(data["subject"]).partition(":")
+        seconds = data.get("seconds")
+        return AlertView(
+            subject=cast("Literal['phone', 'model', 'knowledge']", subject),
+            since=datetime.fromisoformat(str(data["since"])).astimezone(self._zone),
+            name=name,
+            why=str(data.get("why") or ""),
+            seconds=float(seconds) if data.get("state") == "up" and seconds is not None else None,
+        )
+
+    async def alerted(self) -> list[Addressee]:
+        if wanted := self.house.alert_chat:
+            chat = ChatRef(TELEGRAM, wanted, kind="group" if wanted.startswith("-") else "private")
+            person = await People(self._db).by_telegram(int(wanted))
+            lang: Lang = actor_of(person).lang if person is not None else self.house.lang
+            return [Addressee(chat, lang)]
+        owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
+        return [Addressee(ChatRef(TELEGRAM, str(person.telegram_id)), actor_of(person).lang) for person in owners]
+
+
+def _may_see(actor: Actor, chat: ChatRef) -> bool:
+    """Whether the person may (still) have something shown in this chat."""
+    return not actor.chats or chat.key in actor.chats
+
+
+def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
+    """Of somebody who may only look now, or not in this chat any more, the chat gets nothing."""
+    actor, chat = actor_of(person), chat_ref(row.chat)
+    allowed = actor.role.covers(Role.OPERATOR) and chat is not None and _may_see(actor, chat)
+    wanted = {"daily": row.daily, "weekly": row.weekly}
+    kinds = frozenset(kind for kind, on in wanted.items() if on and allowed)
+    return DigestChat(row.chat_key, row.chat, row.person_id, row.changed_at, kinds, actor.phones)
+
+
+def _is_left(row: AskedRow, now: datetime) -> bool:
+    """Whether it is without an answer; as in ``storage.answers.AnswerFilter.unanswered``."""
+    return row.state in LEFT or (row.state != SENT and row.changed_at < now - FORGOTTEN)
+
+
+def _median(answered: Sequence[AskedRow]) -> float | None:
+    took = [max(0.0, (row.changed_at - row.asked_at).total_seconds()) for row in answered]
+    return statistics.median(took) if took else None
+
+
+def _often(rows: Iterable[AskedRow]) -> tuple[Often, ...]:
+    """The same question in the same words, as ``/answers unanswered`` has it; the most frequent first."""
+    groups: dict[str, list[AskedRow]] = {}
+    for row in rows:
+        groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)
+    newest_first = sorted(groups.values(), key=lambda group: group[-1].id, reverse=True)
+    return tuple(Often(group[-1].question, len(group)) for group in sorted(newest_first, key=len, reverse=True))

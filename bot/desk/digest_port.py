@@ -1,0 +1,134 @@
+"""What a channel can ask about what a time came to, and whom it tells of what is down. See ``bot.desk.port``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from bot.desk.port import Actor, ChatRef
+
+Period = Literal["today", "yesterday", "week", "month", "daily", "weekly"]
+Lang = Literal["zh", "en"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The questions of an hour or a day. ``at`` is its beginning, in the owner's zone."""
+
+    at: datetime
+    alone: int = 0
+    by_person: int = 0
+    left: int = 0  # without an answer
+
+    @property
+    def total(self) -> int:
+        return self.alone + self.by_person + self.left
+
+
+@dataclass(frozen=True, slots=True)
+class Often:
+    """A question that was asked ``count`` times, in the words of the newest."""
+
+    example: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DigestView:
+    """What a time came to. Times are in the owner's zone; ``until`` is not inside.
+
+    ``alone`` and ``by_person``: customers' questions that were answered; ``put_to_person``: what runs asked people, of
+    every kind. ``median_seconds``: from reading a question to its answer, None where there is none. ``cost`` is None
+    without prices. ``kept_since``: what the model used before is not known any more, None where all is.
+    ``left``: how many are without an answer, ``unanswered`` the most frequent of them. ``unit``: what a bar stands for.
+    """
+
+    period: Period
+    since: datetime
+    until: datetime
+    alone: int = 0
+    by_person: int = 0
+    skipped: int = 0
+    failed: int = 0
+    unknown: int = 0
+    under_way: int = 0
+    put_to_person: int = 0
+    median_seconds: float | None = None
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    currency: str = ""
+    kept_since: datetime | None = None
+    often: tuple[Often, ...] = ()
+    left: int = 0
+    unanswered: tuple[Often, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    unit: Literal["hour", "day"] = "hour"
+
+    @property
+    def asked(self) -> int:
+        """All questions of customers."""
+        return self.answered + self.skipped + self.failed + self.unknown + self.under_way
+
+    @property
+    def answered(self) -> int:
+        return self.alone + self.by_person
+
+    @property
+    def empty(self) -> bool:
+        return not (self.asked or self.put_to_person or self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSetting:
+    """What a chat gets by itself. ``daily_at``, ``weekly_at``: as the settings write them, "" where off."""
+
+    daily: bool
+    weekly: bool
+    daily_at: str = ""
+    weekly_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertView:
+    """``subject``: phone, model or knowledge; ``name`` of the phone. ``since`` in the owner's zone.
+
+    ``seconds``: how long it was down; None while it is.
+    """
+
+    subject: Literal["phone", "model", "knowledge"]
+    since: datetime
+    name: str = ""
+    why: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Addressee:
+    chat: ChatRef
+    lang: Lang
+
+
+class DigestDesk(Protocol):
+    """A viewer may look, at the phones that are theirs. What a chat gets by itself is for operators to say."""
+
+    async def look(self, actor: Actor, period: Period) -> DigestView: ...
+
+    async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting: ...
+
+    async def switch(
+        self, actor: Actor, chat: ChatRef, *, daily: bool | None = None, weekly: bool | None = None
+    ) -> DigestSetting:
+        """Change what is given. From then on the chat is shown what ``actor`` may see."""
+
+    async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
+        """What an event ``digest`` stands for; None where nobody is there any more who may see it."""
+
+    async def alert(self, data: Mapping[str, Any]) -> AlertView:
+        """What an event ``alert`` tells."""
+
+    async def alerted(self) -> Sequence[Addressee]:
+        """The chat of the settings, else every owner's own."""

@@ -1,0 +1,89 @@
+"""Whether the phones, the model and the knowledge base work, for alerts: asked so that it costs as little as it can."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+from agent_core.errors import KnowledgeError, ModelError, PhonedeskError
+from agent_core.model.client import ChatModel
+from agent_core.ports import KnowledgeBase
+from bot.app import Core, build_model, knowledge_config
+from bot.settings import Settings
+from knowledge.factory import build
+from scheduler.alerts import PhonesSeen, Probe
+
+MODEL_SECONDS = 10.0
+KNOWLEDGE_SECONDS = 5.0
+QUERY = "几天能发货"  # harmless: what any customer might ask
+ASKING = [{"role": "user", "content": "Answer with OK."}]
+
+
+class Health:
+    """``close`` when it is no longer asked. The clients are its own: impatient, and none waits for a run's."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._model = _model(core.settings)
+        self._remote = _remote(core.settings)
+
+    @property
+    def probes(self) -> dict[str, Probe]:
+        return {
+            "model": Probe(self.model, "model.", proves=True),
+            "knowledge": Probe(self.knowledge, "knowledge."),
+        }
+
+    async def phones(self) -> PhonesSeen:
+        device = self._core.settings.device
+        named = frozenset({*device.connect, *([device.serial] if device.serial else [])})
+        try:
+            entries = await self._core.phones()
+        except PhonedeskError as error:
+            return PhonesSeen(frozenset(), named, {"": error.message})
+        usable = frozenset(entry.serial for entry in entries if entry.state == "device")
+        return PhonesSeen(usable, named, {entry.serial: entry.state for entry in entries})
+
+    async def model(self, doubted: bool) -> str:
+        """The list of models, which is free. Only where that is not enough a reply of a few tokens is asked for."""
+        why = await self._model.unreachable()
+        if why or not doubted:
+            return why
+        try:
+            await self._model.complete(ASKING)
+        except ModelError as error:
+            return error.message
+        return ""
+
+    async def knowledge(self, doubted: bool) -> str:
+        """One question to each service: one that answers must not hide another that fails."""
+        for base in self._remote or (self._core.knowledge,):
+            try:
+                await base.retrieve(QUERY)
+            except KnowledgeError as error:
+                return f"{base.name}: {error.message}"
+            except (sqlite3.Error, OSError) as error:  # our own store: its file, or the disk
+                return f"{base.name}: {error}"
+        return ""
+
+    async def close(self) -> None:
+        await self._model.close()
+        for base in self._remote:
+            await base.close()
+
+
+def _model(settings: Settings) -> ChatModel:
+    patience = {"timeout_seconds": min(settings.model.timeout_seconds, MODEL_SECONDS)}
+    return build_model(settings.model_copy(update={"model": settings.model.model_copy(update=patience)}))
+
+
+def _remote(settings: Settings) -> tuple[KnowledgeBase, ...]:
+    """Each service that is asked over the net, by itself."""
+    config = knowledge_config(settings)
+    bases: list[KnowledgeBase] = []
+    for name in settings.knowledge.providers:
+        if name != "embedded":
+            own = config.own[name]
+            patient = replace(own, timeout=min(own.timeout or config.timeout, KNOWLEDGE_SECONDS))
+            bases.append(build(replace(config, provider=name, own={**config.own, name: patient})))
+    return tuple(bases)

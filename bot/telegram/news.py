@@ -1,0 +1,45 @@
+"""What the event log tells of no run: digests that are due, and what is down or back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.chat.cards import Card
+from bot.chat.digest import alert_card, digest_card
+from bot.chat.texts import texts
+from bot.desk.digest_port import Addressee
+from bot.desk.port import Desk, EventView
+from bot.telegram import render
+from bot.telegram.outbox import Outbox
+from bot.telegram.updates import CHANNEL
+
+NEWS = frozenset({"digest", "alert"})
+
+
+class News:
+    """``is_quiet``: whether what is said at this time makes no sound."""
+
+    def __init__(self, desk: Desk, outbox: Outbox, is_quiet: Callable[[datetime], bool]) -> None:
+        self._desk = desk
+        self._outbox = outbox
+        self._is_quiet = is_quiet
+
+    async def show(self, event: EventView, now: datetime) -> None:
+        """Put it into the outbox, once for each chat however often it is called."""
+        if event.kind == "digest":
+            due = await self._desk.digest.due(event.data)
+            if due is not None:
+                to, view = due
+                await self._put(to, await digest_card(view, texts(to.lang)), event, now)
+            return
+        alert = await self._desk.digest.alert(event.data)
+        for to in await self._desk.digest.alerted():
+            await self._put(to, alert_card(alert, texts(to.lang)), event, now)
+
+    async def _put(self, to: Addressee, card: Card, event: EventView, now: datetime) -> None:
+        chat = to.chat
+        if chat.channel == CHANNEL:
+            parcel = render.parcel(card, thread_id=chat.thread_id, kind=chat.kind)
+            parcel = parcel.model_copy(update={"silent": self._is_quiet(now)})
+            await self._outbox.put(chat.chat_id, parcel, once=f"{event.kind}:{event.id}:{chat.chat_id}")

@@ -1,0 +1,192 @@
+"""Alerts: a phone, the model or the knowledge base is down for a while, and is back. Each is told once.
+
+Whether something is up is found out by a *probe*. A phone's looks at adb's list and is made at each look. Those of the
+model and of the knowledge base ask over the net, and are made gently: what runs have shown meanwhile counts first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from storage.engine import Database
+from storage.watched import Watched, WatchedRow
+
+LOOK_SECONDS = 30.0
+FORGOTTEN = timedelta(days=14)  # a phone that has been away for so long, and that no setting names, is no news any more
+PHONE = "phone:"
+NO_OUTAGE = frozenset({"model.refused"})  # it is about one request
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PhonesSeen:
+    """``usable``: serials that a run could have now. ``named``: those that the settings name, whether seen or not.
+
+    ``why``: of phones that are listed and cannot be used, and under "" where the list itself is not to be had.
+    """
+
+    usable: frozenset[str]
+    named: frozenset[str] = frozenset()
+    why: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """``ask`` gives "" where the service works, else what is wrong. ``doubted``: the newest thing that runs have shown
+    is an error of it, or it is down: what costs nothing may not be enough to find out. ``errors``: the beginning of the
+    kinds that count, see ``agent_core.errors``. ``proves``: a reply of the model shows that it works.
+    """
+
+    ask: Callable[[bool], Awaitable[str]]
+    errors: str
+    proves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlertTimes:
+    """``after``: how long something must be down until people are told. ``poll``: from one question to the next."""
+
+    after: timedelta
+    poll: timedelta
+
+    def pause(self, row: WatchedRow | None) -> timedelta:
+        """How long to wait with the next question: less while it is not sure whether it is down."""
+        if row is None or row.down_since is None:
+            return self.poll
+        return min(self.poll, max(self.after / 2, timedelta(seconds=LOOK_SECONDS)))
+
+    @property
+    def gap(self) -> timedelta:
+        """Looks that lie further apart do not see one and the same time of being down."""
+        return 2 * (self.poll + self.after) + timedelta(seconds=2 * LOOK_SECONDS)
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What this process knows of a service: when it was asked, and what runs have shown."""
+
+    asked_at: datetime | None = None
+    worked_at: datetime | None = None
+    failed_at: datetime | None = None
+
+    def works_since(self, seen_down_at: datetime | None) -> bool:
+        """Whether a run has shown that it works: after the newest error, after it was last asked or seen down."""
+        worked = self.worked_at
+        others = (self.failed_at, self.asked_at, seen_down_at)
+        return worked is not None and all(other is None or worked > other for other in others)
+
+
+class AlertWatch:
+    """``start`` until ``stop``; what is down since when, and who was told, is in the rows.
+
+    ``phones``: the phones as adb sees them. ``probes``: by subject (``model``, ``knowledge``).
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        times: AlertTimes,
+        *,
+        phones: Callable[[], Awaitable[PhonesSeen]],
+        probes: Mapping[str, Probe],
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._db = db
+        self._watched = Watched(db)
+        self._times = times
+        self._phones = phones
+        self._probes = probes
+        self._look_seconds = look_seconds
+        self._shown: dict[str, _Shown] = {subject: _Shown() for subject in probes}
+        self._read_to: int | None = None  # the newest event that was looked at for signs
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._forever(), name="alert-watch")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def once(self) -> None:
+        """One look at everything."""
+        rows = {row.subject: row for row in await self._watched.all()}
+        await self._look_at_phones(rows)
+        await self._read_signs()
+        for subject, probe in self._probes.items():
+            await self._look_at(subject, probe, rows.get(subject))
+
+    async def _look_at_phones(self, rows: Mapping[str, WatchedRow]) -> None:
+        seen = await self._phones()
+        for serial in seen.usable:
+            row = rows.get(PHONE + serial)
+            if row is None or row.down_since is not None:
+                await self._up(PHONE + serial)
+        known = {subject.removeprefix(PHONE) for subject in rows if subject.startswith(PHONE)} | seen.named
+        for serial in sorted(known - seen.usable):
+            row = rows.get(PHONE + serial)
+            away = row is not None and row.told_at is not None and self._db.now() - row.told_at > FORGOTTEN
+            if away and serial not in seen.named:
+                await self._watched.forget(PHONE + serial)
+            else:
+                why = seen.why or {}
+                await self._down(PHONE + serial, why.get(serial, why.get("", "")))
+
+    async def _read_signs(self) -> None:
+        """Note what runs have shown since the last look; what was before the first one is no news."""
+        if self._read_to is None:
+            self._read_to = await self._watched.last_event()
+        for sign in await self._watched.signs(self._read_to):
+            self._read_to = sign.event_id
+            for subject, probe in self._probes.items():
+                if sign.error_kind.startswith(probe.errors) and sign.error_kind not in NO_OUTAGE:
+                    self._shown[subject].failed_at = sign.at
+                elif not sign.error_kind and probe.proves:
+                    self._shown[subject].worked_at = sign.at
+
+    async def _look_at(self, subject: str, probe: Probe, row: WatchedRow | None) -> None:
+        now, shown = self._db.now(), self._shown[subject]
+        is_down = row is not None and row.down_since is not None
+        if shown.works_since(row.seen_down_at if row is not None else None):
+            shown.asked_at = max(shown.asked_at or shown.worked_at or now, shown.worked_at or now)
+            if row is None or is_down:
+                await self._up(subject)
+            return
+        if shown.asked_at is None and not is_down:
+            # Not at the start: whatever else begins then goes first. But the first time is sooner.
+            shown.asked_at = now - max(timedelta(0), self._times.poll - self._times.after)
+        doubted = shown.failed_at is not None and (shown.asked_at is None or shown.failed_at >= shown.asked_at)
+        if shown.asked_at is not None and now - shown.asked_at < self._times.pause(row) and not doubted:
+            return
+        shown.asked_at = now
+        why = await probe.ask(doubted or is_down)
+        if why:
+            await self._down(subject, why)
+        else:
+            await self._up(subject)
+
+    async def _up(self, subject: str) -> None:
+        if await self._watched.up(subject):
+            log.info("alert_back", subject=subject)
+
+    async def _down(self, subject: str, why: str) -> None:
+        if await self._watched.down(subject, why, after=self._times.after, gap=self._times.gap):
+            log.warning("alert_down", subject=subject, why=why)
+
+    async def _forever(self) -> None:
+        while True:
+            try:
+                await self.once()
+            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look sees it
+                log.warning("alerts_failed", error=repr(error))
+            await asyncio.sleep(self._look_seconds)

@@ -1,0 +1,184 @@
+"""When digests are due, for which chats, and that each goes out once.
+
+A digest before noon tells of the whole day before (a weekly one of the seven days before); one from noon on of the 24
+hours (seven days) that end at its time. So nothing is left out, and nothing is told twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import structlog
+
+from agent_core.errors import InputRejected
+from scheduler.quiet import Quiet
+from scheduler.times import CronTimes
+from storage.digests import EMPTY, MISSED, SENT, Digests
+from storage.engine import Database
+
+LOOK_SECONDS = 60.0  # how soon the change of a clock, of a chat or of quiet hours is seen
+LATE = timedelta(hours=12)  # a time that was missed for longer is passed over
+
+Kind = Literal["daily", "weekly"]
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_TIME = re.compile(r"(?:([a-z]{3})[a-z]*\s+)?(\d{1,2}):(\d{2})", re.ASCII)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DigestTime:
+    """``at`` in local time; ``day`` of the week as in cron, 0 for Sunday, None for every day."""
+
+    at: time
+    day: int | None = None
+
+    def latest(self, now: datetime, zone: ZoneInfo) -> datetime | None:
+        """The last time that was due, until ``now``."""
+        day = "*" if self.day is None else str(self.day)
+        times = CronTimes(f"{self.at.minute} {self.at.hour} * * {day}", zone)
+        passed = [moment for moment in times.next(now - timedelta(days=9), 10) if moment <= now]
+        return passed[-1] if passed else None
+
+    def period(self, planned: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+        """What the digest of ``planned`` tells of: since and until, in UTC."""
+        local = planned.astimezone(zone)
+        end = datetime.combine(local.date(), time.min if self.at.hour < 12 else self.at, tzinfo=zone)
+        begin = datetime.combine(end.date() - timedelta(days=1 if self.day is None else 7), end.time(), tzinfo=zone)
+        return begin.astimezone(UTC), end.astimezone(UTC)
+
+
+def parse_digest_time(text: str, *, weekly: bool = False) -> DigestTime | None:
+    """``09:00``, with ``weekly`` ``mon 09:00``; None for an empty text. InputRejected otherwise."""
+    if not text.strip():
+        return None
+    match = _TIME.fullmatch(text.strip().lower())
+    with suppress(ValueError):
+        if match is not None and weekly == bool(match[1]):
+            return DigestTime(time(int(match[2]), int(match[3])), _DAYS.index(match[1]) if weekly else None)
+    example = "mon 09:00" if weekly else "09:00"
+    raise InputRejected(f"Not the time of a digest: {text!r}.", advice=f"Write it as {example}.")
+
+
+@dataclass(frozen=True, slots=True)
+class DigestChat:
+    """A chat that gets digests. ``chat`` as with cards; ``person_id``: it is shown what this person may see.
+
+    ``since``: what was due before is not sent. ``serials``: only these phones, empty for all.
+    """
+
+    key: str
+    chat: Mapping[str, Any]
+    person_id: int
+    since: datetime
+    kinds: frozenset[str]
+    serials: Sequence[str] = ()
+
+
+Chats = Callable[[], Awaitable[Sequence[DigestChat]]]
+IsEmpty = Callable[[datetime, datetime, Sequence[str]], Awaitable[bool]]
+
+
+class DigestWatch:
+    """Has digests sent when they are due: ``start`` until ``stop``; all state is in the rows.
+
+    ``chats``: who gets them; ``is_empty``: whether there is nothing to tell of that time and those phones. Several
+    processes may watch: each digest is sent by one of them.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        times: Mapping[Kind, DigestTime],
+        zone: ZoneInfo,
+        quiet: Quiet,
+        *,
+        chats: Chats,
+        is_empty: IsEmpty,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._db = db
+        self._digests = Digests(db)
+        self._times = times
+        self._zone = zone
+        self._quiet = quiet
+        self._chats = chats
+        self._is_empty = is_empty
+        self._look_seconds = look_seconds
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        if self._times:
+            self._task = asyncio.create_task(self._forever(), name="digest-watch")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def once(self) -> None:
+        """Send what is due now."""
+        now = self._db.now()
+        due = [
+            (kind, when, planned)
+            for kind, when in self._times.items()
+            if (planned := when.latest(now, self._zone)) is not None
+        ]
+        if self._quiet.holds(now) or not due:
+            return
+        for chat in await self._chats():
+            for kind, when, planned in due:
+                if kind in chat.kinds and planned > chat.since:
+                    await self._deal_with(chat, kind, when, planned)
+
+    async def _deal_with(self, chat: DigestChat, kind: Kind, when: DigestTime, planned: datetime) -> None:
+        if await self._digests.is_out(chat.key, kind, planned):
+            return
+        since, until = when.period(planned, self._zone)
+        told = None
+        if self._db.now() - self._quiet.over(planned) > LATE:
+            state = MISSED
+        elif await self._is_empty(since, until, chat.serials):
+            state = EMPTY
+        else:
+            state = SENT
+            told = {
+                "kind": kind,
+                "chat": dict(chat.chat),
+                "person_id": chat.person_id,
+                "since": since.isoformat(),
+                "until": until.isoformat(),
+            }
+        if await self._digests.take(chat.key, kind, planned, state=state, told=told):
+            log.info("digest", chat=chat.key, kind=kind, planned_at=planned.isoformat(), state=state)
+
+    async def _forever(self) -> None:
+        while True:
+            try:
+                await self.once()
+            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look sends it
+                log.warning("digests_failed", error=repr(error))
+            await asyncio.sleep(self._seconds())
+
+    def _seconds(self) -> float:
+        """Until the next minute of the clock is full: the times are whole minutes."""
+        now = self._db.now()
+        return min(self._look_seconds, 60.0 - now.second - now.microsecond / 1e6 + 0.01)
+
+
+def digest_times(daily: str, weekly: str) -> dict[Kind, DigestTime]:
+    """By kind; what is off is not there. InputRejected."""
+    found: dict[Kind, DigestTime | None] = {
+        "daily": parse_digest_time(daily),
+        "weekly": parse_digest_time(weekly, weekly=True),
+    }
+    return {kind: when for kind, when in found.items() if when is not None}

@@ -1,0 +1,89 @@
+"""Which chats get digests, and which are out: one row a chat and period, written with the event that sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.events import append_event
+from storage.tables import digest_chats, digests
+from storage.uncut import uncut
+
+DAILY, WEEKLY = "daily", "weekly"
+SENT, EMPTY, MISSED = "sent", "empty", "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class DigestChatRow:
+    """``chat`` as with cards. ``person_id``: who turned it on or off; the chat is shown what this person may see."""
+
+    chat_key: str
+    chat: Mapping[str, Any]
+    daily: bool
+    weekly: bool
+    person_id: int
+    changed_at: datetime
+
+
+@uncut
+class Digests:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def chats(self) -> list[DigestChatRow]:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(digest_chats).order_by(digest_chats.c.chat_key))
+            return [DigestChatRow(**row) for row in found.mappings()]
+
+    async def chat(self, chat_key: str) -> DigestChatRow | None:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(digest_chats).where(digest_chats.c.chat_key == chat_key))
+            row = found.mappings().one_or_none()
+        return None if row is None else DigestChatRow(**row)
+
+    async def set_chat(
+        self, chat_key: str, chat: Mapping[str, Any], *, daily: bool, weekly: bool, person_id: int
+    ) -> DigestChatRow:
+        values = {
+            "chat": dict(chat),
+            "daily": daily,
+            "weekly": weekly,
+            "person_id": person_id,
+            "changed_at": self._db.now(),
+        }
+        new = self._db.insert(digest_chats).values(chat_key=chat_key, **values)
+        new = new.on_conflict_do_update(index_elements=["chat_key"], set_=values)
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(new)
+        return DigestChatRow(chat_key, dict(chat), daily, weekly, person_id, self._db.now())
+
+    async def is_out(self, chat_key: str, kind: str, planned_at: datetime) -> bool:
+        """Whether this one, or a later one of its kind, was dealt with for this chat."""
+        wanted = sa.select(digests.c.chat_key).where(
+            digests.c.chat_key == chat_key, digests.c.kind == kind, digests.c.planned_at >= planned_at
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(wanted.limit(1))).first() is not None
+
+    async def take(
+        self, chat_key: str, kind: str, planned_at: datetime, *, state: str, told: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Deal with the digest of a chat and period; of all who try one gets True.
+
+        ``told``: the data of the event ``digest`` that makes the channel send it, written in the same transaction.
+        """
+        new = self._db.insert(digests).values(
+            chat_key=chat_key, kind=kind, planned_at=planned_at, state=state, created_at=self._db.now()
+        )
+        async with self._db.write(durable=True) as connection:
+            if (await connection.execute(new.on_conflict_do_nothing())).rowcount != 1:
+                return False
+            if told is not None:
+                await append_event(connection, self._db, "", "digest", told)
+        self._db.signal("events").notify()
+        return True

@@ -1,0 +1,103 @@
+"""What a stretch of time came to: the questions of customers in it, those put to a person, and what the model used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.tables import answers, events, questions, runs
+from storage.uncut import uncut
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """``since`` is inside, ``until`` is not (both aware). ``serials``: only these phones, empty for all."""
+
+    since: datetime
+    until: datetime
+    serials: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRow:
+    """A customer's question. ``asked_at``: when it was read; ``changed_at``: when its ``state`` came about."""
+
+    id: int
+    question: str
+    state: str
+    by_person: bool
+    asked_at: datetime
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the model did: calls that gave a reply, and the tokens that its endpoint counted."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+@uncut
+class Figures:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def asked(self, span: Span) -> list[AskedRow]:
+        """The customers' questions that were read in this time, the oldest first."""
+        wanted = (
+            sa.select(
+                answers.c.id,
+                answers.c.question,
+                answers.c.state,
+                sa.or_(answers.c.provenance == "person", answers.c.person != "").label("by_person"),
+                answers.c.created_at.label("asked_at"),
+                answers.c.updated_at.label("changed_at"),
+            )
+            .where(answers.c.created_at >= span.since, answers.c.created_at < span.until)
+            .order_by(answers.c.id)
+        )
+        if span.serials:
+            wanted = wanted.where(answers.c.serial.in_(span.serials))
+        async with self._db.read() as connection:
+            return [AskedRow(**row) for row in (await connection.execute(wanted)).mappings()]
+
+    async def put_to_people(self, span: Span) -> int:
+        """How many questions of all kinds runs put to a person in this time."""
+        wanted = (
+            sa.select(sa.func.count())
+            .select_from(questions.join(runs, runs.c.id == questions.c.run_id))
+            .where(questions.c.created_at >= span.since, questions.c.created_at < span.until)
+        )
+        if span.serials:
+            wanted = wanted.where(runs.c.serial.in_(span.serials))
+        async with self._db.read() as connection:
+            return (await connection.execute(wanted)).scalar_one()
+
+    async def usage(self, span: Span) -> Usage:
+        """What the steps of the event log used; of steps that were deleted with their events nothing is known."""
+        tokens_in = sa.func.coalesce(events.c.data["tokens_in"].as_integer(), 0)
+        tokens_out = sa.func.coalesce(events.c.data["tokens_out"].as_integer(), 0)
+        # An endpoint may count nothing; a step without the model has no first token either.
+        replied = sa.or_(tokens_in + tokens_out > 0, events.c.data[("timings", "first_token")].as_string().is_not(None))
+        wanted = (
+            sa.select(
+                sa.func.count(),
+                sa.func.coalesce(sa.func.sum(tokens_in), 0),
+                sa.func.coalesce(sa.func.sum(tokens_out), 0),
+            )
+            .select_from(events)
+            .where(events.c.kind == "step", events.c.created_at >= span.since, events.c.created_at < span.until)
+            .where(replied)
+        )
+        if span.serials:
+            mine = sa.select(runs.c.id).where(runs.c.serial.in_(span.serials))
+            wanted = wanted.where(events.c.run_id.in_(mine))
+        async with self._db.read() as connection:
+            calls, used_in, used_out = (await connection.execute(wanted)).one()
+        return Usage(int(calls), int(used_in), int(used_out))

@@ -1,0 +1,126 @@
+"""What alerts are about, and since when it is down: rows, so that a restart repeats no alert and forgets none.
+
+A change that people are told of is written with its event ``alert`` in one transaction: ``subject``, ``state`` (down or
+up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and ``why``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.events import append_event
+from storage.tables import events, watched
+from storage.uncut import uncut
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRow:
+    """``down_since`` None: it is up. ``told_at`` None: nobody was told that it is down."""
+
+    subject: str
+    down_since: datetime | None
+    seen_down_at: datetime | None
+    told_at: datetime | None
+    why: str
+    looked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a run has shown: that a reply of the model came (``error_kind`` ""), or that it ended by an error."""
+
+    event_id: int
+    at: datetime
+    error_kind: str = ""
+
+
+@uncut
+class Watched:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def all(self) -> list[WatchedRow]:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(watched).order_by(watched.c.subject))
+            return [WatchedRow(**row) for row in found.mappings()]
+
+    async def up(self, subject: str) -> bool:
+        """It was seen to work. True where people were told that it was down, and are told now that it is back."""
+        now = self._db.now()
+        fresh = {"down_since": None, "seen_down_at": None, "told_at": None, "why": "", "looked_at": now}
+        add = self._db.insert(watched).values(subject=subject, **fresh).on_conflict_do_nothing()
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(add)
+            row = WatchedRow(**(await connection.execute(self._locked(subject))).mappings().one())
+            await connection.execute(sa.update(watched).where(watched.c.subject == subject).values(**fresh))
+            if row.down_since is None or row.told_at is None:
+                return False
+            told = {
+                "subject": subject,
+                "state": "up",
+                "since": row.down_since.isoformat(),
+                "seconds": (now - row.down_since).total_seconds(),
+                "why": row.why,
+            }
+            await append_event(connection, self._db, "", "alert", told)
+        self._db.signal("events").notify()
+        return True
+
+    async def down(self, subject: str, why: str, *, after: timedelta, gap: timedelta) -> bool:
+        """It was seen not to work. True where that is so for ``after`` now, and people are told.
+
+        ``gap``: where nobody has looked for longer, and nobody was told, it counts as down from now on.
+        """
+        now = self._db.now()
+        fresh = {"down_since": now, "seen_down_at": now, "why": why, "looked_at": now}
+        add = self._db.insert(watched).values(subject=subject, **fresh).on_conflict_do_nothing()
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(add)
+            row = WatchedRow(**(await connection.execute(self._locked(subject))).mappings().one())
+            since = row.down_since
+            unseen = row.seen_down_at is None or now - row.seen_down_at > gap
+            if since is None or (row.told_at is None and unseen):
+                since = now
+            tell = row.told_at is None and now - since >= after
+            values = {**fresh, "down_since": since, "told_at": now if tell else row.told_at}
+            await connection.execute(sa.update(watched).where(watched.c.subject == subject).values(**values))
+            if tell:
+                told = {"subject": subject, "state": "down", "since": since.isoformat(), "why": why}
+                await append_event(connection, self._db, "", "alert", told)
+        if tell:
+            self._db.signal("events").notify()
+        return tell
+
+    async def forget(self, subject: str) -> None:
+        async with self._db.write() as connection:
+            await connection.execute(sa.delete(watched).where(watched.c.subject == subject))
+
+    async def last_event(self) -> int:
+        """The newest event's id; 0 where there is none."""
+        async with self._db.read() as connection:
+            newest: int | None = (await connection.execute(sa.select(sa.func.max(events.c.id)))).scalar_one()
+        return newest or 0
+
+    async def signs(self, after: int) -> list[Sign]:
+        """What runs have shown in the events after this id, the oldest first."""
+        kind = events.c.data["error_kind"].as_string()
+        replied = (events.c.kind == "step") & events.c.data[("timings", "first_token")].as_string().is_not(None)
+        failed = (events.c.kind == "outcome") & (sa.func.coalesce(kind, "") != "")
+        wanted = (
+            sa.select(events.c.id, events.c.created_at, events.c.kind, kind.label("error_kind"))
+            .where(events.c.id > after, sa.or_(replied, failed))
+            .order_by(events.c.id)
+        )
+        async with self._db.read() as connection:
+            return [
+                Sign(row.id, row.created_at, str(row.error_kind) if row.kind == "outcome" else "")
+                for row in await connection.execute(wanted)
+            ]
+
+    @staticmethod
+    def _locked(subject: str) -> sa.Select[tuple[object, ...]]:
+        return sa.select(watched).where(watched.c.subject == subject).with_for_update()

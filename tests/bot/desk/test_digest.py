@@ -1,0 +1,193 @@
+"""What a time came to, over a real database; and which chats are told of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from agent_core.ports import AnswerEvent, Event, ReplyState
+from bot.desk.desk import HouseDesk
+from bot.desk.digest_port import Often, Period
+from bot.desk.house import Prices, chat_data
+from bot.desk.port import AccessDenied, Actor, BadRequest, ChatRef, Role
+from scheduler.ports import StoredRuns
+from storage.events import Events
+from storage.runs import NewRun, Runs
+from tests.bot.desk.conftest import CHAT, Shop
+
+ZONE = ZoneInfo("Asia/Shanghai")
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=ZONE)
+
+
+class Day:
+    """Customers who ask, and what became of it."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.count = 0
+        self.runs: dict[str, str] = {}
+
+    async def ask(
+        self, when: str, question: str, state: str = "sent", *, by: str = "", took: float = 30, serial: str = "S1"
+    ) -> None:
+        if serial not in self.runs:
+            made = await Runs(self.shop.db).create(NewRun("QQ回复联系人11", serial))
+            assert made is not None
+            self.runs[serial] = made
+        self.count += 1
+        store, clock = StoredRuns(self.shop.db), self.shop.clock
+        event = AnswerEvent(self.count, "qq", "11", question, ReplyState.PLANNED)
+        clock.time = at(when)
+        await store.event(self.runs[serial], Event("answer", event.data()))
+        if state != "planned":
+            clock.move(seconds=took)
+            told = replace(
+                event, state=ReplyState(state), provenance="person" if by else "knowledge", person=by, sent="答"
+            )
+            await store.event(self.runs[serial], Event("answer", told.data()))
+
+    async def think(self, when: str, tokens_in: int, tokens_out: int, serial: str = "S1") -> None:
+        self.shop.clock.time = at(when)
+        data = {"tokens_in": tokens_in, "tokens_out": tokens_out, "timings": {"first_token": 0.2}}
+        await Events(self.shop.db).append(self.runs[serial], "step", data)
+
+
+@pytest.fixture
+async def day(shop: Shop) -> Day:
+    made = Day(shop)
+    await made.ask("2026-11-19 23:50", "几天发货", took=3600)
+    await made.ask("2026-11-20 09:05", "几天能发货？", took=10)
+    await made.ask("2026-11-20 09:40", "几天发货？", took=20)
+    await made.ask("2026-11-20 10:00", "几天发货", by="Anna", took=600)
+    await made.ask("2026-11-20 10:10", "能便宜点吗", "skipped", serial="S2")
+    await made.ask("2026-11-20 10:20", "能便宜点吗！", "failed")
+    await made.ask("2026-11-20 14:30", "在吗", "unknown")
+    await made.ask("2026-11-20 14:50", "有货吗", "planned")
+    await made.think("2026-11-20 09:05", 3000, 100)
+    await made.think("2026-11-20 09:06", 2000, 100, "S2")
+    shop.clock.time = at("2026-11-20 15:00")
+    return made
+
+
+async def look(shop: Shop, period: Period = "today", **changes: Any) -> Any:
+    desk = HouseDesk(replace(shop.desk.house, **changes))
+    return await desk.digest.look(await shop.person(Role.VIEWER), period)
+
+
+async def test_the_figures_of_a_day(shop: Shop, day: Day) -> None:
+    view = await look(shop)
+    assert (view.since, view.until) == (at("2026-11-20 00:00"), at("2026-11-21 00:00"))
+    assert (view.asked, view.answered, view.alone, view.by_person) == (7, 3, 2, 1)
+    assert (view.skipped, view.failed, view.unknown, view.under_way, view.left) == (1, 1, 1, 1, 3)
+    assert view.median_seconds == 20
+    assert (view.calls, view.tokens_in, view.tokens_out, view.cost) == (2, 5000, 200, None)
+    assert view.often == (Often("能便宜点吗！", 2), Often("几天发货", 2))
+    assert view.unanswered == (Often("能便宜点吗！", 2), Often("在吗", 1))
+    shop.clock.time = at("2026-11-20 15:51")  # what is under way for over an hour will not be answered by itself
+    assert (await look(shop)).left == 4
+
+
+async def test_bars_by_the_hour_and_by_the_day(shop: Shop, day: Day) -> None:
+    view = await look(shop)
+    assert (view.unit, len(view.bars)) == ("hour", 24)
+    counted = {bar.at.hour: (bar.alone, bar.by_person, bar.left) for bar in view.bars if bar.total}
+    assert counted == {9: (2, 0, 0), 10: (0, 1, 2), 14: (0, 0, 1)}
+    week = await look(shop, "week")
+    assert (week.unit, [bar.at.day for bar in week.bars]) == ("day", [14, 15, 16, 17, 18, 19, 20])
+    assert [bar.total for bar in week.bars] == [0, 0, 0, 0, 0, 1, 6]
+    assert (await look(shop, "yesterday")).asked == 1
+    assert len((await look(shop, "month")).bars) == 30
+
+
+async def test_costs_and_what_is_not_kept(shop: Shop, day: Day) -> None:
+    prices = Prices(2.0, 8.0, "CNY")
+    view = await look(shop, "month", prices=prices, keep=timedelta(days=10))
+    assert (view.cost, view.currency) == (pytest.approx(0.0116), "CNY")
+    assert view.kept_since == at("2026-11-10 15:00")
+    assert (await look(shop, "week", keep=timedelta(days=10))).kept_since is None
+
+
+async def test_of_some_phones_only(shop: Shop, day: Day) -> None:
+    who = replace(await shop.person(Role.VIEWER), phones=("S2",))
+    view = await shop.desk.digest.look(who, "today")
+    assert (view.asked, view.skipped, view.calls) == (1, 1, 1)
+    nothing = await shop.desk.digest.look(replace(who, phones=("S3",)), "today")
+    assert nothing.empty
+    assert len(nothing.bars) == 24
+    with pytest.raises(BadRequest, match="This is no time: daily"):
+        await shop.desk.digest.look(who, "daily")
+
+
+# Which chats ----------------------------------------------------------------------------------------------------------
+
+
+def own(person: Actor) -> ChatRef:
+    return ChatRef("telegram", person.user_id)
+
+
+async def kinds(shop: Shop) -> dict[str, set[str]]:
+    return {chat.key: set(chat.kinds) for chat in await shop.desk.digest.chats()}
+
+
+async def test_owners_get_it_unless_they_say_no_and_others_where_they_say_yes(shop: Shop) -> None:
+    owner, operator, viewer = [await shop.person(role) for role in (Role.OWNER, Role.OPERATOR, Role.VIEWER)]
+    desk = shop.desk.digest
+    assert await kinds(shop) == {own(owner).key: {"daily", "weekly"}}
+    assert (await desk.setting(owner, own(owner))).weekly
+    assert not (await desk.setting(owner, CHAT)).weekly
+    await desk.switch(owner, own(owner), weekly=False)
+    await desk.switch(operator, CHAT, daily=True)
+    assert await kinds(shop) == {own(owner).key: {"daily"}, CHAT.key: {"daily"}}
+    with pytest.raises(AccessDenied):
+        await desk.switch(viewer, own(viewer), daily=True)
+    assert not (await desk.setting(viewer, own(viewer))).daily
+    await desk.switch(owner, own(owner), daily=False)
+    await shop.desk.team.set_role(owner, f"#{operator.id}", Role.VIEWER)
+    assert await kinds(shop) == {}
+
+
+async def test_the_terminal_has_no_chat(shop: Shop) -> None:
+    terminal = Actor("terminal", "terminal", "terminal", "terminal", "en", Role.OWNER)
+    with pytest.raises(BadRequest, match="Nobody who is paired asks"):
+        await shop.desk.digest.switch(terminal, CHAT, daily=True)
+
+
+async def test_what_is_due_shows_what_its_person_may_see(shop: Shop, day: Day) -> None:
+    owner, operator = await shop.person(Role.OWNER), await shop.person(Role.OPERATOR)
+    await shop.desk.team.limit(owner, f"#{operator.id}", phones=["S2"])
+    await shop.desk.digest.switch(operator, CHAT, daily=True)
+    (chat,) = [chat for chat in await shop.desk.digest.chats() if chat.key == CHAT.key]
+    assert chat.serials == ("S2",)
+    since, until = at("2026-11-20 00:00"), at("2026-11-21 00:00")
+    data = {"kind": "daily", "chat": chat_data(CHAT), "since": since.isoformat(), "until": until.isoformat()}
+    due = await shop.desk.digest.due({**data, "person_id": int(operator.id)})
+    assert due is not None
+    assert (due[0].chat, due[0].lang, due[1].asked, due[1].period) == (CHAT, "en", 1, "daily")
+    assert not await shop.desk.digest.is_empty(since, until, ["S2"])
+    assert await shop.desk.digest.is_empty(since, until, ["S3"])
+    await shop.desk.team.limit(owner, f"#{operator.id}", chats=["telegram:1"])
+    assert await shop.desk.digest.due({**data, "person_id": int(operator.id)}) is None
+    await shop.desk.team.remove(owner, f"#{operator.id}")
+    assert await shop.desk.digest.due({**data, "person_id": int(operator.id)}) is None
+    assert CHAT.key not in await kinds(shop)
+
+
+async def test_who_is_told_of_what_is_down(shop: Shop) -> None:
+    owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
+    await shop.person(Role.OPERATOR)
+    assert {to.chat for to in await shop.desk.digest.alerted()} == {own(owner), own(other)}
+    named = HouseDesk(replace(shop.desk.house, alert_chat="-1009"))
+    (to,) = await named.digest.alerted()
+    assert (to.chat, to.lang) == (ChatRef("telegram", "-1009", kind="group"), "zh")
+    data = {"subject": "phone:1:2", "state": "down", "since": "2026-11-20T01:00:00+00:00", "why": "offline"}
+    view = await shop.desk.digest.alert(data)
+    assert (view.subject, view.name, view.why, view.seconds) == ("phone", "1:2", "offline", None)
+    assert view.since.hour == 9
+    assert (await shop.desk.digest.alert({**data, "state": "up", "seconds": 90})).seconds == 90
