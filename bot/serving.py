@@ -15,18 +15,22 @@ from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
-from bot.desk.house import House
+from bot.desk.house import House, Prices
 from bot.desk.pairing import Pace
+from bot.health import Health
 from bot.settings import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from bot.web.app import make_app, serving
+from scheduler.alerts import AlertTimes, AlertWatch
 from scheduler.clock import Clock
 from scheduler.dbos_queue import DbosQueue
 from scheduler.deadlines import QuestionTimes, QuestionWatch
+from scheduler.digests import DigestWatch, digest_times
 from scheduler.housekeeping import Housekeeping
 from scheduler.parking import ParkingModel, park
 from scheduler.ports import StoredHuman, given_answer
+from scheduler.quiet import quiet_of
 from scheduler.runs import Reconciler, RunService
 from scheduler.signals import Reason
 from scheduler.worker import HeldLease, LegOutcome, Worker
@@ -35,6 +39,7 @@ from storage.inbox import Inbox
 from storage.outbox import Outbox
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
+from storage.topics import Topics
 
 log = structlog.get_logger(__name__)
 
@@ -173,6 +178,12 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
                 provider=settings.knowledge.provider,
                 pace=Pace(settings.telegram.per_minute),
                 escalate_chat=settings.questions.escalate_chat,
+                digest_at=(settings.digest.daily, settings.digest.weekly),
+                alert_chat=settings.alerts.chat,
+                lang=settings.lang,
+                keep=timedelta(days=settings.keep_days),
+                prices=prices(settings),
+                picture=core.picture,
             )
         )
         telegram = _telegram(settings, core, desk)
@@ -188,6 +199,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
             telegram.add_routes(app)
         url = await stack.enter_async_context(serving(app, settings.web.host, settings.web.port))
         if telegram is not None:
+            await _start_news(stack, settings, core, desk)
             await stack.enter_async_context(telegram)
         yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram)
 
@@ -196,6 +208,38 @@ def question_times(settings: Settings) -> QuestionTimes:
     """When what happens to a question that nobody answers."""
     wanted = settings.questions
     return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
+
+
+def prices(settings: Settings) -> Prices | None:
+    """None where none are set."""
+    price = settings.price
+    if price.tokens_in is None and price.tokens_out is None:
+        return None
+    return Prices(price.tokens_in or 0.0, price.tokens_out or 0.0, price.currency)
+
+
+async def _start_news(stack: AsyncExitStack, settings: Settings, core: Core, desk: HouseDesk) -> None:
+    """Digests and alerts: only with a bot, or one that comes later would tell of everything since."""
+    quiet = quiet_of(settings.quiet.hours, settings.timezone)
+    digests = DigestWatch(
+        core.db,
+        digest_times(settings.digest.daily, settings.digest.weekly),
+        quiet.zone,
+        quiet,
+        chats=desk.digest.chats,
+        is_empty=desk.digest.is_empty,
+    )
+    await digests.start()
+    stack.push_async_callback(digests.stop)
+    alerts = settings.alerts
+    if not alerts.after_minutes:
+        return
+    health = Health(core)
+    stack.push_async_callback(health.close)
+    times = AlertTimes(timedelta(minutes=alerts.after_minutes), timedelta(minutes=alerts.poll_minutes))
+    watch = AlertWatch(core.db, times, phones=health.phones, probes=health.probes)
+    await watch.start()
+    stack.push_async_callback(watch.stop)
 
 
 async def usable_phones(core: Core) -> list[str]:
@@ -213,13 +257,15 @@ def _telegram(settings: Settings, core: Core, desk: HouseDesk) -> TelegramAdapte
     if not token:
         return None
     api = telegram.api_base_url.rstrip("/")
-    options = TelegramOptions(token, base_url=f"{api}/bot", base_file_url=f"{api}/file/bot")
+    quiet = quiet_of(settings.quiet.hours, settings.timezone)
+    options = TelegramOptions(token, base_url=f"{api}/bot", base_file_url=f"{api}/file/bot", quiet=quiet)
     if telegram.mode == "webhook":
         url = telegram.webhook_url.rstrip("/")
         options = replace(options, webhook_url=url if url.endswith(WEBHOOK_PATH) else url + WEBHOOK_PATH)
         if secret := telegram.webhook_secret.get_secret_value():
             options = replace(options, webhook_secret=secret)
-    return TelegramAdapter(desk, Inbox(core.db), Outbox(core.db), options)
+    options = replace(options, topics=telegram.topics)
+    return TelegramAdapter(desk, Inbox(core.db), Outbox(core.db), options, topics=Topics(core.db))
 
 
 async def serve_until(settings: Settings, ended: asyncio.Event, say: Callable[[Server], None]) -> None:

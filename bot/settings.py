@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -42,9 +42,11 @@ from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import ArgumentError
 from tzlocal import get_localzone_name
 
-from agent_core.errors import ConfigInvalid
+from agent_core.errors import ConfigInvalid, InputRejected
 from knowledge.factory import Provider, providers_of
 from knowledge.template import Template
+from scheduler.digests import parse_digest_time
+from scheduler.times import parse_quiet
 from storage.engine import database_url
 
 log = structlog.get_logger(__name__)
@@ -174,6 +176,10 @@ class ObserveSettings(_Section):
     model: bool = True  # the model may transcribe a screen that neither tree nor OCR can read
 
 
+class PicturesSettings(_Section):
+    blur: bool = True  # codes, passwords, balances and card numbers are covered in pictures for people
+
+
 class RunSettings(_Section):
     max_steps: int = Field(default=100, gt=0, le=1000)
     hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
@@ -189,6 +195,48 @@ class QuestionSettings(_Section):
     escalate_chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every other owner
 
 
+def _checked_by(read: Callable[[str], object]) -> AfterValidator:
+    """A text that ``read`` can read, or "off"; its InputRejected becomes the setting's error."""
+
+    def check(text: str) -> str:
+        try:
+            read("" if text.strip().lower() == "off" else text)
+        except InputRejected as error:
+            raise ValueError(str(error)) from None
+        return "" if text.strip().lower() == "off" else text.strip()
+
+    return AfterValidator(check)
+
+
+class DigestSettings(_Section):
+    """When a summary is sent, in the owner's zone; "off", or "" in the file, is off."""
+
+    daily: Annotated[str, _checked_by(parse_digest_time)] = "09:00"
+    weekly: Annotated[str, _checked_by(lambda text: parse_digest_time(text, weekly=True))] = "mon 09:00"
+
+
+class AlertSettings(_Section):
+    """What people are told when a phone, the model or the knowledge base is down."""
+
+    after_minutes: float = Field(default=5.0, ge=0, le=1440)  # how long it must be down; 0: no alerts
+    poll_minutes: float = Field(default=10.0, ge=1, le=1440)  # between two questions to the model or knowledge service
+    chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every owner's own
+
+
+class QuietSettings(_Section):
+    """Digests wait until the end of these hours, and what is said in them makes no sound."""
+
+    hours: Annotated[str, _checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
+
+
+class PriceSettings(_Section):
+    """What a million tokens cost. Without any, digests name no costs."""
+
+    tokens_in: float | None = Field(default=None, ge=0)
+    tokens_out: float | None = Field(default=None, ge=0)
+    currency: str = Field(default="CNY", max_length=8)
+
+
 class TelegramSettings(_Section):
     token: SecretStr = SecretStr("")  # "": no bot
     api_base_url: str = "https://api.telegram.org"
@@ -196,6 +244,7 @@ class TelegramSettings(_Section):
     webhook_url: str = ""  # the public address of this server, with https
     webhook_secret: SecretStr = SecretStr("")
     per_minute: int = Field(default=30, ge=0, le=1000)  # commands of one person; an owner's four times; 0: no limit
+    topics: bool = True  # in a forum each phone has a topic of its own
 
     @model_validator(mode="after")
     def _webhook_is_whole(self) -> TelegramSettings:
@@ -235,8 +284,13 @@ class Settings(BaseSettings):
     chooser: ChooserSettings = ChooserSettings()
     device: DeviceSettings = DeviceSettings()
     observe: ObserveSettings = ObserveSettings()
+    pictures: PicturesSettings = PicturesSettings()
     run: RunSettings = RunSettings()
     questions: QuestionSettings = QuestionSettings()
+    digest: DigestSettings = DigestSettings()
+    alerts: AlertSettings = AlertSettings()
+    quiet: QuietSettings = QuietSettings()
+    price: PriceSettings = PriceSettings()
     telegram: TelegramSettings = TelegramSettings()
     web: WebSettings = WebSettings()
     queue: QueueSettings = QueueSettings()

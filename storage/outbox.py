@@ -14,6 +14,7 @@ from storage.tables import outbox
 from storage.uncut import uncut
 
 PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
+OF_ITS_CHAT = {"reply_to", "edit", "edit_picture", "thread_id"}  # in a payload: what means something in its chat alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +110,16 @@ class Outbox:
             )
 
     async def move_chat(self, old_key: str, new_key: str) -> None:
-        """A group became a supergroup: what waits goes to the new chat."""
+        """A group became a supergroup: what waits goes to the new chat, without numbers of messages of the old one."""
+        waiting = sa.select(outbox.c.id, outbox.c.payload).where(
+            outbox.c.chat_key == old_key, outbox.c.state == PENDING
+        )
         async with self._db.write() as connection:
-            await connection.execute(
-                sa.update(outbox)
-                .where(outbox.c.chat_key == old_key, outbox.c.state == PENDING)
-                .values(chat_key=new_key)
-            )
+            for row in (await connection.execute(waiting)).mappings().all():
+                payload = {key: value for key, value in row["payload"].items() if key not in OF_ITS_CHAT}
+                await connection.execute(
+                    sa.update(outbox).where(outbox.c.id == row["id"]).values(chat_key=new_key, payload=payload)
+                )
 
     async def get(self, message_id: int) -> OutboxRow | None:
         return await self._one(sa.select(outbox).where(outbox.c.id == message_id))
@@ -125,6 +129,12 @@ class Outbox:
         return await self._one(
             sa.select(outbox).where(outbox.c.ref == ref, outbox.c.state == SENT).order_by(outbox.c.id.desc()).limit(1)
         )
+
+    async def is_said(self, ref: str) -> bool:
+        """Whether a message about ``ref`` was sent, or waits to be."""
+        said = sa.select(sa.exists().where(outbox.c.ref == ref, outbox.c.state.in_([PENDING, SENT])))
+        async with self._db.read() as connection:
+            return bool((await connection.execute(said)).scalar_one())
 
     async def prune(self, before: datetime) -> int:
         """Delete what is over and older."""

@@ -20,7 +20,10 @@ CODE_ID = 10  # characters of a code's hash that name it
 
 @dataclass(frozen=True, slots=True)
 class PersonRow:
-    """``chats`` and ``serials``: where and on which phones the person may act; None for everywhere."""
+    """``chats`` and ``serials``: where and on which phones the person may act; None for everywhere.
+
+    ``streams``: they want to see in their private chat what the model thinks, while it thinks.
+    """
 
     id: int
     telegram_id: int
@@ -30,17 +33,20 @@ class PersonRow:
     chats: Sequence[str] | None
     serials: Sequence[str] | None
     paired_at: datetime
+    streams: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """A code that is open. ``id`` is the beginning of its hash."""
+    """A code that is open. ``id`` is the beginning of its hash; ``chats`` and ``serials`` as in ``PersonRow``."""
 
     id: str
     role: str
     created_by: str
     created_at: datetime
     expires_at: datetime
+    chats: Sequence[str] | None = None
+    serials: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +99,11 @@ class People:
         lang: str | None = None,
         chats: Sequence[str] | None = None,
         serials: Sequence[str] | None = None,
+        streams: bool | None = None,
     ) -> bool:
         """Change what is given. The last owner stays owner: LookupError."""
         values: dict[str, Any] = {"name": name, "lang": lang, "chats": chats, "serials": serials}
+        values["streams"] = streams
         values["role"] = None if role is None else _role(role)
         values = {key: value for key, value in values.items() if value is not None}
         if not values:
@@ -130,6 +138,7 @@ class People:
             chats=list(person.chats) if person.chats else None,
             serials=list(person.serials) if person.serials else None,
             paired_at=person.paired_at,
+            streams=person.streams,
         )
         async with self._db.write() as connection:
             return (await connection.execute(add.on_conflict_do_nothing())).rowcount == 1
@@ -143,17 +152,35 @@ class People:
                 raise LookupError("The last owner stays: make somebody else an owner first.")
             return done.rowcount == 1
 
-    async def add_code(self, code: str, *, role: str, lifetime: timedelta, created_by: str = "") -> CodeRow:
-        """Let somebody pair with ``code`` once; only its hash is stored. Case does not matter."""
+    async def add_code(
+        self,
+        code: str,
+        *,
+        role: str,
+        lifetime: timedelta,
+        created_by: str = "",
+        chats: Sequence[str] = (),
+        serials: Sequence[str] = (),
+    ) -> CodeRow:
+        """Let somebody pair with ``code`` once; only its hash is stored. Case does not matter.
+
+        ``chats`` and ``serials`` are the limits of whoever uses it; empty for none.
+        """
         now = self._db.now()
         code_hash = _hash(code)
         new = self._db.insert(pairing_codes).values(
-            code_hash=code_hash, role=_role(role), created_by=created_by, created_at=now, expires_at=now + lifetime
+            code_hash=code_hash,
+            role=_role(role),
+            created_by=created_by,
+            created_at=now,
+            expires_at=now + lifetime,
+            chats=list(chats) or None,
+            serials=list(serials) or None,
         )
         async with self._db.write() as connection:
             await connection.execute(sa.delete(pairing_codes).where(pairing_codes.c.expires_at <= now))
             await connection.execute(new)
-        return CodeRow(code_hash[:CODE_ID], role, created_by, now, now + lifetime)
+        return CodeRow(code_hash[:CODE_ID], role, created_by, now, now + lifetime, list(chats), list(serials))
 
     async def codes(self) -> list[CodeRow]:
         """Those that can be used now, the newest first."""
@@ -162,7 +189,15 @@ class People:
         async with self._db.read() as connection:
             found = await connection.execute(wanted)
             return [
-                CodeRow(row.code_hash[:CODE_ID], row.role, row.created_by, row.created_at, row.expires_at)
+                CodeRow(
+                    row.code_hash[:CODE_ID],
+                    row.role,
+                    row.created_by,
+                    row.created_at,
+                    row.expires_at,
+                    row.chats,
+                    row.serials,
+                )
                 for row in found
             ]
 
@@ -177,7 +212,10 @@ class People:
             return (await connection.execute(drop)).rowcount > 0
 
     async def pair(self, code: str, *, telegram_id: int, name: str, lang: str = "zh") -> PersonRow | None:
-        """Use a code: the person with its role (who is known gets the new role). None: no such code."""
+        """Use a code: the person with its role and limits. None: no such code.
+
+        Who is known gets the new role, and keeps the limits where the code has none.
+        """
         now = self._db.now()
         use = (
             sa.update(pairing_codes)
@@ -187,16 +225,16 @@ class People:
                 pairing_codes.c.expires_at > now,
             )
             .values(used_at=now)
-            .returning(pairing_codes.c.role)
+            .returning(pairing_codes.c.role, pairing_codes.c.chats, pairing_codes.c.serials)
         )
         async with self._db.write(durable=True) as connection:
-            role = (await connection.execute(use)).scalar_one_or_none()
-            if role is None:
+            used = (await connection.execute(use)).one_or_none()
+            if used is None:
                 return None
-            add = self._db.insert(people).values(
-                telegram_id=telegram_id, role=role, name=name, lang=lang, paired_at=now
-            )
-            add = add.on_conflict_do_update(index_elements=["telegram_id"], set_={"role": role, "name": name})
+            limits = {key: value for key, value in (("chats", used.chats), ("serials", used.serials)) if value}
+            given = {"role": used.role, "name": name, **limits}
+            add = self._db.insert(people).values(telegram_id=telegram_id, lang=lang, paired_at=now, **given)
+            add = add.on_conflict_do_update(index_elements=["telegram_id"], set_=given)
             row = (await connection.execute(add.returning(*people.c))).mappings().one()
         return PersonRow(**row)
 

@@ -65,6 +65,7 @@ class RunRow:
     leg_due_at: datetime | None
     stop_requested: bool
     hold: bool
+    stopped_by: str = ""
 
     @property
     def final(self) -> bool:
@@ -309,12 +310,17 @@ class Runs:
         )
         return await self._end(run_id, statement)
 
-    async def request_stop(self, run_id: str) -> str | None:
-        """Ask for a stop. The status afterwards: ``stopped`` where no leg was at work, None for no such run."""
+    async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
+        """Ask for a stop; the first who did is kept (``by``).
+
+        The status afterwards: ``stopped`` where no leg was at work, None for no such run.
+        """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
             await connection.execute(
-                sa.update(runs).where(runs.c.id == run_id, runs.c.status.in_(ACTIVE)).values(stop_requested=True)
+                sa.update(runs)
+                .where(runs.c.id == run_id, runs.c.status.in_(ACTIVE), runs.c.stop_requested.is_(False))
+                .values(stop_requested=True, stopped_by=by)
             )
             at_once = await connection.execute(
                 sa.update(runs)

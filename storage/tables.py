@@ -76,6 +76,7 @@ runs = sa.Table(
     sa.Column("leg", sa.Integer, nullable=False, server_default="1"),
     sa.Column("leg_due_at", UtcTime),
     sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=_no()),
+    sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # who asked for it first, by name
     sa.Column("hold", sa.Boolean, nullable=False, server_default=_no()),
     sa.UniqueConstraint("schedule_id", "planned_at"),
     sa.Index(None, "status", "leg_due_at"),
@@ -281,6 +282,7 @@ people = sa.Table(
     sa.Column("chats", Json),
     sa.Column("serials", Json),
     sa.Column("paired_at", UtcTime, nullable=False),
+    sa.Column("streams", sa.Boolean, nullable=False, server_default=sa.true()),  # thoughts, while they are thought
     sqlite_autoincrement=True,
 )
 
@@ -293,6 +295,8 @@ pairing_codes = sa.Table(
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("expires_at", UtcTime, nullable=False),
     sa.Column("used_at", UtcTime),
+    sa.Column("chats", Json),  # as in people, for whoever uses the code
+    sa.Column("serials", Json),
 )
 
 audit = sa.Table(
@@ -352,6 +356,19 @@ cards = sa.Table(
     sa.Index(None, "chat_id", "message_id"),
 )
 
+# The topic of a phone in a chat that is a forum.
+topics = sa.Table(
+    "topics",
+    metadata,
+    sa.Column("chat_id", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("thread_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),  # as it was last set
+    sa.Column("closed", sa.Boolean, nullable=False, server_default=_no()),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "chat_id", "thread_id"),
+)
+
 # What a channel asked for under a key of its own: asked again, it gets what it got.
 requests = sa.Table(
     "requests",
@@ -359,4 +376,40 @@ requests = sa.Table(
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("subject_id", sa.Text, nullable=False),
     sa.Column("created_at", UtcTime, nullable=False),
+)
+
+# Where digests go. An owner's own chat without a row gets both; any other chat gets what its row says.
+digest_chats = sa.Table(
+    "digest_chats",
+    metadata,
+    sa.Column("chat_key", sa.Text, primary_key=True),  # channel:chat_id
+    sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
+    sa.Column("daily", sa.Boolean, nullable=False, server_default=_no()),
+    sa.Column("weekly", sa.Boolean, nullable=False, server_default=_no()),
+    # Who turned it on: the chat is shown what this person may see.
+    sa.Column("person_id", sa.Integer, nullable=False),
+    sa.Column("changed_at", UtcTime, nullable=False),
+)
+
+# One row a chat and period: what is here is not sent again.
+digests = sa.Table(
+    "digests",
+    metadata,
+    sa.Column("chat_key", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),  # daily or weekly
+    sa.Column("planned_at", UtcTime, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),  # sent, empty, missed
+    sa.Column("created_at", UtcTime, nullable=False),
+)
+
+# What alerts are about: a phone that has been seen, the model, the knowledge base.
+watched = sa.Table(
+    "watched",
+    metadata,
+    sa.Column("subject", sa.Text, primary_key=True),  # phone:<serial>, model, knowledge
+    sa.Column("down_since", UtcTime),  # None: it is up
+    sa.Column("seen_down_at", UtcTime),
+    sa.Column("told_at", UtcTime),  # None: nobody was told of this time
+    sa.Column("why", sa.Text, nullable=False, server_default=""),
+    sa.Column("looked_at", UtcTime, nullable=False),
 )

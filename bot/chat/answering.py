@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from agent_core.session import TO_CUSTOMER, Answer, Question
+from bot.chat.cards import answer_label
+from bot.chat.texts import Texts
+from bot.desk.port import AnswerResult, QuestionView
 
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
@@ -23,3 +26,14 @@ def read_answer(question: Question, said: str, *, by: str = "") -> Answer | None
         return None
     answer = Answer(text=text, by=by)
     return answer if question.accepts(answer) else None
+
+
+def verdict(words: Texts, view: QuestionView | None, result: AnswerResult) -> str:
+    """What became of an answer: it counts, somebody was first, the question's time is over, or there is none."""
+    if result.state == "accepted":
+        return words.get("question.accepted")
+    if result.state == "unknown" or view is None:
+        return words.get("question.unknown")
+    if not result.by:
+        return words.get("question.late_nobody")
+    return words.get("question.late", by=result.by, answer=answer_label(view, result.answer))

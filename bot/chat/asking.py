@@ -49,7 +49,9 @@ async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
 
 
 async def hold(turn: Turn) -> Said:
-    run = await turn.desk.hold_run(turn.actor, turn.rest.strip() or None)
+    named = turn.rest.strip() or (await turn.run_here() if turn.incoming.phone else "")
+    nothing = turn.incoming.phone and not named
+    run = None if nothing else await turn.desk.hold_run(turn.actor, named or None)
     if run is None:
         return turn.tell(turn.texts.get("ask.nothing_to_hold"))
     return turn.tell(turn.texts.get("ask.holding"), run.task)
@@ -61,7 +63,9 @@ async def hold_tapped(turn: Turn, run_id: str) -> Said:
 
 
 async def resume(turn: Turn) -> Said:
-    run = await turn.desk.resume_run(turn.actor, turn.rest.strip() or None)
+    named = turn.rest.strip() or (await turn.run_here(held=True) if turn.incoming.phone else "")
+    nothing = turn.incoming.phone and not named
+    run = None if nothing else await turn.desk.resume_run(turn.actor, named or None)
     if run is None:
         return turn.tell(turn.texts.get("ask.nothing_held"))
     return turn.tell(turn.texts.get("ask.resumed"), run.task)

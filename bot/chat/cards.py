@@ -51,7 +51,7 @@ class FilmOrder:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """``picture``: an encoded JPEG. A ``document`` goes out with the card as its words, in place of a picture.
+    """``picture``: an encoded JPEG (or PNG). A ``document`` goes out with the card as its words, in place of a picture.
 
     So does an ``animation`` (a GIF), and an ``album`` (2 to 10 JPEGs), which has no buttons. A card with a ``film``
     is shown as the one that comes of it.
@@ -120,6 +120,8 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines += _doing(run, texts, thinking)
     if run.started_at is not None:
         lines.append(Line(elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
+    if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
+        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
     if run.message and (run.status.final or run.status is RunStatus.WAITING):
         lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED:

@@ -10,8 +10,8 @@ from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.port import Role
 
 COMMANDS = (
-    "start", "run", "stop", "hold", "resume", "ask", "status", "screen", "history", "replay", "schedule", "kb",
-    "answers", "contacts", "people", "invite", "settings", "whoami", "help",
+    "start", "run", "stop", "hold", "resume", "ask", "status", "screen", "history", "replay", "digest", "schedule",
+    "kb", "answers", "contacts", "people", "invite", "settings", "whoami", "help",
 )  # fmt: skip
 # Who has a use for them at all; every other one is for everybody who is paired. The desk decides on each call.
 LEAST = {
@@ -30,7 +30,7 @@ NOT_IN_GROUPS = frozenset({"start", "invite", "settings"})
 # the others must stand alone, so that a sentence that merely begins so stays a sentence.
 _WITH_ARGUMENT = {
     "运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history",
-    "回放": "replay",
+    "回放": "replay", "小结": "digest",
 }  # fmt: skip
 _ALONE = {
     "停止": "stop",

@@ -8,15 +8,26 @@ from datetime import datetime
 
 from agent_core.errors import PhonedeskError
 from bot.chat import cards, commands, helping
-from bot.chat.answering import read_answer
+from bot.chat.answering import read_answer, verdict
 from bot.chat.cards import Button, Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, language_of, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
-from bot.desk.port import AccessDenied, AnswerResult, Desk, QuestionView, RunView, ScheduleView, StillLimited
+from bot.desk.port import (
+    AccessDenied,
+    AnswerResult,
+    BadRequest,
+    Desk,
+    NotFound,
+    RunView,
+    ScheduleView,
+    StillLimited,
+)
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
+
+OLD, FORGED = "old", "forged"  # buttons that are refused: of what is over or gone, and such as we never made
 
 
 class Conversation:
@@ -64,6 +75,8 @@ class Conversation:
         except PhonedeskError as error:
             said = turn.texts.error(error)
             if incoming.kind == "button":
+                if isinstance(error, BadRequest | NotFound):
+                    await self._turn_away(incoming, OLD)
                 return Said(toast=said, alert=True)
             title, _, more = said.partition("\n")
             return turn.tell(title, *([more] if more else []))
@@ -173,7 +186,7 @@ class Conversation:
             turn.actor,
             request.task,
             chat=turn.chat,
-            serial=request.phone or None,
+            serial=request.phone or turn.incoming.phone or None,
             rules=request.rules,
             key=turn.incoming.key,
         )
@@ -185,7 +198,10 @@ class Conversation:
         return Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}")
 
     async def _stop(self, turn: Turn) -> Said:
-        run = await self.desk.stop_run(turn.actor, turn.rest.strip() or None)
+        named = turn.rest.strip()
+        if not named and turn.incoming.phone and not (named := await turn.run_here()):
+            return turn.tell(turn.texts.get("run.nothing_to_stop"))
+        run = await self.desk.stop_run(turn.actor, named or None)
         return turn.tell(turn.texts.get("run.stopping" if run else "run.nothing_to_stop"), *([run.task] if run else []))
 
     async def _status(self, turn: Turn) -> Said:
@@ -201,7 +217,13 @@ class Conversation:
             return self._schedules(turn, list(await self.desk.list_schedules(actor)))
         if request.verb == "add":
             done = await self.desk.add_schedule(
-                actor, request.expression, request.task, chat=turn.chat, rules=request.rules, key=turn.incoming.key
+                actor,
+                request.expression,
+                request.task,
+                chat=turn.chat,
+                serial=turn.incoming.phone,
+                rules=request.rules,
+                key=turn.incoming.key,
             )
             said = "schedule.added"
         else:
@@ -235,17 +257,7 @@ class Conversation:
             key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
             return turn.tell(turn.texts.get(key, choices=labels))
         result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
-        return turn.tell(self._verdict(turn.texts, view, result))
-
-    @staticmethod
-    def _verdict(words: Texts, view: QuestionView | None, result: AnswerResult) -> str:
-        if result.state == "accepted":
-            return words.get("question.accepted")
-        if result.state == "unknown" or view is None:
-            return words.get("question.unknown")
-        if not result.by:
-            return words.get("question.late_nobody")
-        return words.get("question.late", by=result.by, answer=cards.answer_label(view, result.answer))
+        return turn.tell(verdict(turn.texts, view, result))
 
     # Buttons ----------------------------------------------------------------------------------------------------------
 
@@ -253,26 +265,50 @@ class Conversation:
         words = turn.texts
         name, _, value = turn.incoming.action.partition(":")
         if name == "stop":
-            run = await self.desk.stop_run(turn.actor, value)
-            return Said(toast=words.get("run.stopping" if run else "run.nothing_to_stop"))
+            return await self._stop_button(turn, value)
         if name == "q":
             return await self._chosen_button(turn, value)
         if name == "own":
-            return Said(toast=words.get("question.hint_own"), alert=True)
+            return await self._own_words(turn, value)
         if name in {"go", "no"}:
             return await self._offered(turn, accepted=name == "go")
         if name in self._buttons:
             return await self._buttons[name](turn, value)
+        await self._turn_away(turn.incoming, FORGED)
         return Said(toast=words.get("question.unknown"))
+
+    async def _stop_button(self, turn: Turn, run_id: str) -> Said:
+        words = turn.texts
+        run = await self.desk.stop_run(turn.actor, run_id)
+        if run is None:
+            await self._turn_away(turn.incoming, OLD)
+        seen = run or await self.desk.run(run_id)
+        if seen is not None and seen.stopped_by not in {"", turn.actor.name}:
+            return Said(toast=words.get("run.stopped_before", by=seen.stopped_by))
+        return Said(toast=words.get("run.stopping" if run else "run.nothing_to_stop"))
 
     async def _chosen_button(self, turn: Turn, value: str) -> Said:
         question_id, _, number = value.rpartition(":")
         view = await self.desk.question(question_id)
-        if view is None or not number.isdigit() or int(number) >= len(view.question.choices):
+        if view is None or not number.isdecimal() or int(number[:9]) >= len(view.question.choices):
+            await self._turn_away(turn.incoming, OLD if view is None else FORGED)
             return Said(toast=turn.texts.get("question.unknown"), alert=True)
         choice = view.question.choices[int(number)].value
         result = await self.desk.answer(turn.actor, question_id, choice=choice)
-        return Said(toast=self._verdict(turn.texts, view, result), alert=result.state != "accepted")
+        return Said(toast=verdict(turn.texts, view, result), alert=result.state != "accepted")
+
+    async def _own_words(self, turn: Turn, question_id: str) -> Said:
+        """How to answer in own words. In a group the person's input is opened for it."""
+        words, incoming = turn.texts, turn.incoming
+        hint = words.get("question.hint_own")
+        view = await self.desk.question(question_id) if turn.chat.kind == "group" else None
+        if view is None:
+            return Said(toast=hint, alert=True)
+        if not view.open:
+            return Said(toast=verdict(words, view, AnswerResult("late", view.by, view.answer)), alert=True)
+        card = Card(words.get("question.own_words"), (Line(view.question.text, "", "quote"),))
+        shows = f"question:{question_id}@own:{incoming.key}"
+        return Said((Outgoing(card, turn.chat, incoming.message_id, shows=shows, asks=incoming.person),), toast=hint)
 
     async def _offered(self, turn: Turn, *, accepted: bool) -> Said:
         words, incoming = turn.texts, turn.incoming

@@ -8,11 +8,13 @@ from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import Texts
 from bot.desk.port import Actor, ImportView, KnowledgeStats, Role
 from knowledge.entries import Entry, Found
+from knowledge.importing.plan import Change
 from knowledge.learning import personal_data
 
 FOUND_A_PAGE = 5
 PENDING_A_PAGE = 3
 SHOWN_OF_A_GROUP = 5  # of an import's rows
+SHOWN_OF_A_TEXT = 60  # characters of a question or an answer that an import changes
 LONGEST_COPY = 1200  # characters of an answer that are given to be copied: a card that is cut must not cut there
 MOST_BYTES_OF_ACTION = 64
 
@@ -157,7 +159,7 @@ def stats_lines(stats: KnowledgeStats, texts: Texts) -> tuple[Line, ...]:
         Line(texts.get("kb.count_pending", count=entries.pending)),
     ]
     if entries.newest is not None:
-        lines.append(Line(entries.newest.strftime("%Y-%m-%d %H:%M UTC"), texts.get("kb.newest_change")))
+        lines.append(Line(entries.newest.strftime("%Y-%m-%d %H:%M"), texts.get("kb.newest_change")))
     if entries.tags:
         lines.append(Line(" ".join(f"{tag}×{count}" for tag, count in entries.tags[:10]), texts.get("kb.tags")))
     if not entries.live and not entries.pending:
@@ -186,10 +188,12 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     if plan.doubles or plan.rejected:
         lines.append(Line(texts.get("kb.import_left", doubles=len(plan.doubles), refused=len(plan.rejected))))
     lines += [Line(note) for note in plan.notes]
+    if lost := sum(len(_less(change.old.aliases, change.new.aliases)) for change in plan.changed):
+        lines.append(Line(texts.get("kb.import_lost", count=lost)))
     if not view.done and not plan.writes and not plan.doubles:
         lines.append(Line(texts.get("kb.import_nothing")))
     added = [added.entry.question for added in plan.added]
-    changed = [f"#{change.old.id} {change.new.question}" for change in plan.changed]
+    changed = [_change(change, texts) for change in plan.changed]
     doubles = [
         texts.get("kb.import_double", place=one.place, wording=one.wording, other=one.other, at=one.other_place)
         for one in plan.doubles
@@ -202,6 +206,39 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     if view.done:
         return Card(texts.get("kb.imported", name=plan.name), tuple(lines))
     return Card(texts.get("kb.import_plan", name=plan.name), tuple(lines), None, _import_buttons(view, texts))
+
+
+def _change(change: Change, texts: Texts) -> str:
+    """The entry, and each field that becomes another, a line for each."""
+    old, new = change.old, change.new
+    told = [f"#{old.id} {new.question}"]
+    for key, before, after in (("question", old.question, new.question), ("answer", old.answer, new.answer)):
+        if before != after:
+            told.append(f"  {texts.get(f'kb.{key}')}{texts.get('kb.colon')}{_differing(before, after)}")
+    for key, had, has in (("aliases", old.aliases, new.aliases), ("tags", old.tags, new.tags)):
+        parts = [f"-{one}" for one in _less(had, has)] + [f"+{one}" for one in _less(has, had)]
+        if parts or had != has:
+            told.append(f"  {texts.get(f'kb.{key}')}{texts.get('kb.colon')}{' '.join(parts) or ' | '.join(has)}")
+    if old.live != new.live:
+        told.append(f"  {texts.get('kb.goes_live' if new.live else 'kb.waits_again')}")
+    return "\n".join(told)
+
+
+def _less(some: Sequence[str], others: Sequence[str]) -> list[str]:
+    return [one for one in some if one not in others]
+
+
+def _differing(before: str, after: str) -> str:
+    """Both on one line, cut to where they differ."""
+    before, after = " ".join(before.split()), " ".join(after.split())
+    same = next((at for at, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
+    start = max(0, same - SHOWN_OF_A_TEXT // 3) if same > SHOWN_OF_A_TEXT // 2 else 0
+    return f"{_piece(before, start)} → {_piece(after, start)}"
+
+
+def _piece(text: str, start: int) -> str:
+    end = start + SHOWN_OF_A_TEXT
+    return ("…" if start else "") + text[start:end] + ("…" if len(text) > end else "")
 
 
 def _import_buttons(view: ImportView, texts: Texts) -> tuple[Row, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.chat.cards import Button, Card, Line
 from bot.chat.commands import unquoted
 from bot.chat.personal import limit_lines
 from bot.chat.texts import Texts
-from bot.chat.turn import Said, Subject, Turn
-from bot.desk.port import BadRequest, InviteView, PersonView, RefusedView, Role
+from bot.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.port import OWN_CHAT, BadRequest, ChatRef, InviteView, PersonView, RefusedView, Role
 
 SHOWN = 30
 ROLES = {
@@ -86,18 +86,39 @@ def _read_limit(text: str) -> Asking | None:
     return Asking("limit", who, phones=phones, chats=chats)
 
 
-def read_invite(rest: str) -> tuple[Role, float] | None:
-    """``[ROLE] [24h]`` in any order; an operator for a day where nothing is said."""
-    role, hours = Role.OPERATOR, 24.0
-    for word in rest.split():
+@dataclass(frozen=True, slots=True)
+class Inviting:
+    """``phones`` and ``chats`` as written: the limits of whoever comes in."""
+
+    role: Role = Role.OPERATOR
+    hours: float = 24.0
+    phones: tuple[str, ...] = ()
+    chats: tuple[str, ...] = ()
+
+
+def read_invite(rest: str) -> Inviting | None:
+    """``[ROLE] [24h] [phone S…] [chat C…]`` in any order (``--phone S`` too); an operator for a day where nothing is
+    said. Role and time are read wherever they stand: no phone or chat is called so."""
+    said = Inviting()
+    given: dict[str, list[str]] = {}
+    into: list[str] | None = None
+    for word in rest.replace(",", " ").replace("，", " ").split():
+        plain = word.lower().lstrip("-—") or word
+        kind = "phones" if plain in _PHONE_WORDS else "chats" if plain in _CHAT_WORDS else ""
         time = _TIME.fullmatch(word)
-        if time:
-            hours = float(time[1]) * _HOURS[time[2].lower()]
+        if kind:
+            into = given.setdefault(kind, [])
+        elif time:
+            said = replace(said, hours=float(time[1]) * _HOURS[time[2].lower()])
         elif word.lower() in ROLES:
-            role = ROLES[word.lower()]
+            said = replace(said, role=ROLES[word.lower()])
+        elif into is not None:
+            into.append(word)
         else:
             return None
-    return role, hours
+    if not all(given.values()):
+        return None
+    return replace(said, phones=tuple(given.get("phones", ())), chats=tuple(given.get("chats", ())))
 
 
 # Commands -------------------------------------------------------------------------------------------------------------
@@ -148,16 +169,27 @@ async def invite(turn: Turn) -> Said:
     asked = read_invite(turn.rest)
     if asked is None:
         return turn.tell(words.get("invite.usage"))
-    if turn.chat.kind != "private":
+    here, private = any(word.lower() in _HERE for word in asked.chats), turn.chat.kind == "private"
+    if not private and not here:
         return turn.tell(words.get("invite.private_only"))
-    made = await turn.desk.team.invite(turn.actor, *asked)
-    return turn.say(invite_card(words, made, turn.start_link))
+    if private and here:  # it would be the owner's own chat, which nobody else is in
+        return turn.tell(words.get("invite.which_chat"))
+    places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, OWN_CHAT)
+    phones = _all_or(asked.phones, {})
+    chats = _all_or(asked.chats, places, f"{turn.chat.channel}:")
+    made = await turn.desk.team.invite(turn.actor, asked.role, asked.hours, phones=phones, chats=chats)
+    card = invite_card(words, made, turn.start_link)
+    if private:
+        return turn.say(card)
+    own = ChatRef(turn.chat.channel, turn.actor.user_id)
+    return Said((Outgoing(card, own), *turn.tell(words.get("invite.sent_in_private")).messages))
 
 
 def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
     """The only card that shows the code. ``start_link`` is what the code is put behind to be tapped."""
     lines = [
         Line(words.get(f"role.{made.role.value}"), words.get("whoami.role")),
+        *limit_lines(words, made.phones, _placed(words, made.chats)),
         Line(f"{made.expires_at:%m-%d %H:%M}", words.get("invite.until")),
         Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
         Line(f"/start {made.code}", words.get("invite.text"), "code"),
@@ -231,7 +263,8 @@ def in_short(words: Texts, person: PersonView) -> str:
     parts = [words.get(f"role.{person.role.value}"), person.lang]
     parts += [words.get("people.only_phones", phones=", ".join(person.phones))] if person.phones else []
     parts += [words.get("people.only_chats", count=len(person.chats))] if person.chats else []
-    parts.append(words.get("people.seen_at", time=f"{person.seen:%m-%d %H:%M}" if person.seen else "–"))
+    if person.seen:
+        parts.append(words.get("people.seen_at", time=f"{person.seen:%m-%d %H:%M}"))
     return " · ".join(parts)
 
 
@@ -291,8 +324,14 @@ def _gone_card(words: Texts, person: PersonView) -> Card:
     return Card(words.get("people.removed", name=person.name), (Line(words.get("people.undo_means")),), None, (row,))
 
 
+def _placed(words: Texts, chats: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f":{words.get('invite.own_chat')}" if chat == OWN_CHAT else chat for chat in chats)
+
+
 def _invite_words(words: Texts, invite: InviteView) -> str:
     role = words.get(f"role.{invite.role.value}")
+    role += f" · {words.get('people.only_phones', phones=', '.join(invite.phones))}" if invite.phones else ""
+    role += f" · {words.get('people.only_chats', count=len(invite.chats))}" if invite.chats else ""
     return words.get(
         "people.invite_line", id=invite.id, role=role, by=invite.by, time=f"{invite.expires_at:%m-%d %H:%M}"
     )

@@ -21,6 +21,7 @@ def read_screen(rest: str) -> tuple[str, bool]:
 async def screen(turn: Turn) -> Said:
     words = turn.texts
     serial, file = read_screen(turn.rest)
+    serial = serial or turn.incoming.phone
     picture = await turn.desk.screenshot(turn.actor, serial or None, full=file)
     lines = (Line(serial),) if serial else ()
     if file:

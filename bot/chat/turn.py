@@ -61,6 +61,7 @@ class Incoming:
     reply_to: MessageRef | None = None
     reply_question: str = ""  # the question that the buttons under ``reply_to`` belong to
     subject: str = ""
+    phone: str = ""  # the serial of the phone whose place in the channel this is: meant where no other is named
     document: Attached | None = None  # sent with ``text`` as its caption; of a tap, the one that its message replies to
 
 
@@ -78,6 +79,7 @@ class Outgoing:
     replaces: MessageRef | None = None
     once: str = ""
     shows: str = ""
+    asks: Person | None = None  # whose next words are the answer: the channel opens their input for a reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,16 @@ class Turn:
     @property
     def chat(self) -> ChatRef:
         return self.incoming.chat
+
+    async def run_here(self, *, held: bool = False) -> str:
+        """The run on the phone whose place this is: the one at work, else the first in line (``held``: that is held).
+
+        "" where there is none.
+        """
+        runs = [run for run in (await self.desk.status(self.actor)).runs if run.serial == self.incoming.phone]
+        runs = [run for run in runs if run.held is held or not held]
+        at_work = [run for run in runs if run.started_at is not None]
+        return next((run.id for run in (*at_work, *runs)), "")
 
     def say(self, card: Card) -> Said:
         """A new message, as a reply to what was written."""

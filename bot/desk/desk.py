@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from bot.desk.answers import AnswersDesk
+from bot.desk.chats import ChatsDesk
 from bot.desk.contacts import ContactsDesk
+from bot.desk.digest import DigestPart
 from bot.desk.history import HistoryPart
 from bot.desk.house import sees
 from bot.desk.knowledge import KnowledgePart
@@ -22,12 +24,16 @@ from storage.runs import ACTIVE, Runs
 WAIT_SECONDS = 1.0  # how soon events of other processes are seen
 
 
-class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk, AnswersDesk, ContactsDesk):
+class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk, AnswersDesk, ContactsDesk, ChatsDesk):
     """``bot.desk.port.Desk`` over the database and the phones."""
 
     @property
     def kb(self) -> KnowledgePart:
         return KnowledgePart(self.house)
+
+    @property
+    def digest(self) -> DigestPart:
+        return DigestPart(self.house)
 
     @property
     def history(self) -> HistoryPart:

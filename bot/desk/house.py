@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
+from PIL import Image
+
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
+from agent_core.observer import look_for_people
 from bot.desk.pairing import Pace
 from bot.desk.port import AccessDenied, Actor, ChatRef, Role, StillLimited
 from knowledge.embedded import EmbeddedKnowledge
@@ -37,6 +42,27 @@ class House:
     provider: str = "embedded"  # what answers customers, as the settings write it
     escalate_chat: str = ""  # the Telegram chat that sees what nobody answers; "" for every other owner's own
     pace: Pace = field(default_factory=Pace)  # how much a person may ask
+    digest_at: tuple[str, str] = (
+        "",
+        "",
+    )  # when digests go out by themselves, daily and weekly, as the settings write it
+    alert_chat: str = ""  # the Telegram chat that is told what is down; "" for every owner's own
+    lang: Literal["zh", "en"] = "zh"  # of chats that are nobody's own
+    keep: timedelta | None = None  # how long events are kept; None: for ever
+    prices: Prices | None = None
+    picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # what a phone shows, secrets covered
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a million tokens cost."""
+
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    currency: str = ""
+
+    def of(self, tokens_in: int, tokens_out: int) -> float:
+        return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1_000_000
 
 
 class DeskPart:

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
@@ -65,7 +66,9 @@ class KnowledgePart(DeskPart):
         await self._allow(actor, Role.VIEWER, "kb stats")
         provider = self.house.provider
         names = {name.strip() for name in provider.split(",")}
-        return KnowledgeStats(await self._store.stats(), provider, "embedded" in names)
+        found = await self._store.stats()
+        newest = found.newest.astimezone(self._zone) if found.newest is not None else None
+        return KnowledgeStats(replace(found, newest=newest), provider, "embedded" in names)
 
     # Keeping ----------------------------------------------------------------------------------------------------------
 
@@ -83,29 +86,28 @@ class KnowledgePart(DeskPart):
         )
         if key and (known := await self._store.get(entry.id)) is not None:
             return known  # asked again
-        await self._refuse_double(entry)
-        return await self._store.add(entry)
+        return await self._store.add(entry, refuse=_refuse)
 
-    async def _refuse_double(self, entry: Entry, old: Entry | None = None) -> None:
-        """What two entries answer is answered by none: no record is sure any more. ``old`` may have had its doubles."""
-        known = {other.id for other in await self._store.doubles(old)} if old is not None else set()
-        for other in await self._store.doubles(entry):
-            if other.id not in known:
-                raise DoubleEntry(
-                    f"The entry #{other.id} answers this already: {other.question}",
-                    advice=f"Change that one: /kb edit {other.id}",
-                )
+    async def _meant(self, written: str) -> str:
+        """The id that is meant by it or by its beginning; as it was written where there is none."""
+        found = await self._store.begins(_id(written))
+        if len(found) > 1:
+            raise BadRequest(f"Several entries begin with {_id(written)}.", advice="Write more of the id.")
+        return found[0].id if found else _id(written)
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
+        entry_id = await self._meant(entry_id)
         old = await self._store.get(_id(entry_id))
         fields = {name: getattr(text, name) for name in ("question", "answer", "aliases", "tags")}
         changes = {name: value for name, value in fields.items() if value is not None}
         least = Role.OPERATOR if old is not None and not old.live else Role.OWNER
         new = _changed(old, changes) if old is not None else None
         if new is not None and RANK[actor.role] >= RANK[least]:
-            await self._refuse_double(new, old)  # before the old state is kept: it would be offered to undo nothing
+            # Before the old state is kept: it would be offered to undo nothing. The write looks again.
+            known = {other.id for other in await self._store.doubles(_there(old, entry_id))}
+            _refuse([other for other in await self._store.doubles(new) if other.id not in known])
         await self._change(actor, least, EDIT, entry_id, old, new)
-        return await self._store.edit(_there(old, entry_id).id, **changes)
+        return await self._store.edit(_there(old, entry_id).id, **changes, refuse=_refuse)
 
     async def delete(self, actor: Actor, entry_id: str) -> Entry:
         entry = await self._store.get(_id(entry_id))
@@ -114,12 +116,13 @@ class KnowledgePart(DeskPart):
         return _there(entry, entry_id)
 
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
-        await self._allow(actor, Role.OPERATOR, "kb approve", entry=_id(entry_id))
+        entry_id = await self._meant(entry_id)
+        await self._allow(actor, Role.OPERATOR, "kb approve", entry=entry_id)
         entry = _there(await self._store.get(_id(entry_id)), entry_id)
-        await self._refuse_double(entry)
-        return await self._store.approve(entry.id)
+        return await self._store.approve(entry.id, refuse=_refuse)
 
     async def reject(self, actor: Actor, entry_id: str) -> Entry:
+        entry_id = await self._meant(entry_id)
         entry = await self._store.get(_id(entry_id))
         entry = entry if entry is not None and not entry.live else None
         await self._change(actor, Role.OPERATOR, REJECT, entry_id, entry, None)
@@ -137,8 +140,12 @@ class KnowledgePart(DeskPart):
         now = await self._store.get(wanted)
         if _content(now) != row.detail.get("after"):
             raise BadRequest(f"The entry {wanted} was changed since.", advice="Look at it before you change it again.")
+        if before.live:  # before it is in the log as taken back; the write looks again
+            known = {other.id for other in await self._store.doubles(now)} if now is not None else set()
+            _refuse([other for other in await self._store.doubles(before) if other.id not in known])
         await self._allow(actor, Role.OPERATOR if not before.live else Role.OWNER, UNDO, entry=wanted)
-        return await self._store.add(before)
+        # What waits may double: that is looked at when it is approved.
+        return await self._store.add(before, refuse=_refuse if before.live else None)
 
     async def _change(
         self, actor: Actor, least: Role, command: str, entry_id: str, old: Entry | None, new: Entry | None
@@ -185,6 +192,15 @@ class KnowledgePart(DeskPart):
         entries = await self._store.list()
         data = await asyncio.to_thread(write_table, entries, form)  # type: ignore[arg-type]  # one of Form, see above
         return KnowledgeFile(f"knowledge-{self._db.now():%Y%m%d-%H%M}.{form}", data)
+
+
+def _refuse(doubles: Sequence[Entry]) -> None:
+    """What two entries answer is answered by none: no record is sure any more."""
+    for other in doubles:
+        raise DoubleEntry(
+            f"The entry #{other.id} answers this already: {other.question}",
+            advice=f"Change that one: /kb edit {other.id}",
+        )
 
 
 def _id(written: str) -> str:

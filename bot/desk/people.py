@@ -11,7 +11,7 @@ from datetime import timedelta
 from agent_core.errors import RateLimited
 from bot.desk.house import DeskPart, House
 from bot.desk.pairing import Notebook, PairingLimit
-from bot.desk.port import AccessDenied, Actor, Role
+from bot.desk.port import OWN_CHAT, AccessDenied, Actor, Role
 from storage.engine import Database
 from storage.people import CodeRow, People, PersonRow
 
@@ -20,6 +20,7 @@ CODE_LENGTH = 8
 CODE_LIFETIME = timedelta(hours=24)
 TELEGRAM = "telegram"
 MAX_NAME = 64
+SECRET = "secret"  # noqa: S105 - a word: what a webhook's caller was turned away for, whoever it was
 FIRST = "first"  # who makes the codes for the first person
 
 
@@ -59,9 +60,14 @@ class PeopleDesk(DeskPart):
     async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
         if channel != TELEGRAM or not user_id.isdecimal():
             return None
-        return await People(self._db).pair(
+        row = await People(self._db).pair(
             code, telegram_id=int(user_id), name=name, lang="zh" if lang.lower().startswith("zh") else "en"
         )
+        if row is None or OWN_CHAT not in (row.chats or ()):
+            return row
+        chats = [f"{TELEGRAM}:{user_id}" if chat == OWN_CHAT else chat for chat in row.chats or ()]
+        await People(self._db).limit(row.id, chats=chats)
+        return await People(self._db).get(row.id)
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
         if channel != TELEGRAM or not user_id.isdecimal():
@@ -79,7 +85,7 @@ class PeopleDesk(DeskPart):
         known = await self.actor(channel, user_id)
         who = known.id if known else f"{channel}:{user_id}"
         if self._notebook.takes(who, self._db.now()):
-            why = what if known else "stranger"
+            why = what if known or what == SECRET else "stranger"
             detail = {"name": plain_name(name), "why": why}
             await self._audit.write(who, channel, what, detail, allowed=False)
 
@@ -98,11 +104,20 @@ async def new_code(db: Database, role: Role, *, created_by: str) -> str:
 
 
 async def add_code(
-    db: Database, role: Role, *, created_by: str, lifetime: timedelta = CODE_LIFETIME
+    db: Database,
+    role: Role,
+    *,
+    created_by: str,
+    lifetime: timedelta = CODE_LIFETIME,
+    phones: Sequence[str] = (),
+    chats: Sequence[str] = (),
 ) -> tuple[str, CodeRow]:
     """The code, which is kept nowhere, and its row."""
     code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
-    return code, await People(db).add_code(code, role=role.value, lifetime=lifetime, created_by=created_by)
+    row = await People(db).add_code(
+        code, role=role.value, lifetime=lifetime, created_by=created_by, chats=chats, serials=phones
+    )
+    return code, row
 
 
 def plain_name(name: str) -> str:
@@ -123,4 +138,5 @@ def actor_of(row: PersonRow) -> Actor:
         role=Role(row.role),
         phones=() if row.role == Role.OWNER else tuple(row.serials or ()),
         chats=() if row.role == Role.OWNER else tuple(row.chats or ()),
+        streams=row.streams,
     )

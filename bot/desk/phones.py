@@ -29,12 +29,12 @@ class PhonesDesk(DeskPart):
             raise NotFound(f"There is no phone {wanted}.", advice="See /status for the phones that are attached.")
         device = await self.house.device(wanted)
         try:
-            frame = await device.screenshot()
+            picture = await self.house.picture(device)
         finally:
             await device.close()
         if full:
-            return await asyncio.to_thread(to_jpeg, frame.image, longest=max(frame.image.size), quality=92)
-        return await asyncio.to_thread(to_jpeg, frame.image)
+            return await asyncio.to_thread(to_jpeg, picture, longest=max(picture.size), quality=92)
+        return await asyncio.to_thread(to_jpeg, picture)
 
 
 def _state(entry: DeviceEntry, held: bool) -> Literal["free", "busy", "offline", "unauthorized"]:

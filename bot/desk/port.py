@@ -20,6 +20,7 @@ from knowledge.entries import Entry, Found, Stats
 from knowledge.importing import ImportPlan
 
 if TYPE_CHECKING:
+    from bot.desk.digest_port import DigestDesk
     from bot.desk.history_port import HistoryDesk
 
 
@@ -81,6 +82,7 @@ class Actor:
 
     ``phones`` (serials) and ``chats`` (their keys) are all that the person may use, empty for every one.
     ``chat`` is where they ask from. ``request`` names what they asked: desk calls for one request count once.
+    ``streams``: they want to see what the model thinks while it thinks, where the channel can show it.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Actor:
     chats: tuple[str, ...] = ()
     chat: ChatRef | None = None
     request: str = ""
+    streams: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +240,7 @@ class RunView:
     replies: tuple[ReplyRecord, ...] = ()
     answers: tuple[AnswerView, ...] = ()  # those of the log that were sent, the oldest first: to be rated
     position: int = 0
+    stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; while it is running it is about to park
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -365,9 +369,15 @@ class PersonView:
     chats: tuple[str, ...] = ()
 
 
+OWN_CHAT = "own"  # in an invitation: the private chat of whoever uses it
+
+
 @dataclass(frozen=True, slots=True)
 class InviteView:
-    """A code that nobody has used yet. ``code`` is there once, when it is made: only its hash is kept."""
+    """A code that nobody has used yet. ``code`` is there once, when it is made: only its hash is kept.
+
+    ``phones`` and ``chats`` as in ``Actor``, for whoever uses it; OWN_CHAT is their own private one.
+    """
 
     id: str
     role: Role
@@ -375,6 +385,8 @@ class InviteView:
     created_at: datetime
     expires_at: datetime
     code: str = field(default="", repr=False)
+    phones: tuple[str, ...] = ()
+    chats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,15 +401,20 @@ class RefusedView:
 
 
 class TeamDesk(Protocol):
-    """Who may do what; all but ``speak`` is for owners.
+    """Who may do what; all but ``speak`` and ``stream`` is for owners.
 
     ``who`` means a person by ``#id``, or by a name that only one has.
     """
 
     async def people(self, actor: Actor) -> Sequence[PersonView]: ...
 
-    async def invite(self, actor: Actor, role: Role, hours: float = 24) -> InviteView:
-        """A code for one person, which can be used once. BadRequest for a time that is none (up to 30 days)."""
+    async def invite(
+        self, actor: Actor, role: Role, hours: float = 24, *, phones: Sequence[str] = (), chats: Sequence[str] = ()
+    ) -> InviteView:
+        """A code for one person, which can be used once. BadRequest for a time that is none (up to 30 days).
+
+        ``phones`` and ``chats`` are the person's limits from the first moment. BadRequest for an owner.
+        """
 
     async def invites(self, actor: Actor) -> Sequence[InviteView]:
         """Those that are open, the newest first."""
@@ -425,6 +442,9 @@ class TeamDesk(Protocol):
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
         """A person's own language."""
+
+    async def stream(self, actor: Actor, wanted: bool) -> Actor:
+        """Whether a person wants to see what the model thinks while it thinks."""
 
 
 class KnowledgeDesk(Protocol):
@@ -481,6 +501,9 @@ class KnowledgeDesk(Protocol):
 class Desk(Protocol):
     @property
     def kb(self) -> KnowledgeDesk: ...
+
+    @property
+    def digest(self) -> DigestDesk: ...
 
     @property
     def history(self) -> HistoryDesk: ...
@@ -550,6 +573,7 @@ class Desk(Protocol):
         task: str,
         *,
         chat: ChatRef,
+        serial: str = "",
         rules: TaskRules = NO_RULES,
         key: str = "",
     ) -> ScheduleView:
@@ -615,6 +639,15 @@ class Desk(Protocol):
 
     async def confirm(self, consumer: str, event_id: int) -> None:
         """Everything up to ``event_id`` is dealt with; the consumer's position moves there."""
+
+    async def chat_moved(self, channel: str, old_id: str, new_id: str) -> Sequence[tuple[str, str]]:
+        """A chat goes on under another id: all that names it follows.
+
+        Gives what was shown there, to be shown anew: ``run`` or ``question``, and its id as the refs know it.
+        """
+
+    async def topic_gone(self, channel: str, chat_id: str, thread_id: str) -> Sequence[tuple[str, str]]:
+        """A topic was deleted, and the cards in it. Gives what was shown there, as ``chat_moved``."""
 
     async def run(self, run_id: str) -> RunView | None: ...
 

@@ -13,6 +13,7 @@ from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
 TELEGRAM = "telegram"  # where owners are reached
+MOST_OPEN = 100_000  # all of them: what is cut off nobody would answer
 
 
 class QuestionsDesk(DeskPart):
@@ -38,7 +39,7 @@ class QuestionsDesk(DeskPart):
 
     async def open_questions(self, actor: Actor | None = None) -> list[QuestionView]:
         """Those that this person may see, or all."""
-        rows = await Questions(self._db).find(state=OPEN)
+        rows = await Questions(self._db).find(state=OPEN, limit=MOST_OPEN)
         return [
             await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
         ]

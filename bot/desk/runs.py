@@ -49,7 +49,7 @@ class RunsDesk(AnswersDesk):
             row = await self._going_of(actor)
         if row is None or row.final:
             return None
-        await self.house.runs.request_stop(row.id)
+        await self.house.runs.request_stop(row.id, by=actor.name)
         return await self.run(row.id)
 
     async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
@@ -110,6 +110,7 @@ class RunsDesk(AnswersDesk):
             answers=await self.sent_in(row.id) if session and session.replies else (),
             position=await self._position(row),
             held=row.hold,
+            stopped_by=row.stopped_by,
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,

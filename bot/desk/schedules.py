@@ -23,6 +23,7 @@ class SchedulesDesk(DeskPart):
         task: str,
         *,
         chat: ChatRef | None,
+        serial: str = "",
         rules: TaskRules = NO_RULES,
         key: str = "",
     ) -> ScheduleView:
@@ -41,7 +42,7 @@ class SchedulesDesk(DeskPart):
                 expression=expression,
                 timezone=self.house.timezone,
                 task=task,
-                serial=self.house.serial,
+                serial=serial or self.house.serial,
                 chat=chat_data(chat) if chat else await self._owners_chat(),
                 options={"lang": actor.lang, **rules.data()},
                 created_by=actor.id,

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.desk.house import DeskPart
 from bot.desk.people import actor_of, add_code
-from bot.desk.port import Actor, BadRequest, InviteView, NotFound, PersonView, RefusedView, Role
+from bot.desk.port import OWN_CHAT, Actor, BadRequest, InviteView, NotFound, PersonView, RefusedView, Role
 from storage.people import AuditRow, CodeRow, People, PersonRow
 
 REMOVE, UNDO = "people remove", "people undo"
@@ -21,6 +21,7 @@ MOST_HOURS = 30 * 24
 MOST_LIMITS = 50
 LAST_OWNER = "This is the last owner."
 _CHAT = re.compile(r"[a-z]+:-?\d{1,20}")
+_CHAT_OR_OWN = re.compile(rf"{_CHAT.pattern}|{OWN_CHAT}")
 _SERIAL = re.compile(r"[\w.:\-\[\]%]{1,100}")
 
 
@@ -37,11 +38,20 @@ class TeamPart(DeskPart):
 
     # Invitations ------------------------------------------------------------------------------------------------------
 
-    async def invite(self, actor: Actor, role: Role, hours: float = 24) -> InviteView:
-        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}")
+    async def invite(
+        self, actor: Actor, role: Role, hours: float = 24, *, phones: Sequence[str] = (), chats: Sequence[str] = ()
+    ) -> InviteView:
+        limits: dict[str, Any] = {name: list(value) for name, value in (("phones", phones), ("chats", chats)) if value}
+        await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **limits)
+        serials, places = _listed(phones, _SERIAL, "phone"), _listed(chats, _CHAT_OR_OWN, "chat")
+        if limits and role is Role.OWNER:
+            raise BadRequest("An owner is never limited.", advice="Invite as operator or viewer.")
         if not 0 < hours <= MOST_HOURS:
             raise BadRequest(f"This is no time for a code: {hours:g} h.", advice=f"At most {MOST_HOURS} hours.")
-        code, row = await add_code(self._db, role, created_by=actor.id, lifetime=timedelta(hours=hours))
+        lifetime = timedelta(hours=hours)
+        code, row = await add_code(
+            self._db, role, created_by=actor.id, lifetime=lifetime, phones=serials or (), chats=places or ()
+        )
         return replace(self._invite_view(row, {actor.id: actor.name}), code=code)
 
     async def invites(self, actor: Actor) -> Sequence[InviteView]:
@@ -118,11 +128,22 @@ class TeamPart(DeskPart):
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
             raise BadRequest(f"This language is not spoken here: {lang}.", advice="One of zh, en.")
+        row = await self._row_of(actor)
+        await People(self._db).update(row.id, lang=lang)
+        return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
+
+    async def stream(self, actor: Actor, wanted: bool) -> Actor:
+        await self._allow(actor, Role.VIEWER, "settings", streams=wanted)
+        row = await self._row_of(actor)
+        await People(self._db).update(row.id, streams=wanted)
+        return replace(actor, streams=wanted)
+
+    async def _row_of(self, actor: Actor) -> PersonRow:
+        """BadRequest for who is nobody's row: the terminal."""
         row = await People(self._db).get(int(actor.id)) if actor.id.isdecimal() else None
         if row is None:
             raise BadRequest("Nobody who is paired asks.", advice="The terminal's language is PHONEDESK_LANG.")
-        await People(self._db).update(row.id, lang=lang)
-        return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
+        return row
 
     async def _person(self, who: str) -> PersonRow:
         row = await self._person_or_none(who)
@@ -178,6 +199,8 @@ class TeamPart(DeskPart):
             by=names.get(row.created_by, row.created_by),
             created_at=row.created_at.astimezone(self._zone),
             expires_at=row.expires_at.astimezone(self._zone),
+            phones=tuple(row.serials or ()),
+            chats=tuple(row.chats or ()),
         )
 
 
@@ -208,6 +231,7 @@ def _stored(row: PersonRow) -> dict[str, Any]:
         "chats": list(row.chats or ()),
         "serials": list(row.serials or ()),
         "paired_at": row.paired_at.isoformat(),
+        "streams": row.streams,
     }
 
 

@@ -7,29 +7,35 @@ import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import structlog
 from aiohttp import web
-from telegram import Bot, Update
+from telegram import Bot, Message, Update
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 from telegram.request import HTTPXRequest
 
-from bot.chat.cards import Card
+from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.chat.texts import language_of, texts
-from bot.desk.port import Desk
+from bot.desk.port import ChatRef, Desk, Role
 from bot.telegram import render, updates
-from bot.telegram.feed import DeskRefs, Feed
+from bot.telegram.drafts import Drafts
+from bot.telegram.feed import DeskRefs, Feed, topic_of
 from bot.telegram.files import TelegramFiles
 from bot.telegram.films import Films
 from bot.telegram.inbox import Inbox, InboxStore
+from bot.telegram.lengths import cut
 from bot.telegram.menu import Menu
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox, OutboxStore
+from bot.telegram.refusals import Refusals, public
 from bot.telegram.sending import Telegram
+from bot.telegram.sound import UnreadableUpdate
+from bot.telegram.topics import Topics, TopicStore
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +58,7 @@ class TelegramAdapter:
         outbox: OutboxStore,
         options: TelegramOptions,
         *,
+        topics: TopicStore | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         # These write the addresses that are called, with the token in them, at INFO and DEBUG.
@@ -70,11 +77,23 @@ class TelegramAdapter:
         )
         self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
         develop = Films(desk, self.bot).develop
-        self._outbox = Outbox(outbox, Telegram(self.bot), DeskRefs(desk), options, develop=develop)
+        self._topics = Topics(topics, self.bot, options, no_right=self._no_right_to_topics, gone=self._topic_gone)
+        self._outbox = Outbox(
+            outbox,
+            Telegram(self.bot),
+            DeskRefs(desk),
+            options,
+            develop=develop,
+            topics=self._topics,
+            moved=self._chat_moved,
+            given_up=self._not_shown,
+        )
         self._inbox = Inbox(inbox, options, self._handle, self._gave_up)
         self._menu = Menu(self.bot, desk, options)
         self._desk = desk
-        self._feed = Feed(desk, self._outbox, options, clock=clock)
+        self._drafts = Drafts(self.bot, options, wanted=self._streams, free=self._outbox.free)
+        self._feed = Feed(desk, self._outbox, options, drafts=self._drafts, clock=clock)
+        self._refusals = Refusals()
         self._task: asyncio.Task[None] | None = None
 
     # Lifecycle --------------------------------------------------------------------------------------------------------
@@ -109,7 +128,7 @@ class TelegramAdapter:
             self.failed = InvalidToken("Telegram does not know this token. Check PHONEDESK_TELEGRAM__TOKEN.")
             log.error("telegram_token_refused", advice="Check PHONEDESK_TELEGRAM__TOKEN.")
             return
-        loops = [self._inbox.run, self._outbox.run, self._feed.run, self._menu.run]
+        loops = [self._inbox.run, self._outbox.run, self._feed.run, self._menu.run, self._drafts.run]
         if not self.options.webhook_url:
             loops.append(self._poll)
         async with asyncio.TaskGroup() as group:
@@ -199,34 +218,74 @@ class TelegramAdapter:
         """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none."""
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):
-            log.warning("telegram_webhook_secret_wrong", remote=request.remote)
+            await self._wrong_secret(public(request.remote))
             return web.Response(status=403)
         if request.content_length is not None and request.content_length > MAX_BODY:
             return web.Response(status=413)
         try:
             raw = json.loads(await request.text())
-        except ValueError:
+        except (ValueError, LookupError, RecursionError):  # no JSON, in no encoding, nested for its own sake
             return web.Response(status=400)
         return web.Response(status=200 if await self._inbox.take(raw) else 400)
+
+    async def _wrong_secret(self, address: str) -> None:
+        """Told at once, and then a quarter of an hour's in one line: whoever tries has all the time."""
+        count = self._refusals.count(asyncio.get_running_loop().time())
+        if count:
+            log.warning("telegram_webhook_secret_wrong", remote=address, times=count)
+            await self._desk.turned_away(updates.CHANNEL, "webhook", address, "secret")
 
     # Handling ---------------------------------------------------------------------------------------------------------
 
     async def _handle(self, raw: Mapping[str, Any]) -> None:
-        update = Update.de_json(dict(raw), self.bot)
+        update = updates.understood(raw, self.bot)
         incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
         said = Said()
         try:
+            if update.message is not None:
+                await self._note(update.message)
             if incoming is None:
                 await self._write_down(update)
             else:
+                incoming = replace(incoming, phone=await self._topics.phone_at(incoming.chat))
                 said = await self._conversation.handle(incoming)
                 self._menu.look()  # whoever paired, or was given another role, sees their commands
-                for message in said.messages:
-                    await self._put(message)
+                for number, message in enumerate(said.messages):
+                    # Handled a second time, since a kill came before it was written down as done, it is not said twice.
+                    await self._put(message, once=message.once or f"said:{update.update_id}:{number}")
         finally:
             # A tap is always answered, or its button spins for a minute.
             if update.callback_query is not None:
                 await self._toast(update.callback_query.id, said)
+
+    async def _note(self, message: Message) -> None:
+        """What a message tells of its chat, whatever it says."""
+        if message.migrate_to_chat_id is not None:
+            await self._chat_moved(str(message.chat.id), str(message.migrate_to_chat_id))
+        elif message.migrate_from_chat_id is not None:
+            await self._chat_moved(str(message.migrate_from_chat_id), str(message.chat.id))
+        await self._topics.saw(message)
+
+    async def _chat_moved(self, old_id: str, new_id: str) -> None:
+        """Told several times, by messages of ours and of Telegram; it changes something once."""
+        shown = await self._desk.chat_moved(updates.CHANNEL, old_id, new_id)
+        await self._outbox.move(old_id, new_id)
+        await self._feed.again(shown)
+
+    async def _topic_gone(self, chat_id: str, thread_id: str) -> None:
+        """Questions that stood in it are shown anew, and live cards."""
+        await self._feed.again(await self._desk.topic_gone(updates.CHANNEL, chat_id, thread_id))
+
+    async def _not_shown(self, ref: str) -> None:
+        await self._feed.not_shown(ref)
+
+    async def _no_right_to_topics(self, chat_id: str, title: str) -> None:
+        """One hint for each owner, in private."""
+        for owner in await self._desk.members(updates.CHANNEL):
+            if owner.role is Role.OWNER:
+                words = texts(owner.lang)
+                card = plain(words.get("topics.no_right", chat=title or chat_id), words.get("topics.how"))
+                await self._outbox.put(owner.user_id, render.parcel(card), once=f"topics:{chat_id}:{owner.user_id}")
 
     async def _write_down(self, update: Update) -> None:
         """What somebody tried by a way that commands do not come."""
@@ -235,17 +294,32 @@ class TelegramAdapter:
             person, what = tried
             await self._desk.turned_away(updates.CHANNEL, person.user_id, person.name, what)
 
-    async def _put(self, message: Outgoing) -> None:
+    async def _streams(self, chat: ChatRef) -> bool:
+        """Whether the person of a private chat, whose number it has, wants to see thoughts as they come."""
+        actor = await self._desk.actor(updates.CHANNEL, chat.chat_id)
+        return actor is not None and actor.streams
+
+    async def _put(self, message: Outgoing, *, once: str = "") -> None:
         chat = message.chat
-        parcel = render.parcel(message.card, thread_id=chat.thread_id, reply_to=message.reply_to, kind=chat.kind)
+        kind, _, name = message.shows.partition(":")
+        run = await self._desk.run(name) if kind == "run" and chat.kind == "group" else None
+        parcel = render.parcel(
+            message.card,
+            thread_id=chat.thread_id,
+            reply_to=message.reply_to,
+            kind=chat.kind,
+            topic=topic_of(run) if run is not None else None,
+        )
+        if message.asks is not None:
+            parcel = render.asking(parcel, message.asks)
         if message.replaces is not None:
             change = {"edit": int(message.replaces.message_id), "edit_picture": message.replaces.picture}
             parcel = parcel.model_copy(update=change)
-        await self._outbox.put(chat.chat_id, parcel, ref=message.shows, once=message.once)
+        await self._outbox.put(chat.chat_id, parcel, ref=message.shows, once="" if message.shows else once)
 
     async def _toast(self, query_id: str, said: Said) -> None:
         try:
-            text = render.cut(said.toast, render.MAX_TOAST) or None
+            text = cut(said.toast, render.MAX_TOAST) or None
             await self.bot.answer_callback_query(query_id, text, show_alert=said.alert)
         except BadRequest as error:  # too old: the person has seen it spin and stop
             log.info("telegram_tap_too_old", error=self.options.safe(error))
@@ -255,10 +329,9 @@ class TelegramAdapter:
     async def _gave_up(self, raw: Mapping[str, Any]) -> None:
         """Tell the person that their message was not dealt with."""
         try:
-            update = Update.de_json(dict(raw), self.bot)
-            incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
-        except Exception as error:
-            log.exception("telegram_update_unreadable", error=self.options.safe(error))
+            incoming = updates.read(updates.understood(raw, self.bot), bot_id=self.bot.id, bot_name=self.bot.username)
+        except UnreadableUpdate as error:
+            log.warning("telegram_update_unreadable", error=self.options.safe(error))
             return
         if incoming is not None:
             words = texts(language_of(incoming.person.lang))

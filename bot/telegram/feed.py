@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -16,10 +16,13 @@ from bot.chat.conversation import utc_now
 from bot.chat.texts import texts
 from bot.desk.port import ChatRef, Desk, EventView, MessageRef, QuestionView, RunStatus, RunView
 from bot.telegram import render
+from bot.telegram.drafts import Drafts
+from bot.telegram.news import NEWS, News
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
-from bot.telegram.parcel import Parcel
+from bot.telegram.parcel import Parcel, Topic
 from bot.telegram.updates import CHANNEL
+from scheduler.quiet import URGENT
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
@@ -62,13 +65,21 @@ class _Seen:
 
 class Feed:
     def __init__(
-        self, desk: Desk, outbox: Outbox, options: TelegramOptions, *, clock: Callable[[], datetime] = utc_now
+        self,
+        desk: Desk,
+        outbox: Outbox,
+        options: TelegramOptions,
+        *,
+        drafts: Drafts,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        self._drafts = drafts
         self._desk = desk
         self._outbox = outbox
         self._options = options
         self._clock = clock
         self._seen: dict[str, _Seen] = {}
+        self._news = News(desk, outbox, options.is_quiet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
 
     async def run(self) -> None:
@@ -82,12 +93,15 @@ class Feed:
             try:
                 await self._show(event)
             except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
-                log.exception("telegram_event_failed", event=event.id, kind=event.kind, error=self._options.safe(error))
+                log.exception("telegram_event_failed", seq=event.id, kind=event.kind, error=self._options.safe(error))
                 await asyncio.sleep(self._options.wait_after(attempt))
             else:
                 return
 
     async def _show(self, event: EventView) -> None:
+        if event.kind in NEWS:
+            await self._news.show(event, self._clock())
+            return
         run = await self._desk.run(event.run_id)
         if run is None or run.chat is None or run.chat.channel != CHANNEL:
             return
@@ -98,7 +112,11 @@ class Feed:
             seen.picture = event.picture
         if event.kind == "thinking":
             seen.thinking = str(event.data.get("text") or event.data.get("thinking") or "")
-        elif event.kind in {"step", "resumed"}:
+            if self._drafts.think(run.id, run.chat, seen.thinking):
+                return  # the draft tells of it; the whole thought comes with its step
+        else:
+            self._drafts.over(run.id)
+        if event.kind in {"step", "resumed"}:
             seen.thinking = ""
         if event.kind in QUESTION_EVENTS:
             await self._show_question(event, run, seen)
@@ -107,14 +125,14 @@ class Feed:
             # A run that no agent had in hand (stopped in the line, no phone) ends with its row alone.
             await self._show_outcome(_ended(run, event), run.chat, seen)
         else:
-            self._outbox.show(run.chat.chat_id, f"run:{run.id}", lambda: self._draw(run.id))
+            self._show_live(run.id, run.chat)
 
     async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
         self._over[run.id] = None
         while len(self._over) > REMEMBERED:
             self._over.popitem(last=False)
         card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"run:{run.id}")
+        await self._outbox.put(chat.chat_id, self._parcel(card, chat, topic_of(run)), ref=f"run:{run.id}")
         for view in await self._desk.questions_of(run.id):
             if not view.by:  # nobody answers it any more; its row may be closed after this
                 await self._put_question(replace(view, open=False), run, None)
@@ -127,7 +145,7 @@ class Feed:
             return None
         seen = self._seen.get(run_id, _Seen())
         card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        return _parcel(card, run.chat)
+        return self._parcel(card, run.chat, topic_of(run), in_one=True)
 
     async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
@@ -157,7 +175,10 @@ class Feed:
         self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
     ) -> None:
         card = cards.question_card(view, texts(view.lang), run=run, picture=picture if view.open else None)
-        await self._outbox.put(chat.chat_id, _parcel(card, chat), ref=f"question:{view.id}{name}")
+        # A card that was asked for stands where it was asked for.
+        topic = topic_of(run) if not name or name.startswith("@escalated:") else None
+        parcel = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
+        await self._outbox.put(chat.chat_id, parcel, ref=f"question:{view.id}{name}")
 
     async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
         """One short message that answers the card; the card itself where it was lost."""
@@ -169,8 +190,28 @@ class Feed:
             await self._put_card(view, run, chat, "", await self._desk.question_picture(view.id))
             return
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
-        parcel = render.parcel(card, thread_id=chat.thread_id, kind=chat.kind, reply_to=shown.message_id)
-        await self._outbox.put(chat.chat_id, parcel, once=f"remind:{view.id}:{number}")
+        place = shown.chat  # with the topic that the card is in
+        parcel = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
+        await self._outbox.put(place.chat_id, parcel, once=f"remind:{view.id}:{number}")
+
+    async def again(self, shown: Sequence[tuple[str, str]]) -> None:
+        """Show anew what is not over of these: ``run`` or ``question``, and its id as the refs know it."""
+        for kind, name in shown:
+            run = await self._desk.run(name) if kind == "run" else None
+            if run is not None and run.chat is not None and not run.status.final:
+                self._show_live(run.id, run.chat)
+            view = await self._desk.question(name.partition("@")[0]) if kind == "question" else None
+            of = await self._desk.run(view.run_id) if view is not None and view.open else None
+            if view is not None and of is not None:
+                await self._put_question(view, of, await self._desk.question_picture(view.id))
+
+    async def not_shown(self, ref: str) -> None:
+        """A message was given up. A question that its chat did not take is shown to somebody else at once."""
+        kind, _, question_id = ref.partition(":")
+        view = await self._desk.question(question_id) if kind == "question" and "@" not in question_id else None
+        run = await self._desk.run(view.run_id) if view is not None else None
+        if view is not None and run is not None:
+            await self._escalate(view, run)
 
     async def _escalate(self, view: QuestionView, run: RunView) -> None:
         """Show it to those who have not seen it. Their cards are remembered first: an answer closes them, too."""
@@ -182,6 +223,33 @@ class Feed:
         for name, chat in names:
             if chat in chats and name.startswith("escalated:") and chat.channel == CHANNEL:
                 await self._put_card(view, run, chat, f"@{name}", picture)
+
+    def _show_live(self, run_id: str, chat: ChatRef) -> None:
+        self._outbox.show(chat.chat_id, f"run:{run_id}", lambda: self._draw(run_id))
+
+    def _parcel(
+        self,
+        card: Card,
+        chat: ChatRef,
+        topic: Topic | None = None,
+        *,
+        reply_to: str = "",
+        urgent: bool = False,
+        in_one: bool = False,
+    ) -> Parcel:
+        """In quiet hours without a sound, unless it is ``urgent``."""
+        silent = not urgent and self._options.is_quiet(self._clock())
+        drawn = render.parcel(
+            card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
+        )
+        return drawn.model_copy(update={"silent": silent}) if silent else drawn
+
+
+def topic_of(run: RunView) -> Topic | None:
+    """The phone whose topic a run is shown in; None while it has no phone."""
+    if not run.serial:
+        return None
+    return Topic(serial=run.serial, name=run.phone or run.serial, receipt=texts(run.lang).get("topics.receipt"))
 
 
 def _ended(run: RunView, event: EventView) -> RunView:
@@ -196,7 +264,3 @@ def _ended(run: RunView, event: EventView) -> RunView:
         error_kind=str(data.get("error_kind") or run.error_kind),
         ended_at=run.ended_at or event.created_at,
     )
-
-
-def _parcel(card: Card, chat: ChatRef) -> Parcel:
-    return render.parcel(card, thread_id=chat.thread_id, kind=chat.kind)

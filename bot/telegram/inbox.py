@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import structlog
 
 from bot.telegram.options import TelegramOptions
+from bot.telegram.sound import UnreadableUpdate, number_of
 from bot.telegram.updates import lane
 from storage.uncut import whole
 
@@ -42,8 +43,8 @@ class InboxStore(Protocol):
 class Inbox:
     """``handle`` gets an update's JSON; what it raises is logged and the update handed to it again, three times in all.
 
-    Then ``gave_up`` is told. A handler may see an update again that a killed process had begun: its effects carry the
-    update's number as a key for that.
+    Then ``gave_up`` is told. UnreadableUpdate is given up at once, in silence. A handler may see an update again that a
+    killed process had begun: its effects carry the update's number as a key for that.
     """
 
     def __init__(
@@ -59,16 +60,22 @@ class Inbox:
         self._gave_up = gave_up
         self._lanes: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._taken: set[int] = set()
+        self._over: set[int] = set()  # dealt with while the store is looked into: what it gives may be older
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
 
     async def take(self, raw: object) -> bool:
         """Store an update. False where it is none; its being stored already is no fault."""
-        update_id = raw.get("update_id") if isinstance(raw, dict) else None
-        if not isinstance(update_id, int) or isinstance(update_id, bool):
+        update_id = number_of(raw)
+        if update_id is None:
             log.warning("telegram_update_without_number")
             return False
-        if await whole(self._store.store(update_id, json.dumps(raw, ensure_ascii=False))):
+        try:
+            text = json.dumps(raw)  # in ASCII: half a surrogate pair could be stored in no database
+        except RecursionError:
+            log.warning("telegram_update_too_deep", update_id=update_id)
+            text = json.dumps({"update_id": update_id})  # it is confirmed, or it would come for ever
+        if await whole(self._store.store(update_id, text)):
             self._wake.set()
         return True
 
@@ -76,8 +83,9 @@ class Inbox:
         """Handle what is stored, for ever. When cancelled, what has begun is left to ``finish``."""
         while True:
             self._wake.clear()
+            self._over.clear()
             for row in await whole(self._store.waiting()):
-                if row.update_id not in self._taken:
+                if row.update_id not in self._taken and row.update_id not in self._over:
                     self._taken.add(row.update_id)
                     task = asyncio.create_task(self._deal_with(row), name=f"telegram-update-{row.update_id}")
                     self._tasks.add(task)
@@ -104,6 +112,10 @@ class Inbox:
             async with self._lanes[lane(raw)], asyncio.timeout(self._options.handling_seconds):
                 await self._handle(raw)
             await self._store.done(row.update_id)
+        except UnreadableUpdate as error:
+            said = self._options.safe(str(error))
+            log.warning("telegram_update_unreadable", update_id=row.update_id, error=said)
+            await self._store.failed(row.update_id, said, give_up=True)
         except Exception as error:
             tries = row.attempts + 1
             said = self._options.safe(f"{type(error).__name__}: {error}")
@@ -115,4 +127,5 @@ class Inbox:
                 await asyncio.sleep(self._options.wait_after(tries))
         finally:
             self._taken.discard(row.update_id)
+            self._over.add(row.update_id)
             self._wake.set()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from datetime import datetime
+
+from scheduler.quiet import Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +15,8 @@ class TelegramOptions:
 
     With ``webhook_url`` (public, ending in ``/telegram/webhook``) Telegram calls us, without it we poll.
     ``edit_private`` and ``edit_group`` are the least time between two edits in a chat of that kind.
+    ``topics``: in a forum each phone has a topic of its own. A message that could not be sent for ``give_up_seconds``
+    is given up.
     ``retry`` is waited after the first, second … failure in a row, the last of it from then on.
     """
 
@@ -24,7 +29,13 @@ class TelegramOptions:
     edit_private: float = 1.2
     edit_group: float = 4.0
     retry: tuple[float, ...] = (1, 2, 4, 8, 16, 30)
+    topics: bool = True
+    give_up_seconds: float = 24 * 3600.0
+    quiet: Quiet | None = None  # the hours in which what nobody asked for makes no sound
     handling_seconds: float = 120.0  # an update's handler is given up after this
+
+    def is_quiet(self, moment: datetime) -> bool:
+        return self.quiet is not None and self.quiet.holds(moment)
 
     def wait_after(self, failures: int) -> float:
         """Seconds to wait after so many failures in a row, from 1."""

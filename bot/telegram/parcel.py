@@ -35,12 +35,33 @@ class Film(BaseModel):
     lang: Literal["zh", "en"] = "zh"
 
 
+# Words alone.
+_BARE: dict[str, Any] = {
+    "caption": "", "keyboard": [], "picture": None, "document": None, "animation": None, "album": [], "whole": [],
+    "force_reply": "",
+}  # fmt: skip
+
+
+class Topic(BaseModel):
+    """The phone that a message is about: in a forum it goes to its topic. ``receipt``: the words for whoever asked
+    elsewhere, in plain text."""
+
+    model_config = ConfigDict(frozen=True)
+
+    serial: str
+    name: str = ""
+    receipt: str = ""
+
+
 class Parcel(BaseModel):
     """``text`` and ``caption`` are the same card as HTML, cut for the one use and for the other.
 
     ``edit``: the number of our message to be changed, ``edit_picture``: it carries a picture. A ``document`` is a
     message of its own: none is edited for it, and there is no picture beside it. So is an ``animation`` (a GIF), and an
     ``album`` of 2 to 10 pictures, which has no keyboard. A parcel with a ``film`` is sent as what is made of that.
+
+    ``whole``: where ``text`` or ``caption`` had to be cut, all of it, as texts of messages. ``force_reply``: what is
+    said in the input of the person who is named in the text, which is opened for their answer.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,16 +76,31 @@ class Parcel(BaseModel):
     animation_name: str = ""
     album: list[Data] = []
     film: Film | None = None
+    whole: list[str] = []
+    topic: Topic | None = None
+    force_reply: str = ""
     thread_id: int | None = None
     reply_to: int | None = None
     group: bool = False
     edit: int | None = None
     edit_picture: bool = False
+    silent: bool = False  # a new message makes no sound
 
     @property
     def stands_alone(self) -> bool:
         """It is sent as a message of its own, whatever it was to take the place of."""
         return self.document is not None or self.animation is not None or bool(self.album)
+
+    def messages(self) -> list[Parcel]:
+        """As it is sent where nothing is edited: itself, after as many messages as hold what was cut from it."""
+        if not self.whole:
+            return [self]
+        captioned = self.picture is not None or self.stands_alone
+        before, last = (self.whole, self.text) if captioned else (self.whole[:-1], self.whole[-1])
+        topic = self.topic.model_copy(update={"receipt": ""}) if self.topic is not None else None
+        bare = {**_BARE, "topic": topic}
+        parts = [self.model_copy(update={**bare, "text": text}) for text in before]
+        return [*parts, self.model_copy(update={"text": last, "whole": []})]
 
     def payload(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)

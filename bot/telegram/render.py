@@ -11,38 +11,26 @@ from PIL import Image
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
 from bot.chat.cards import Card, Line
-from bot.telegram.parcel import Film, Key, Parcel
+from bot.chat.turn import Person
+from bot.telegram.lengths import CUT, cut, split, units
+from bot.telegram.parcel import Film, Key, Parcel, Topic
 
 MAX_TEXT = 4096
 MAX_CAPTION = 1024
 MAX_TOAST = 200
 MAX_DATA = 64  # bytes
+MAX_PLACEHOLDER = 64
 MAX_LABEL = 64  # longer ones are cut by the apps anyway
 MAX_PHOTO_BYTES = 10 * 1024 * 1024
 MAX_PHOTO_SIDES = 10_000  # pixels, width and height together
 MAX_PHOTO_RATIO = 20
-CUT = "…"
+MOST_PARTS = 5  # messages that one card is at most
 
 # Control characters but newline and tab, and halves of surrogate pairs: Telegram refuses or drops them.
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 _UNFIT_NAME = re.compile(r"[\s<>:\"|?*\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
-
-
-def units(text: str) -> int:
-    """The length of a text as Telegram counts it."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def cut(text: str, limit: int) -> str:
-    """The text within ``limit`` units, with an ellipsis where something was left out. Never half a character."""
-    if units(text) <= limit:
-        return text
-    if limit <= 0:
-        return ""
-    kept = text.encode("utf-16-le")[: 2 * (limit - units(CUT))].decode("utf-16-le", "ignore")
-    return kept.rstrip() + CUT
 
 
 def clean(text: str) -> str:
@@ -85,18 +73,58 @@ def _fitted(card: Card, limit: int) -> Card:
 def to_html(card: Card, limit: int) -> str:
     """The card as HTML whose visible text has at most ``limit`` units."""
     fitted = _fitted(card, limit)
-    parts = [f"<b>{escape(fitted.title, quote=False)}</b>"]
-    for line in fitted.lines:
-        text = escape(line.text, quote=False)
-        label = escape(line.label, quote=False)
-        if line.kind == "quote":
-            # A quote is a block of its own: it stands on its own lines whether or not a newline is written.
-            parts.append(f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>")
-        elif line.kind == "code":
-            parts.append(f"{label} <code>{text}</code>" if label else f"<code>{text}</code>")
-        else:
-            parts.append(f"{label} {text}" if label.startswith(("/", "#")) else (f"{label}: {text}" if label else text))
-    return "\n".join(parts)
+    return "\n".join([_title(fitted.title), *map(_line, fitted.lines)])
+
+
+def _title(title: str) -> str:
+    return f"<b>{escape(title, quote=False)}</b>"
+
+
+def _line(line: Line) -> str:
+    text = escape(line.text, quote=False)
+    label = escape(line.label, quote=False)
+    if line.kind == "quote":
+        # A quote is a block of its own: it stands on its own lines whether or not a newline is written.
+        return f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>"
+    if line.kind == "code":
+        return f"{label} <code>{text}</code>" if label else f"<code>{text}</code>"
+    return f"{label}{_between(label)}{text}"
+
+
+def _between(label: str) -> str:
+    """What stands between a label and its text: a colon as wide as the label is written, but for numbers, commands."""
+    if not label:
+        return ""
+    if label.startswith(("/", "#")) or label.endswith("."):
+        return " "
+    return "：" if label[-1] > "\u2e7f" else ": "
+
+
+def whole(card: Card, limit: int) -> list[str]:
+    """All of a card that is longer than ``limit`` units, as HTML of messages; empty where it fits.
+
+    A long line goes on in the next message, each with tags of its own. More than ``MOST_PARTS`` messages are none.
+    """
+    title = cut(clean(card.title) or CUT, 200)
+    lines = [replace(line, text=clean(line.text), label=cut(clean(line.label), 64)) for line in card.lines]
+    lines = [line for line in lines if line.text]
+    if units(title) + sum(map(_line_units, lines)) <= limit:
+        return []
+    parts, room = [[_title(title)]], MAX_TEXT - units(title)
+    for line in lines:
+        rest = line
+        while rest.text:
+            head = _line_units(replace(rest, text=""))
+            size = _line_units(rest)
+            if size > room and (size <= MAX_TEXT or room < 200 + head):
+                parts.append([])
+                room = MAX_TEXT
+            first, others = split(rest.text, room - head)
+            parts[-1].append(_line(replace(rest, text=first)))
+            room -= head + units(first)
+            rest = replace(rest, text=others, label="")
+    htmls = ["\n".join(part) for part in parts if part]
+    return htmls if len(htmls) <= MOST_PARTS else []
 
 
 def keyboard(card: Card) -> list[list[Key]]:
@@ -124,9 +152,21 @@ def is_photo(picture: bytes) -> bool:
     return width + height <= MAX_PHOTO_SIDES and max(width, height) <= MAX_PHOTO_RATIO * min(width, height)
 
 
-def parcel(card: Card, *, thread_id: str = "", reply_to: str = "", kind: str = "private") -> Parcel:
-    """The card drawn as a text and as a picture's caption, ready for the outbox."""
+def parcel(
+    card: Card,
+    *,
+    thread_id: str = "",
+    reply_to: str = "",
+    kind: str = "private",
+    topic: Topic | None = None,
+    in_one: bool = False,
+) -> Parcel:
+    """The card drawn as a text and as a picture's caption, ready for the outbox.
+
+    ``in_one``: what does not fit is cut; else it is in ``whole``, too.
+    """
     film = card.film
+    captioned = card.picture is not None or card.document is not None
     return Parcel(
         text=to_html(card, MAX_TEXT),
         caption=to_html(card, MAX_CAPTION),
@@ -141,7 +181,17 @@ def parcel(card: Card, *, thread_id: str = "", reply_to: str = "", kind: str = "
         thread_id=int(thread_id) if thread_id else None,
         reply_to=int(reply_to) if reply_to else None,
         group=kind == "group",
+        topic=topic,
+        whole=[] if in_one or film is not None else whole(card, MAX_CAPTION if captioned else MAX_TEXT),
     )
+
+
+def asking(drawn: Parcel, person: Person) -> Parcel:
+    """The message opens this person's input for a reply to it: in a group we are sent replies, not what is said."""
+    name = escape(cut(clean(person.name), 64) or person.user_id, quote=False)
+    mention = f'<a href="tg://user?id={int(person.user_id)}">{name}</a>'
+    hint = cut(clean(drawn.force_reply), MAX_PLACEHOLDER) or CUT
+    return drawn.model_copy(update={"text": f"{mention}\n{drawn.text}", "keyboard": [], "force_reply": hint})
 
 
 def markup(rows: list[list[Key]]) -> InlineKeyboardMarkup | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from telegram import Bot, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
+from telegram import Bot, ForceReply, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
 from telegram.constants import ParseMode
 from telegram.error import BadRequest
 
@@ -62,9 +62,10 @@ class Telegram:
             chat_id,
             parcel.text,
             parse_mode=ParseMode.HTML,
-            reply_markup=markup(parcel.keyboard),
+            reply_markup=_forced(parcel) or markup(parcel.keyboard),
             message_thread_id=parcel.thread_id,
             reply_parameters=_reply(parcel),
+            disable_notification=parcel.silent or None,
             link_preview_options=NO_PREVIEW,
         )
         return Shown(message.message_id, False)
@@ -105,6 +106,7 @@ class Telegram:
             media,
             message_thread_id=parcel.thread_id,
             reply_parameters=_reply(parcel),
+            disable_notification=parcel.silent or None,
             read_timeout=LARGE_SECONDS,
         )
         return Shown(messages[0].message_id, True)
@@ -117,6 +119,7 @@ class Telegram:
             "reply_markup": markup(parcel.keyboard),
             "message_thread_id": parcel.thread_id,
             "reply_parameters": _reply(parcel),
+            "disable_notification": parcel.silent or None,
         }
 
     async def edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
@@ -173,6 +176,11 @@ class Telegram:
         if not says(error, *_NO_PICTURE):
             raise error
         log.warning("telegram_picture_refused", error=error.message)
+
+
+def _forced(parcel: Parcel) -> ForceReply | None:
+    """Selective: the others in the group keep what they are writing."""
+    return ForceReply(selective=True, input_field_placeholder=parcel.force_reply) if parcel.force_reply else None
 
 
 def _reply(parcel: Parcel) -> ReplyParameters | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from telegram import CallbackQuery, Message, Update, User
+from telegram import Bot, CallbackQuery, Message, Update, User
 
 from bot.chat import commands
 from bot.chat.conversation import Attached, Incoming, Person
 from bot.desk.port import ChatRef, MessageRef
 from bot.telegram.render import file_name
+from bot.telegram.sound import UnreadableUpdate, checked
 
 CHANNEL = "telegram"
 ALLOWED_UPDATES = ["message", "callback_query"]
@@ -25,6 +26,15 @@ def lane(raw: Mapping[str, Any]) -> str:
             chat = message.get("chat") if isinstance(message, Mapping) else None
             return f"{kind}:{chat.get('id') if isinstance(chat, Mapping) else ''}"
     return "rest"
+
+
+def understood(raw: Mapping[str, Any], bot: Bot) -> Update:
+    """UnreadableUpdate where it is none."""
+    plain = checked(raw)
+    try:
+        return Update.de_json(plain, bot)
+    except Exception as error:  # whatever the library stumbles over: it would the next time, too
+        raise UnreadableUpdate(f"{type(error).__name__}: {error}") from error
 
 
 def chat_ref(message: Message) -> ChatRef:
@@ -43,6 +53,8 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
         return _tap(update.update_id, update.callback_query)
     message = update.message
     if message is None or message.from_user is None or message.from_user.is_bot:
+        return None
+    if not _own_chat(message, message.from_user):
         return None
     document = attached(message)
     text = message.text or (message.caption or "" if document is not None else "")
@@ -70,7 +82,8 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
 
 
 def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
-    """Who tried to command us by a way that counts for nothing, and which: edited, forwarded, inline, channel, button.
+    """Who tried to command us by a way that counts for nothing, and which: edited, forwarded, inline, channel, button,
+    forged.
 
     None for what ``read`` takes, for what names no person, and for what was never meant for us.
     """
@@ -79,14 +92,15 @@ def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
     if update.chosen_inline_result is not None:
         return _person(update.chosen_inline_result.from_user), "inline"
     tap = update.callback_query
-    if tap is not None:  # under a message that another bot, or nobody, has sent for us
-        return (_person(tap.from_user), "button") if tap.inline_message_id is not None else None
+    if tap is not None:
+        return (_person(tap.from_user), _tapped_wrongly(tap)) if not tap.from_user.is_bot else None
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot:
         return None
     if not isinstance(commands.parse(message.text or message.caption or "", bot_name=bot_name), commands.Command):
         return None
     ways = {
+        "forged": not _own_chat(message, message.from_user),
         "edited": update.message is None,
         "inline": message.via_bot is not None,
         "channel": message.sender_chat is not None,
@@ -94,6 +108,17 @@ def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
     }
     way = next((way for way, was in ways.items() if was), None)
     return (_person(message.from_user), way) if way else None
+
+
+def _tapped_wrongly(tap: CallbackQuery) -> str:
+    """Why a tap counts for nothing: under a message that another bot, or nobody, has sent for us, or such as no app
+    sends."""
+    return "button" if tap.inline_message_id is not None else "forged"
+
+
+def _own_chat(message: Message, person: User) -> bool:
+    """A private chat has the number of the one person in it."""
+    return message.chat.type != "private" or message.chat.id == person.id
 
 
 def attached(message: Message | None) -> Attached | None:
@@ -115,8 +140,13 @@ def _question_under(message: Message) -> str:
 
 def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
     message = query.message
-    if not isinstance(message, Message) or query.data is None or query.from_user.is_bot:
-        return None  # the message is too old to be seen; the tap is answered all the same
+    if (
+        not isinstance(message, Message)
+        or query.data is None
+        or query.from_user.is_bot
+        or not _own_chat(message, query.from_user)
+    ):
+        return None  # written down by the adapter; the tap is answered all the same
     subject = message.reply_to_message.text if message.reply_to_message is not None else None
     return Incoming(
         "button",

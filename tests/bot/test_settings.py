@@ -234,3 +234,26 @@ def test_no_alias_changes_nothing() -> None:
     assert aliases({}) == {}
     assert aliases({"PHONE_AGENT_KNOWLEDGE_TOKEN": ""}) == {}
     assert Settings().knowledge.provider == "embedded"
+
+
+def test_times_of_digests_and_quiet_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (load().digest.daily, load().digest.weekly, load().quiet.hours) == ("09:00", "mon 09:00", "")
+    monkeypatch.setenv("PHONEDESK_DIGEST__WEEKLY", "Off")
+    monkeypatch.setenv("PHONEDESK_DIGEST__DAILY", " 21:30 ")
+    monkeypatch.setenv("PHONEDESK_QUIET__HOURS", "22:00-08:00")
+    assert (load().digest.daily, load().digest.weekly, load().quiet.hours) == ("21:30", "", "22:00-08:00")
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "named"),
+    [
+        ("digest", {"daily": "9 o'clock"}, "Write it as 09:00"),
+        ("digest", {"weekly": "09:00"}, "Write it as mon 09:00"),
+        ("quiet", {"hours": "22-8"}, "Write them as 22:00-07:00"),
+        ("alerts", {"poll_minutes": 0}, "greater than or equal to 1"),
+        ("alerts", {"chat": "@shop"}, "PHONEDESK_ALERTS__CHAT"),
+        ("price", {"tokens_in": -1}, "PHONEDESK_PRICE__TOKENS_IN"),
+    ],
+)
+def test_wrong_ones_say_how_they_are_written(section: str, value: dict[str, object], named: str) -> None:
+    assert named in refused(**{section: value})

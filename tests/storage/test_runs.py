@@ -201,7 +201,9 @@ async def test_stop_ends_a_run_that_no_leg_works_on(db: Database) -> None:
 async def test_stop_of_a_run_at_work_is_left_to_its_leg(db: Database) -> None:
     run_id = await make(db)
     await Runs(db).begin_leg(run_id, 1, serial=PHONE)
-    assert await Runs(db).request_stop(run_id) == "running"
+    assert await Runs(db).request_stop(run_id, by="Operator A") == "running"
+    assert await Runs(db).request_stop(run_id, by="Operator B") == "running"
+    assert (await row(db, run_id)).stopped_by == "Operator A"
     assert await Runs(db).asked([run_id, "other"]) == {run_id: (True, False)}
 
 

@@ -73,9 +73,18 @@ def _place(world: World, call: Call) -> tuple[Chat, Message | None, int | None]:
             if asked.allow_sending_without_reply is not True:  # left out it is a Default object
                 raise
     thread_id = call.get("message_thread_id")
-    if thread_id is not None and chat.type == "private":
-        raise refuse("message thread not found")
+    if thread_id is not None:
+        _writable(world, chat, thread_id)
     return chat, reply_to, thread_id
+
+
+def _writable(world: World, chat: Chat, thread_id: int) -> None:
+    """General has no number; a closed topic takes words of those who manage topics, or made it, alone."""
+    topic = chat.topics.get(thread_id)
+    if topic is None:
+        raise refuse("message thread not found")
+    if topic.closed and not chat.manages_topics and topic.creator.id != world.bot.id:
+        raise refuse("TOPIC_CLOSED")
 
 
 def _send(world: World, call: Call, content: Content) -> dict[str, Any]:
@@ -86,6 +95,8 @@ def _send(world: World, call: Call, content: Content) -> dict[str, Any]:
         rules.check_placeholder(markup.input_field_placeholder)
     message = world.post(chat, world.bot, content, reply_to=reply_to, thread_id=thread_id)
     message.force_reply = isinstance(markup, ForceReply)
+    message.selective = isinstance(markup, ForceReply) and bool(markup.selective)
+    message.silent = bool(call.get("disable_notification"))
     return message.json()
 
 
@@ -128,7 +139,7 @@ async def get_me(world: World, call: Call) -> object:
     return {
         **world.bot.json(),
         "can_join_groups": True,
-        "can_read_all_group_messages": False,
+        "can_read_all_group_messages": not world.privacy,
         "supports_inline_queries": False,
     }
 
@@ -302,8 +313,28 @@ async def send_chat_action(world: World, call: Call) -> object:
     known = {"typing", "upload_photo", "record_video", "upload_video", "upload_document", "find_location"}
     if call.get("action") not in known:
         raise refuse("wrong parameter action in request")
-    world.chat_for_bot(call.get("chat_id")).actions.append(call.get("action"))
+    chat = world.chat_for_bot(call.get("chat_id"))
+    if call.get("message_thread_id") is not None:
+        _writable(world, chat, call.get("message_thread_id"))
+    chat.actions.append(call.get("action"))
     world.changed()
+    return True
+
+
+@handles
+async def send_message_draft(world: World, call: Call) -> object:
+    """A preview in a private chat, which the next message of the bot takes away; "" shows that the bot thinks."""
+    if not call.get("draft_id"):
+        raise refuse("draft_id must be non-zero")
+    await world.check_drafts()
+    text, _ = rules.checked_text(call.get("text"), call.get("parse_mode")) if call.get("text") else ("", [])
+    chat = world.chat_for_bot(call.get("chat_id"))
+    if chat.type != "private":
+        raise refuse("TEXTDRAFT_PEER_INVALID")
+    world.check_limit(chat.id)
+    if call.get("message_thread_id") is not None:
+        _writable(world, chat, call.get("message_thread_id"))
+    world.draft(chat, int(call.get("draft_id")), text)
     return True
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bot.telegram.fake.world import Chat, Content, Json, Member, Message, World, command_entities
+from bot.telegram.fake.world import Chat, Content, Json, Member, Message, Topic, World, command_entities
 
 T = TypeVar("T")
 TIMEOUT = 10.0
@@ -52,7 +52,7 @@ class FakeUser:
         content = Content(text).with_entities(command_entities(text))
         message = self.world.post(where, self.member, content, reply_to=reply_to, thread_id=thread_id)
         message.forwarded = forwarded
-        if self._reaches_bot(where, text, reply_to):
+        if self._reaches_bot(where, content, reply_to):
             self.world.push("message", message.json())
         return message
 
@@ -76,17 +76,25 @@ class FakeUser:
         content = Content(caption=caption, media="document", file=file).with_entities(command_entities(caption))
         message = self.world.post(where, self.member, content, reply_to=reply_to, thread_id=thread_id)
         message.forwarded = forwarded
-        if self._reaches_bot(where, caption, reply_to):
+        if self._reaches_bot(where, content, reply_to):
             self.world.push("message", message.json())
         return message
 
-    def _reaches_bot(self, chat: Chat, text: str, reply_to: Message | None) -> bool:
-        """Privacy mode: in groups a bot gets commands that may be for it, and replies to itself."""
-        if chat.type in {"private", "channel"} or (reply_to is not None and reply_to.sender.id == self.world.bot.id):
+    def _reaches_bot(self, chat: Chat, content: Content, reply_to: Message | None) -> bool:
+        """Privacy mode: in groups a bot gets commands that may be for it, and replies to itself.
+
+        What stands first must be a command as Telegram marks them: in Latin letters, with the half-wide slash.
+        """
+        if chat.kicked:
+            return False
+        if chat.type in {"private", "channel"} or chat.bot_admin or not self.world.privacy:
             return True
-        first = text.split(maxsplit=1)[0] if text.split() else ""
-        name, _, target = first.partition("@")
-        return name.startswith("/") and target.lower() in {"", self.world.bot.username.lower()}
+        if reply_to is not None and reply_to.sender.id == self.world.bot.id:
+            return True
+        if {"type": "bot_command", "offset": 0}.items() - dict(next(iter(content.entities), ())).items():
+            return False
+        _, _, target = (content.text or content.caption).split(maxsplit=1)[0].partition("@")
+        return target.lower() in {"", self.world.bot.username.lower()}
 
     async def edit(self, message: Message, text: str) -> None:
         """Change one's own message."""
@@ -98,7 +106,16 @@ class FakeUser:
 
         TimeoutError where the bot never answers the callback query: the person would see it spin.
         """
-        update, answered = self.tapped(message, button)
+        return await self._answered(*self.tapped(message, button), timeout=timeout)
+
+    async def tap_stale(self, message: Message, data: str, *, timeout: float = TIMEOUT) -> Toast:  # noqa: ASYNC109 - as said
+        """Tap a button that this person's app still shows, whatever stands there now: by its data."""
+        shown = [button for edit in message.edits for row in edit.content.buttons for button in row]
+        if data not in {button.data for button in shown}:
+            raise LookupError(f"message {message.id} never had a button {data!r}")
+        return await self._answered(*self._query(message, data), timeout=timeout)
+
+    async def _answered(self, update: Json, answered: asyncio.Future[Json], *, timeout: float) -> Toast:  # noqa: ASYNC109
         self.world.push("callback_query", update)
         async with asyncio.timeout(timeout):
             answer = await answered
@@ -106,6 +123,9 @@ class FakeUser:
 
     def tapped(self, message: Message, button: str) -> tuple[Json, asyncio.Future[Json]]:
         """The callback query of a tap, not sent yet, and the future of its answer."""
+        return self._query(message, message.button(button).data)
+
+    def _query(self, message: Message, data: str) -> tuple[Json, asyncio.Future[Json]]:
         query_id = self.world.serial("query")
         answered: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self.world.toasts[query_id] = answered
@@ -114,7 +134,7 @@ class FakeUser:
             "from": self.member.json(),
             "message": message.json(),
             "chat_instance": str(message.chat.id),
-            "data": message.button(button).data,
+            "data": data,
         }
         return query, answered
 
@@ -125,6 +145,21 @@ class FakeUser:
     async def unblock(self) -> None:
         self.chat.blocked = False
         self._member_change("kicked", "member")
+
+    # Topics, as who may manage them -----------------------------------------------------------------------------------
+
+    def make_topic(self, chat: Chat, name: str) -> Topic:
+        topic = self.world.topic(chat, name, self.member)
+        self.world.push("message", chat.last.json())
+        return topic
+
+    def close_topic(self, chat: Chat, thread_id: int) -> None:
+        chat.topics[thread_id].closed = True
+        self.world.tell(chat, self.member, {"forum_topic_closed": {}}, thread_id=thread_id)
+
+    def reopen_topic(self, chat: Chat, thread_id: int) -> None:
+        chat.topics[thread_id].closed = False
+        self.world.tell(chat, self.member, {"forum_topic_reopened": {}}, thread_id=thread_id)
 
     def _member_change(self, old: str, new: str) -> None:
         def status(name: str) -> Json:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import aiohttp
 from aiohttp import web
 
+from bot.telegram.fake import topics as _topics  # noqa: F401 - registers its methods
 from bot.telegram.fake.calls import Call, read_call
 from bot.telegram.fake.control import Control
 from bot.telegram.fake.methods import HANDLERS
@@ -96,8 +97,10 @@ class FakeTelegram:
             self.users[user_id] = FakeUser(self.world, self.world.member(user_id, name, lang))
         return self.users[user_id]
 
-    def group(self, chat_id: int, title: str, kind: Literal["group", "supergroup"] = "supergroup") -> Chat:
-        return self.world.group(chat_id, title, kind)
+    def group(
+        self, chat_id: int, title: str, kind: Literal["group", "supergroup"] = "supergroup", *, forum: bool = False
+    ) -> Chat:
+        return self.world.group(chat_id, title, kind, forum=forum)
 
     async def wait_for(
         self,

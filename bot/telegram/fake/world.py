@@ -109,7 +109,10 @@ class Message:
     thread_id: int | None = None
     reply_to: Message | None = None
     force_reply: bool = False
+    selective: bool = False  # the forced reply is for who is named in it, or whose message it answers
+    silent: bool = False  # it made no sound
     forwarded: bool = False
+    service: Json = field(default_factory=dict)  # what a service message tells of
     media_group_id: str = ""
     edits: list[Edit] = field(default_factory=list)
     deleted: bool = False
@@ -168,6 +171,7 @@ class Message:
             message["forward_origin"] = {"type": "hidden_user", "sender_user_name": "hidden", "date": self.date}
         if self.media_group_id:
             message["media_group_id"] = self.media_group_id
+        message |= self.service
         entities = [dict(entity) for entity in content.entities]
         if content.text:
             message["text"] = content.text
@@ -197,6 +201,26 @@ class Message:
         return {"document": document}
 
 
+@dataclass(slots=True)
+class Topic:
+    """A topic of a forum; its number is that of the message that made it."""
+
+    id: int
+    name: str
+    creator: Member
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """``animated``: it changed the one that was there. ``at`` on the clock of ``time.monotonic``."""
+
+    id: int
+    text: str
+    at: float
+    animated: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Chat:
     """A chat as a person sees it: ``messages`` are those that are there, ``every`` also those that were deleted."""
@@ -208,8 +232,15 @@ class Chat:
     blocked: bool = False
     migrated_to: int | None = None
     no_media: bool = False  # a group in which the bot may send words alone
+    kicked: bool = False
+    forum: bool = False
+    bot_admin: bool = False  # it is sent every message then, privacy mode or not
+    manages_topics: bool = False  # an administrator with can_manage_topics
+    topics: dict[int, Topic] = field(default_factory=dict)
     every: list[Message] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)  # every state that one had, oldest first
+    draft: Draft | None = None  # the one that can be seen
 
     @property
     def messages(self) -> list[Message]:
@@ -226,13 +257,19 @@ class Chat:
             raise LookupError(f"chat {self.id} is empty")
         return self.messages[-1]
 
+    def in_topic(self, name: str) -> list[Message]:
+        """What the bot shows in the topic of this name ("" for General), oldest first; a service message is none."""
+        threads = {topic.id for topic in self.topics.values() if topic.name == name} if name else {None}
+        return [message for message in self.from_bot if message.thread_id in threads and not message.service]
+
     def saying(self, words: str) -> list[Message]:
         """The bot's messages that show these words, oldest first."""
         return [message for message in self.from_bot if words in message.words]
 
     def json(self) -> Json:
         name = {"first_name": self.title} if self.type == "private" else {"title": self.title}
-        return {"id": self.id, "type": self.type, **name}
+        forum: Json = {"is_forum": True} if self.forum else {}
+        return {"id": self.id, "type": self.type, **name, **forum}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +300,13 @@ class World:
         self.updates: list[Json] = []  # not confirmed yet, oldest first
         self.allowed_updates: list[str] = []
         self.webhook = Webhook()
+        self.privacy = True  # in groups the bot is sent commands, replies to itself and service messages alone
         self.commands: dict[str, list[Json]] = {}  # by scope and language
         self.toasts: dict[str, asyncio.Future[Json]] = {}  # open callback queries
         self.calls: list[CallRecord] = []
         self._limits: dict[int, tuple[int, int]] = {}  # chat → (how many calls, retry_after)
+        self._no_drafts: tuple[int, int] | None = None
+        self.hanging = 0  # drafts that are never answered
         self._faults: dict[str, list[Literal["before", "after", "502"]]] = {}
         self._message_ids = itertools.count(100)
         self._update_ids = itertools.count(5000)
@@ -299,8 +339,42 @@ class World:
         self.chats.setdefault(user_id, Chat(user_id, "private", name))
         return user
 
-    def group(self, chat_id: int, title: str, kind: Literal["group", "supergroup"] = "supergroup") -> Chat:
-        return self.chats.setdefault(chat_id, Chat(chat_id, kind, title, started=True))
+    def group(
+        self, chat_id: int, title: str, kind: Literal["group", "supergroup"] = "supergroup", *, forum: bool = False
+    ) -> Chat:
+        return self.chats.setdefault(chat_id, Chat(chat_id, kind, title, started=True, forum=forum))
+
+    def topic(self, chat: Chat, name: str, creator: Member) -> Topic:
+        """A new topic, with the service message that tells of it."""
+        message = self.post(chat, creator, Content())
+        message.service = {"forum_topic_created": {"name": name, "icon_color": 7322096}}
+        message.thread_id = message.id
+        topic = chat.topics[message.id] = Topic(message.id, name, creator)
+        return topic
+
+    def tell(self, chat: Chat, sender: Member, service: Json, *, thread_id: int | None = None) -> Message:
+        """A service message. The bot is sent it unless it did so itself."""
+        message = self.post(chat, sender, Content(), thread_id=thread_id)
+        message.service = service
+        if sender.id != self.bot.id:
+            self.push("message", message.json())
+        return message
+
+    def delete_topic(self, chat: Chat, thread_id: int) -> None:
+        """A topic with all that stands in it. Nobody is told."""
+        del chat.topics[thread_id]
+        for message in chat.every:
+            if message.thread_id == thread_id:
+                message.deleted = True
+        self.changed()
+
+    def upgrade(self, group: Chat, chat_id: int, by: Member) -> Chat:
+        """A group becomes a supergroup: another chat, in which the old messages are not."""
+        chat = self.group(chat_id, group.title)
+        group.migrated_to = chat_id
+        self.tell(group, by, {"migrate_to_chat_id": chat_id})
+        self.tell(chat, by, {"migrate_from_chat_id": group.id})
+        return chat
 
     def chat_for_bot(self, chat_id: int | str) -> Chat:
         """The chat that the bot may write to, or the refusal."""
@@ -315,6 +389,8 @@ class World:
             raise ApiError(400, words, migrate_to_chat_id=chat.migrated_to)
         if chat.blocked:
             raise ApiError(403, "bot was blocked by the user")
+        if chat.kicked:
+            raise ApiError(403, f"bot was kicked from the {chat.type} chat")
         if chat.type == "private" and not chat.started:
             raise ApiError(403, "bot can't initiate conversation with a user")
         return chat
@@ -340,8 +416,16 @@ class World:
         )
         message.edits.append(Edit(now, content))
         chat.every.append(message)
+        if sender.id == self.bot.id:
+            chat.draft = None
         self.changed()
         return message
+
+    def draft(self, chat: Chat, draft_id: int, text: str) -> None:
+        animated = chat.draft is not None and chat.draft.id == draft_id
+        chat.draft = Draft(draft_id, text, time.monotonic(), animated)
+        chat.drafts.append(chat.draft)
+        self.changed()
 
     def edit(self, message: Message, content: Content) -> None:
         message.content = content
@@ -390,6 +474,26 @@ class World:
     def limit_next(self, chat: Chat | int, times: int = 1, retry_after: int = 1) -> None:
         """The next ``times`` messages or edits for this chat are refused with 429."""
         self._limits[chat if isinstance(chat, int) else chat.id] = (times, retry_after)
+
+    def refuse_drafts(self, code: int, retry_after: int = 1) -> None:
+        """No draft is taken any more: 400 (not offered here), 404 (no such method), 429; 0: it is never answered."""
+        self._no_drafts = (code, retry_after)
+
+    def take_drafts(self) -> None:
+        self._no_drafts = None
+
+    async def check_drafts(self) -> None:
+        if self._no_drafts is None:
+            return
+        code, retry_after = self._no_drafts
+        if code == 429:
+            raise ApiError(429, f"retry after {retry_after}", retry_after=retry_after)
+        if code == 404:
+            raise ApiError(404, "Not Found: method not found")
+        if code:
+            raise refuse("TEXTDRAFT_PEER_INVALID")
+        self.hanging += 1
+        await asyncio.Event().wait()
 
     def check_limit(self, chat_id: int) -> None:
         times, retry_after = self._limits.get(chat_id, (0, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -58,6 +58,7 @@ class MemoryDesk:
         self.kb: Any = None  # a KnowledgeDesk, set by the tests that have one
         self.team: Any = None  # a TeamDesk, likewise
         self.refused: list[tuple[str, str]] = []
+        self.digest: Any = None  # a DigestDesk; tests/bot/chat/test_digest.py has the real one
         self.history: Any = None  # a HistoryDesk; tests/bot/chat/test_history.py has the real one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)
@@ -164,7 +165,7 @@ class MemoryDesk:
         if not active:
             return None
         run = active[-1]
-        self.happen(run.id, "outcome", status=RunStatus.STOPPED, ended_at=NOW)
+        self.happen(run.id, "outcome", status=RunStatus.STOPPED, stopped_by=actor.name, ended_at=NOW)
         return self.runs[run.id]
 
     async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
@@ -212,6 +213,7 @@ class MemoryDesk:
         task: str,
         *,
         chat: ChatRef,
+        serial: str = "",
         rules: TaskRules = NO_RULES,
         key: str = "",
     ) -> ScheduleView:
@@ -301,6 +303,26 @@ class MemoryDesk:
 
     async def confirm(self, consumer: str, event_id: int) -> None:
         self.positions[consumer] = max(event_id, self.positions.get(consumer, 0))
+
+    async def chat_moved(self, channel: str, old_id: str, new_id: str) -> Sequence[tuple[str, str]]:
+        def moved(chat: ChatRef | None) -> ChatRef | None:
+            return replace(chat, chat_id=new_id) if chat is not None and chat.chat_id == old_id else chat
+
+        self.runs = {name: replace(run, chat=moved(run.chat)) for name, run in self.runs.items()}
+        self.questions = {name: replace(view, chat=moved(view.chat)) for name, view in self.questions.items()}
+        return self._forget(lambda chat: chat.chat_id == old_id)
+
+    async def topic_gone(self, channel: str, chat_id: str, thread_id: str) -> Sequence[tuple[str, str]]:
+        return self._forget(lambda chat: (chat.chat_id, chat.thread_id) == (chat_id, thread_id))
+
+    def _forget(self, there: Callable[[ChatRef], bool]) -> list[tuple[str, str]]:
+        gone = []
+        for kind, refs in (("run", self.cards), ("question", self.question_refs)):
+            names = [name for name, ref in refs.items() if there(ref.chat)]
+            gone += [(kind, name) for name in names]
+            for name in names:
+                del refs[name]
+        return gone
 
     async def run(self, run_id: str) -> RunView | None:
         return self.runs.get(run_id)

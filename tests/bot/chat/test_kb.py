@@ -12,12 +12,15 @@ import pytest
 from agent_core.session import Choice, Question, QuestionKind
 from bot.chat import cards
 from bot.chat.conversation import Attached, Conversation, Incoming, Outgoing, Person, Said
-from bot.chat.texts import texts
+from bot.chat.kb_cards import import_card
+from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.desk import HouseDesk
-from bot.desk.port import Actor, BadRequest, ChatRef, MessageRef, QuestionView, Role
+from bot.desk.port import Actor, BadRequest, ChatRef, ImportView, MessageRef, QuestionView, Role
 from bot.telegram import render
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
+from knowledge.importing import ImportPlan
+from knowledge.importing.plan import Change
 from storage.people import People
 from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import Shop, shop, url  # noqa: F401 - fixtures
@@ -424,3 +427,38 @@ def _question(answer: str, *choices: tuple[str, str]) -> QuestionView:
         free_text=True,
     )
     return QuestionView("q1", "r1", question, open=False, answer=answer, by="A")
+
+
+class TestImportCard:
+    """What a change changes is told before it is done."""
+
+    @pytest.fixture
+    def view(self) -> ImportView:
+        old = Entry(id="a", question="怎么退货", answer="甲" * 200 + "七天", aliases=("能退吗", "学来的"), tags=("x",))
+        new = old.model_copy(update={"answer": "甲" * 200 + "十天", "aliases": ("能退吗", "可退吗"), "tags": ("y",)})
+        plan = ImportPlan("f.csv", (), (), (Change("f.csv, row 2", old, new),), (), (), ())
+        return ImportView(plan, "m")
+
+    @pytest.mark.parametrize("lang", LANGUAGES)
+    def test_each_field_and_what_is_lost(self, view: ImportView, lang: Lang) -> None:
+        card = import_card(view, texts(lang))
+        told = "\n".join(line.text for line in card.lines)
+        assert "#a 怎么退货" in told
+        assert "甲七天 → …" in told
+        assert "甲十天" in told
+        assert "-学来的 +可退吗" in told
+        assert "-x +y" in told
+        assert "能退吗" not in told
+        assert texts(lang).get("kb.import_lost", count=1) in told
+        assert max(len(line) for line in told.split("\n")) < 200
+
+    def test_what_stays_is_not_told(self, view: ImportView) -> None:
+        change = view.plan.changed[0]
+        only = replace(change, new=change.old.model_copy(update={"aliases": (*change.old.aliases, "退吗")}))
+        told = "\n".join(
+            line.text
+            for line in import_card(replace(view, plan=replace(view.plan, changed=(only,))), texts("zh")).lines
+        )
+        assert "+退吗" in told
+        assert "→" not in told
+        assert "丢" not in told

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bot.chat import commands
-from bot.chat.conversation import Conversation, Incoming, Person
-from bot.chat.people import Asking, read_asking, read_invite
+from bot.chat.conversation import Conversation, Incoming, Person, Said
+from bot.chat.people import Asking, Inviting, read_asking, read_invite
 from bot.chat.texts import texts
 from bot.desk.desk import HouseDesk
 from bot.desk.pairing import Pace
@@ -77,14 +77,19 @@ def test_what_can_be_asked_for(rest: str, read: Asking | None) -> None:
 @pytest.mark.parametrize(
     ("rest", "read"),
     [
-        ("", (Role.OPERATOR, 24)),
-        ("viewer", (Role.VIEWER, 24)),
-        ("2h 管理员", (Role.OWNER, 2)),
-        ("operator 3天", (Role.OPERATOR, 72)),
+        ("", Inviting()),
+        ("viewer", Inviting(Role.VIEWER)),
+        ("2h 管理员", Inviting(Role.OWNER, 2)),
+        ("operator 3天", Inviting(hours=72)),
         ("operator soon", None),
+        ("operator --phone S1 --chat here", Inviting(phones=("S1",), chats=("here",))),
+        ("viewer phone S1 S2 chat -5，-6 2h", Inviting(Role.VIEWER, 2, ("S1", "S2"), ("-5", "-6"))),
+        ("手机 S1 只读 群 本群", Inviting(Role.VIEWER, phones=("S1",), chats=("本群",))),
+        ("operator phone", None),
+        ("operator phone chat own", None),
     ],
 )
-def test_what_an_invitation_says(rest: str, read: tuple[Role, float] | None) -> None:
+def test_what_an_invitation_says(rest: str, read: Inviting | None) -> None:
     assert read_invite(rest) == read
 
 
@@ -105,6 +110,39 @@ async def test_a_colleague_comes_in_by_the_link(shop: Shop, owner: Talker) -> No
         Incoming("text", Person("78", "Late", "zh"), ChatRef("telegram", "78"), "k3", text)
     )
     assert "配对码不对或已失效" in shown(again)
+
+
+async def test_limits_come_with_the_invitation(owner: Talker) -> None:
+    shop = owner.shop
+    said = await owner.say("/invite viewer phone S1 chat own")
+    assert "只能用这些手机" in said or "S1" in said
+    assert "其本人的私聊" in said
+    code = re.search(r"/start (\w+)", said)
+    assert code
+    assert "S1" in await owner.say("/people")  # stands with the open invitation
+    new = await shop.desk.pair("telegram", "77", "New", "zh", code[1])
+    assert (new.phones, new.chats) == (("S1",), ("telegram:77",))
+    assert await shop.desk.actor("telegram", "77") == new
+
+
+async def test_an_invitation_to_a_group_is_told_in_private(owner: Talker) -> None:
+    conversation = Conversation(owner.shop.desk, clock=owner.shop.clock, bot_name="desk_bot")
+    chief = Person(owner.actor.user_id, "Chief", "zh")
+    said = await conversation.handle(Incoming("text", chief, GROUP, "k1", "/invite operator chat here"))
+    secret, told = said.messages
+    assert secret.chat == ChatRef("telegram", owner.actor.user_id)
+    assert told.chat == GROUP
+    code = re.search(r"/start (\w+)", shown(Said((secret,))))
+    assert code
+    assert code[1] not in shown(Said((told,)))
+    new = await owner.shop.desk.pair("telegram", "77", "New", "zh", code[1])
+    assert new.chats == (GROUP.key,)
+    assert "请在要限制的群里" in await owner.say("/invite chat here")  # in private it would be the owner's own
+
+
+async def test_an_owner_is_invited_without_limits(owner: Talker) -> None:
+    assert "An owner is never limited" in await owner.say("/invite owner phone S1")
+    assert await owner.shop.desk.team.invites(owner.actor) == []
 
 
 async def test_an_invitation_is_not_made_where_others_read_along(owner: Talker) -> None:
@@ -250,6 +288,17 @@ async def test_the_language_is_the_persons_own(owner: Talker) -> None:
     assert "身份" not in await owner.say("/help")
     assert "以后我用中文和你说" in await owner.say("/settings 中文")
     assert "not spoken here" in await owner.say("/settings lang de")
+
+
+async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Talker) -> None:
+    assert "私聊里实时显示思考: 开" in await owner.say("设置")
+    changed = await owner.tap(owner.action("不显示思考"))
+    assert "(以后模型的思考只写在卡片里。)" in changed
+    assert "私聊里实时显示思考: 关" in await owner.say("/settings")
+    assert "边想边给你看" in await owner.say("/settings 思考 开")
+    assert "私聊里实时显示思考: 关" in await owner.say("/settings thinking off")
+    assert "例如" in await owner.say("/settings thinking")
+    assert "例如" in await owner.say("/settings thinking maybe")
 
 
 async def test_asking_too_much_is_answered_once(shop: Shop, owner: Talker) -> None:

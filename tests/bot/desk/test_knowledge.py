@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,9 @@ class TestRights:
         assert {found.entry.id for found in await kb.search(operator, "退货")} == {live.id, waiting.id}
         assert (await kb.entry(viewer, live.id)).answer == "七天内可退"
         assert (await kb.stats(viewer)).entries.pending == 1
+        newest = (await kb.stats(viewer)).entries.newest
+        assert newest is not None
+        assert str(newest.tzinfo) == "Asia/Shanghai"  # the owner's
         with pytest.raises(AccessDenied):
             await kb.entry(viewer, waiting.id)
         with pytest.raises(AccessDenied):
@@ -159,6 +163,21 @@ class TestKeeping:
         with pytest.raises(NotFound):
             await kb.edit(owner, entry_id, EntryText(answer="x"))
 
+    async def test_the_beginning_of_an_id_is_enough(
+        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+    ) -> None:
+        for entry_id in ("abc1", "abd2", "ab"):
+            await store.add(Entry(id=entry_id, question=f"问{entry_id}", answer="答", live=False))
+        assert (await kb.approve(owner, "#abc")).id == "abc1"
+        assert (await kb.edit(owner, "abd", EntryText(answer="又"))).id == "abd2"
+        assert (await kb.reject(owner, "ab")).id == "ab"  # a whole id is no beginning
+        with pytest.raises(BadRequest, match="Several"):
+            await kb.approve(owner, "ab")
+        with pytest.raises(NotFound):
+            await kb.approve(owner, "x")
+        with pytest.raises(NotFound):
+            await kb.approve(owner, "#")
+
     async def test_what_is_live_is_not_rejected(self, kb: KnowledgeDesk, owner: Actor) -> None:
         entry = await kb.add(owner, RETURN)
         with pytest.raises(NotFound):
@@ -224,6 +243,56 @@ class TestUndo:
         with pytest.raises(BadRequest, match="changed since"):
             await kb.undo(owner, entry.id)
         assert (await kb.entry(owner, entry.id)).answer == "乙"
+
+    async def test_not_where_another_answers_that_now(
+        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+    ) -> None:
+        entry = await kb.add(owner, RETURN)
+        await kb.delete(owner, entry.id)
+        other = await kb.add(owner, EntryText("能退吗", "不能"))
+        with pytest.raises(DoubleEntry, match=other.id):
+            await kb.undo(owner, entry.id)
+        assert [one.id for one in await store.list()] == [other.id]
+        await kb.delete(owner, other.id)  # somebody's newest change is another one now
+        with pytest.raises(BadRequest, match="nothing to undo"):
+            await kb.undo(owner, entry.id)
+
+
+class TestAtOnce:
+    """Two people, or two processes, at the same time: one question has one live entry."""
+
+    async def test_two_add_the_same(self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor) -> None:
+        done = await asyncio.gather(*(kb.add(owner, RETURN) for _ in range(4)), return_exceptions=True)
+        assert sum(isinstance(one, DoubleEntry) for one in done) == 3
+        assert len(await store.list(live=True)) == 1
+
+    async def test_two_waiting_ones_are_approved(
+        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor, operator: Actor
+    ) -> None:
+        waiting = [await kb.add(operator, RETURN) for _ in range(3)]
+        done = await asyncio.gather(*(kb.approve(owner, one.id) for one in waiting), return_exceptions=True)
+        assert sum(isinstance(one, DoubleEntry) for one in done) == 2
+        assert len(await store.list(live=True)) == 1
+
+    async def test_two_are_edited_to_the_same(self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor) -> None:
+        entries = [await kb.add(owner, EntryText(f"问题{n}", "答")) for n in "甲乙丙"]
+        same = EntryText("怎么退货")
+        done = await asyncio.gather(*(kb.edit(owner, one.id, same) for one in entries), return_exceptions=True)
+        assert sum(isinstance(one, DoubleEntry) for one in done) == 2
+        assert sum(one.question == "怎么退货" for one in await store.list()) == 1
+
+    async def test_one_is_taken_back_while_another_is_added(
+        self, shop: Shop, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+    ) -> None:
+        other = await shop.person(Role.OWNER, "Owner B")
+        for n in range(8):
+            text = EntryText(f"怎么退第{n}件", "答")
+            entry = await kb.add(owner, text)
+            await kb.delete(owner, entry.id)
+            calls = [kb.undo(owner, entry.id), *(kb.add(other, text) for _ in range(2))]
+            done = await asyncio.gather(*calls, return_exceptions=True)
+            assert sum(isinstance(one, DoubleEntry) for one in done) == 2
+            assert len(await store.list(live=True)) == n + 1
 
 
 class TestFiles:

@@ -9,6 +9,7 @@ from bot.desk.desk import HouseDesk
 from bot.desk.port import AccessDenied, BadRequest, ChatRef, MessageRef, NotFound, Role
 from scheduler.deadlines import QuestionTimes
 from scheduler.ports import StoredHuman
+from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
@@ -73,6 +74,14 @@ async def test_the_question_of_a_stopped_run_is_over(shop: Shop) -> None:
     view = await shop.desk.question("q1")
     assert view is not None
     assert not view.open
+
+
+async def test_every_open_question_is_listed(shop: Shop) -> None:
+    run_id = await ask(shop)
+    for number in range(110):
+        payload = QUESTION.model_copy(update={"id": f"more{number}"}).model_dump(mode="json")
+        await Questions(shop.db).ask(f"more{number}", run_id=run_id, kind=QUESTION.kind.value, payload=payload)
+    assert len(await shop.desk.list_questions(await shop.person(Role.OPERATOR))) == 111
 
 
 async def test_the_view(shop: Shop) -> None:

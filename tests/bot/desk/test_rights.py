@@ -14,6 +14,7 @@ from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
 from bot.desk.desk import HouseDesk
+from bot.desk.digest import DigestPart
 from bot.desk.history import HistoryPart
 from bot.desk.history_port import HistoryAsked
 from bot.desk.knowledge import KnowledgePart
@@ -115,7 +116,11 @@ THE_REST: dict[str, Call] = {
     "kb.approve": lambda at, who: at.desk.kb.approve(who, "a1"),
     "kb.reject": lambda at, who: at.desk.kb.reject(who, "a1"),
     "kb.stats": lambda at, who: at.desk.kb.stats(who),
+    "digest.look": lambda at, who: at.desk.digest.look(who, "today"),
+    "digest.setting": lambda at, who: at.desk.digest.setting(who, CHAT),
+    "digest.switch": lambda at, who: at.desk.digest.switch(who, CHAT, daily=True),
     "team.speak": lambda at, who: at.desk.team.speak(who, "zh"),
+    "team.stream": lambda at, who: at.desk.team.stream(who, False),
 }
 # For owners, who are never limited.
 OWNERS: dict[str, Call] = {
@@ -157,7 +162,7 @@ async def _total(page: Awaitable[Any]) -> int:
 
 
 def every_call() -> set[str]:
-    parts = {"": HouseDesk, "kb.": KnowledgePart, "team.": TeamPart, "history.": HistoryPart}
+    parts = {"": HouseDesk, "kb.": KnowledgePart, "team.": TeamPart, "history.": HistoryPart, "digest.": DigestPart}
     return {
         prefix + name
         for prefix, part in parts.items()
@@ -212,7 +217,7 @@ CHATTED: dict[str, Any] = {**ON_THE_PHONE, **{name: call for name, (call, _) in 
 async def test_another_chat_is_refused(busy: Busy, name: str) -> None:
     who = replace(await busy.shop.person(Role.OPERATOR), chats=(CHAT.key,))
     for where in (ELSEWHERE, None):  # None: a channel without chats
-        if where is None and name in {"start_run", "show_question"}:
+        if where is None and name in {"start_run", "show_question", "digest.setting", "digest.switch"}:
             continue  # they name the chat
         await refused(busy, CHATTED[name](busy, replace(who, chat=where)), "chat")
     await let_in(busy, CHATTED[name](busy, replace(who, chat=replace(CHAT, thread_id="9"))))

@@ -205,6 +205,18 @@ async def test_a_person_chooses_their_language(shop: Shop, owner: Actor) -> None
         await shop.desk.team.speak(replace(owner, id="terminal"), "en")
 
 
+async def test_a_person_chooses_whether_thoughts_are_shown_as_they_come(shop: Shop, owner: Actor) -> None:
+    assert owner.streams
+    assert not (await shop.desk.team.stream(owner, False)).streams
+    for kept in (False, True):
+        now = await shop.desk.actor("telegram", owner.user_id)
+        assert now is not None
+        assert now.streams is kept
+        await shop.desk.team.stream(owner, True)
+    with pytest.raises(BadRequest):
+        await shop.desk.team.stream(replace(owner, id="terminal"), True)
+
+
 async def test_a_language_can_be_chosen_before_there_is_an_owner(shop: Shop) -> None:
     first = await shop.person(Role.VIEWER, "Anna")
     assert (await shop.desk.team.speak(first, "zh")).lang == "zh"

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from agent_core.errors import DeviceOffline
 from bot.chat.commands import usable
@@ -20,10 +21,11 @@ from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.options import TelegramOptions
 from scheduler.runs import RunService
 from storage.engine import Database
-from storage.inbox import Inbox
+from storage.inbox import Inbox, InboxRow
 from storage.outbox import Outbox
 from storage.people import Audit
 from storage.runs import Runs
+from storage.tables import inbox
 from tests.bot.telegram.test_adapter import FAST, db, empty_database, until  # noqa: F401 - fixtures
 
 OPERATOR, STRANGER = 11, 99
@@ -38,6 +40,7 @@ class Door:
     def __init__(self, tg: FakeTelegram, db: Database) -> None:  # noqa: F811 - no fixture here
         self.tg = tg
         self.db = db
+        self.owner: Actor
 
         async def no_phones() -> list[Any]:
             return []
@@ -50,7 +53,7 @@ class Door:
     async def open(self) -> Actor:
         code = await self.desk.first_code()
         assert code is not None
-        owner = await self.desk.pair("telegram", "10", "Chief", "zh", code)
+        owner = self.owner = await self.desk.pair("telegram", "10", "Chief", "zh", code)
         for user, role in ((OPERATOR, Role.OPERATOR), (12, Role.VIEWER)):
             made = await self.desk.team.invite(owner, role)
             await self.desk.pair("telegram", str(user), f"Person {user}", "zh", made.code)
@@ -72,8 +75,12 @@ class Door:
 
     async def comes_in(self, *raw: dict[str, Any]) -> None:
         """These updates are in the inbox as Telegram brought them, and dealt with."""
-        for number, update in enumerate(raw):
-            assert await Inbox(self.db).store(1000 + number, json.dumps({"update_id": 1000 + number, **update}))
+        await self.comes_in_as(1000, *raw)
+
+    async def comes_in_as(self, first: int, *raw: dict[str, Any]) -> None:
+        """The same, numbered from ``first``."""
+        for number, update in enumerate(raw, start=first):
+            assert await Inbox(self.db).store(number, json.dumps({"update_id": number, **update}))
         async with self.adapter():
             async with asyncio.timeout(10):
                 while await Inbox(self.db).waiting():
@@ -119,6 +126,16 @@ CHANNEL = {"id": -1002, "type": "channel", "title": "news"}
 TAP = {"id": "q1", "from": user(STRANGER), "chat_instance": "1", "data": "go"}
 BOTS_CARD = message(0, "作为任务执行吗？", **{"from": {**BOT, "id": 1}, "chat": GROUP})
 
+OLD = {"message_id": 5, "date": 0}
+
+
+def tapped(data: str | None, *, chat: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The operator's tap on a button under a message of ours."""
+    there = message(0, "…", **{"from": {**BOT, "id": 1}, "chat": chat or private(OPERATOR)})
+    query = {**TAP, "from": user(OPERATOR), "message": there, "data": data}
+    return {"callback_query": {key: value for key, value in query.items() if value is not None}}
+
+
 # What comes in, and what stands in the audit log afterwards: actor, command, why.
 NOBODY_GETS_IN: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
     "stranger": ({"message": message(STRANGER)}, [("telegram:99", "run", "stranger")]),
@@ -157,6 +174,26 @@ NOBODY_GETS_IN: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
         {"message": message(OPERATOR, chat=GROUP, sender_chat=GROUP)},
         [("2", "channel", "channel")],
     ),
+    # Buttons tapped again, elsewhere, or made up
+    "Stop of a run that is gone": (tapped("stop:none"), [("2", "old", "old")]),
+    "choice of a question that is gone": (tapped("q:none:0"), [("2", "old", "old")]),
+    "choice that is no number": (tapped("q:none:²"), [("2", "old", "old")]),
+    "person of another release": (tapped("people:what"), [("2", "old", "old")]),
+    "made-up button": (tapped("🙂:1"), [("2", "forged", "forged")]),
+    "button without anything": (tapped(None), [("2", "forged", "forged")]),
+    "button in somebody else's chat": (tapped("stop:none", chat=private(10)), [("2", "forged", "forged")]),
+    "button under a message that is not to be seen": (
+        {
+            "callback_query": {
+                **TAP,
+                "from": user(OPERATOR),
+                "data": "q:1:0",
+                "message": {**OLD, "chat": private(OPERATOR)},
+            }
+        },
+        [("2", "old", "old")],
+    ),
+    "command in somebody else's chat": ({"message": message(OPERATOR, chat=private(10))}, [("2", "forged", "forged")]),
     # What names no person
     "anonymous admin": (
         {"message": message(0, chat=GROUP, sender_chat=GROUP, **{"from": {**BOT, "username": "GroupAnonymousBot"}})},
@@ -181,6 +218,57 @@ async def test_nobody_gets_in_and_it_is_written_down(door: Door, name: str) -> N
     assert await Runs(door.db).find() == []
     assert await door.desk.members("telegram") == people
     assert await door.refused() == rows
+
+
+async def test_the_buttons_of_a_run_that_is_over_are_refused(door: Door) -> None:
+    await door.comes_in({"message": message(OPERATOR)})
+    [run] = await Runs(door.db).find()
+    await Runs(door.db).request_stop(run.id)
+    for number in range(2):  # its own Stop, twice
+        await door.comes_in_as(2000 + number, tapped(f"stop:{run.id}"))
+    [after] = await Runs(door.db).find()
+    assert (after.status, after.ended_at) == ("stopped", after.ended_at)
+    assert await door.refused() == [("2", "old", "old")] * 2
+    view = (await door.desk.team.refused(door.owner))[0]
+    assert (view.who, view.why) == ("Person 11", "old")
+
+
+async def test_an_update_that_is_handled_again_is_answered_once(door: Door) -> None:
+    """A kill came after the answer was stored, and before the update was noted as done."""
+    operator = await door.user(OPERATOR)
+    asked = {"message": message(OPERATOR, "/whoami")}
+    await door.comes_in_as(3000, asked)
+    async with door.db.write() as connection:
+        await connection.execute(sa.update(inbox).values(state="new"))
+    async with door.adapter():
+        await until(lambda: len(operator.chat.from_bot) == 1)
+        async with asyncio.timeout(10):
+            while await Inbox(door.db).waiting() or await Outbox(door.db).due():
+                await asyncio.sleep(0.01)
+    assert len(operator.chat.from_bot) == 1
+
+
+async def test_what_was_dealt_with_while_the_store_was_read_is_not_handled_again(door: Door) -> None:
+    """The store's answer may be older than what was done meanwhile."""
+
+    class Slow(Inbox):
+        async def waiting(self, limit: int = 100) -> list[InboxRow]:
+            rows = await super().waiting(limit)
+            await asyncio.sleep(0.1)  # long enough for what is at work to end
+            return rows
+
+    operator = await door.user(OPERATOR)
+    options = TelegramOptions(door.tg.token, base_url=door.tg.url, base_file_url=door.tg.file_url, **FAST)
+    async with TelegramAdapter(door.desk, Slow(door.db), Outbox(door.db), options) as adapter:
+        await asyncio.wait_for(adapter.ready.wait(), 10)
+        for _ in range(5):
+            await operator.send("/history")
+            await asyncio.sleep(0.03)
+        async with asyncio.timeout(10):
+            while await Inbox(door.db).waiting() or len(operator.chat.from_bot) < 5:
+                await asyncio.sleep(0.05)
+    rows = [row for row in await Audit(door.db).last() if row.command == "history"]
+    assert len(rows) == 5
 
 
 async def test_an_expired_invitation_lets_nobody_in(tg: FakeTelegram, db: Database) -> None:  # noqa: F811 - fixture

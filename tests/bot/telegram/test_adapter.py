@@ -31,6 +31,7 @@ from storage.engine import Database
 from storage.inbox import Inbox, InboxRow
 from storage.outbox import Outbox
 from storage.tables import outbox
+from storage.topics import Topics
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 from tests.bot.telegram.conftest import picture
 
@@ -80,7 +81,9 @@ class House:
         chosen = TelegramOptions(
             self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **{**FAST, **options}
         )
-        adapter = TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), chosen, clock=lambda: NOW)
+        adapter = TelegramAdapter(
+            self.desk, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
+        )
         async with adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
             yield adapter
@@ -102,7 +105,9 @@ class House:
         chosen = TelegramOptions(
             self.tg.token, base_url=self.tg.url, webhook_url=url, webhook_secret="s-e-c", **{**FAST, **options}
         )
-        adapter = TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), chosen, clock=lambda: NOW)
+        adapter = TelegramAdapter(
+            self.desk, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
+        )
         holder.append(adapter)
         try:
             async with adapter:
@@ -202,18 +207,19 @@ class TestCommands:
         assert len(operator.chat.from_bot) == 2
 
     async def test_in_a_group_and_its_topic(self, house: House, operator: FakeUser) -> None:
-        group = house.tg.group(-1001, "shop")
+        group = house.tg.group(-1001, "shop", forum=True)
+        topic = operator.make_topic(group, "orders").id
         async with house.adapter():
             await operator.send("/run@other_bot x", chat=group)
-            await operator.send("/run@desk_bot QQ回复联系人11", chat=group, thread_id=7)
+            await operator.send("/run@desk_bot QQ回复联系人11", chat=group, thread_id=topic)
             card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"), chat=group)
-            assert card.thread_id == 7
+            assert card.thread_id == topic
             (run,) = house.desk.runs.values()
             assert run.chat is not None
-            assert (run.chat.kind, run.chat.thread_id) == ("group", "7")
+            assert (run.chat.kind, run.chat.thread_id) == ("group", str(topic))
             question_id = house.desk.ask(run.id, QuestionKind.INTERACT, text="哪一个？")
             question = await operator.sees(lambda chat: card_of(chat, "哪一个"), chat=group)
-            await operator.send("第二个", chat=group, reply_to=question, thread_id=7)
+            await operator.send("第二个", chat=group, reply_to=question, thread_id=topic)
             await operator.sees(lambda chat: chat.saying("已采用你的回答"), chat=group)
             assert house.desk.questions[question_id].answer == "第二个"
 

@@ -40,7 +40,7 @@ async def test_thumbs_on_the_outcome(shop: Shop) -> None:  # noqa: F811 - the fi
         await owner.sees(lambda chat: card.buttons == [["👍", "👎"]])
         assert (await owner.tap(card, "👎")).text == "已评价：👎"
         await owner.sees(lambda chat: card.buttons == [["👍", "👎 ✓"]])
-        assert "评价: 👎 Person 11" in card.words
+        assert "评价：👎 Person 11" in card.words
         assert card.content.media == "photo"
         advice = await owner.sees(lambda chat: chat.saying("可以这样改")[0])
         assert "/kb edit r7 答：" in advice.words

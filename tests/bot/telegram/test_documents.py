@@ -149,7 +149,7 @@ class TestOutgoing:
         card = Card("知识库", (Line("3", "条目"),), document=Document("kb/知识.csv", SHEET))
         shown = await Telegram(bot).send(user.id, render.parcel(card))
         assert shown.picture
-        assert (user.chat.last.caption, user.chat.last.file) == ("知识库\n条目: 3", SHEET)
+        assert (user.chat.last.caption, user.chat.last.file) == ("知识库\n条目：3", SHEET)
         assert user.chat.last.content.file is not None
         assert user.chat.last.content.file.name == "知识.csv"
 

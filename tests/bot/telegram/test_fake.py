@@ -38,6 +38,11 @@ async def raw(tg: FakeTelegram, method: str, *, token: str | None = None, **opti
         return response.status, json.loads(await response.text())
 
 
+async def texts_of(bot: Bot) -> list[str | None]:
+    """What waits for the bot, as texts."""
+    return [update.message.text for update in await bot.get_updates() if update.message]
+
+
 class TestGoodCalls:
     async def test_a_text_with_html_and_buttons_is_shown_as_a_person_sees_it(self, bot: Bot, user: FakeUser) -> None:
         sent = await bot.send_message(
@@ -163,13 +168,75 @@ class TestUpdates:
 
     async def test_a_group_in_privacy_mode(self, bot: Bot, tg: FakeTelegram, user: FakeUser) -> None:
         group = tg.group(-1001, "shop")
-        mine = await bot.send_message(group.id, "card", message_thread_id=7)
-        assert mine.message_thread_id == 7
-        for text in ("small talk", "/run@other_bot x", "/run@desk_bot x", "/status"):
+        await bot.send_message(group.id, "card")
+        said = (
+            "small talk",
+            "/run@other_bot x",
+            "/run@desk_bot x",
+            "/status",
+            "／status",
+            "运行 x",
+            "/运行 x",
+            "see /help",
+        )
+        for text in said:
             await user.send(text, chat=group)
-        await user.send("answer", chat=group, reply_to=group.from_bot[-1], thread_id=7)
-        texts = [update.message.text for update in await bot.get_updates() if update.message]
-        assert texts == ["/run@desk_bot x", "/status", "answer"]
+        await user.send("answer", chat=group, reply_to=group.from_bot[-1])
+        assert await texts_of(bot) == ["/run@desk_bot x", "/status", "answer"]
+        group.bot_admin = True
+        await user.send("all of it", chat=group)
+        group.bot_admin, tg.world.privacy = False, False
+        await user.send("this too", chat=group)
+        group.kicked = True
+        await user.send("/status", chat=group)
+        assert (await texts_of(bot))[3:] == ["all of it", "this too"]
+        assert (await bot.get_me()).can_read_all_group_messages
+        with pytest.raises(Forbidden, match="bot was kicked from the supergroup chat"):
+            await bot.send_message(group.id, "card")
+
+    async def test_topics_of_a_forum(self, bot: Bot, tg: FakeTelegram, user: FakeUser) -> None:
+        group, plain = tg.group(-1001, "shop", forum=True), tg.group(-1002, "plain")
+        with pytest.raises(BadRequest, match="not a forum"):
+            await bot.create_forum_topic(plain.id, "x")
+        with pytest.raises(BadRequest, match="Not enough rights to create a topic"):
+            await bot.create_forum_topic(group.id, "x")
+        theirs = user.make_topic(group, "orders")
+        assert (await bot.send_message(group.id, "x", message_thread_id=theirs.id)).is_topic_message
+        with pytest.raises(BadRequest, match="Not enough rights"):
+            await bot.close_forum_topic(group.id, theirs.id)
+        user.close_topic(group, theirs.id)
+        with pytest.raises(BadRequest, match="Topic_closed"):
+            await bot.send_message(group.id, "x", message_thread_id=theirs.id)
+        group.manages_topics = True
+        await bot.send_message(group.id, "a manager may", message_thread_id=theirs.id)
+        await bot.reopen_forum_topic(group.id, theirs.id)
+        with pytest.raises(BadRequest, match="Topic_not_modified"):
+            await bot.reopen_forum_topic(group.id, theirs.id)
+        with pytest.raises(BadRequest, match="too long"):
+            await bot.create_forum_topic(group.id, "x" * 129)
+        made = await bot.create_forum_topic(group.id, "Pixel")
+        await bot.edit_forum_topic(group.id, made.message_thread_id, name="Pixel 8")
+        with pytest.raises(BadRequest, match="Topic_not_modified"):
+            await bot.edit_forum_topic(group.id, made.message_thread_id, name="Pixel 8")
+        assert [topic.name for topic in group.topics.values()] == ["orders", "Pixel 8"]
+        await bot.delete_forum_topic(group.id, made.message_thread_id)
+        for chat, thread in ((group, made.message_thread_id), (plain, 7), (user.chat, 7)):
+            with pytest.raises(BadRequest, match="Message thread not found"):
+                await bot.send_message(chat.id, "x", message_thread_id=thread)
+        with pytest.raises(BadRequest, match="Topic_id_invalid"):
+            await bot.edit_forum_topic(group.id, made.message_thread_id, name="x")
+        assert (await bot.get_chat(group.id)).is_forum
+
+    async def test_a_group_becomes_a_supergroup(self, bot: Bot, tg: FakeTelegram, user: FakeUser) -> None:
+        old = tg.group(-5, "shop", "group")
+        new = tg.world.upgrade(old, -1005, user.member)
+        told = [update.message for update in await bot.get_updates() if update.message]
+        assert [(m.chat.id, m.migrate_to_chat_id, m.migrate_from_chat_id) for m in told] == [
+            (old.id, new.id, None),
+            (new.id, None, old.id),
+        ]
+        with pytest.raises(ChatMigrated):
+            await bot.send_message(old.id, "x")
 
     async def test_the_webhook_is_served_until_it_takes_the_update(
         self, bot: Bot, tg: FakeTelegram, user: FakeUser

@@ -41,7 +41,7 @@ async def test_from_the_list_to_the_card_to_the_film(shop: Shop) -> None:  # noq
         assert film.content.file is not None
         assert film.content.file.name == "run-2.gif"
         assert film.reply_to is card
-        assert "任务: QQ回复联系人11" in film.caption
+        assert "任务：QQ回复联系人11" in film.caption
         assert viewer.chat.actions == ["upload_video"]
         await viewer.send("/replay 1 相册")
         await viewer.sees(lambda chat: chat.saying("回放 #1")[0])

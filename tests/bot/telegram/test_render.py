@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.chat.cards import Button, Card, Line
-from bot.telegram import render
+from bot.telegram import lengths, render
 from bot.telegram.fake.rules import checked_caption, checked_text, utf16
 from bot.telegram.parcel import Parcel
 
@@ -36,15 +36,15 @@ def test_what_was_meant_is_what_is_seen(words: str) -> None:
 def test_the_longest_line_gives_way() -> None:
     card = Card("title", (Line("QQ回复联系人11", "任务"), Line("想" * 3000, "思考", "quote"), Line("42 秒", "用时")))
     seen, _ = checked_text(render.to_html(card, 1024), "HTML")
-    assert seen.startswith("title\n任务: QQ回复联系人11\n思考\n想想")
-    assert seen.endswith("…\n用时: 42 秒")
+    assert seen.startswith("title\n任务：QQ回复联系人11\n思考\n想想")
+    assert seen.endswith("…\n用时：42 秒")
     assert 1000 < utf16(seen) <= 1024
 
 
 def test_a_cut_never_halves_a_character() -> None:
-    assert render.cut("😀😀😀", 4) == "😀…"
-    assert render.cut("😀😀", 4) == "😀😀"
-    assert render.cut("abc", 0) == ""
+    assert lengths.cut("😀😀😀", 4) == "😀…"
+    assert lengths.cut("😀😀", 4) == "😀😀"
+    assert lengths.cut("abc", 0) == ""
 
 
 def test_buttons() -> None:
@@ -60,3 +60,43 @@ def test_a_parcel_survives_the_store() -> None:
     parcel = render.parcel(card, thread_id="7", reply_to="5", kind="group")
     assert Parcel.model_validate(parcel.payload()) == parcel
     assert (parcel.thread_id, parcel.reply_to, parcel.group) == (7, 5, True)
+
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+SHOWN_AS_ONE = (FAMILY, "🇨🇳", "👍🏽", "1\ufe0f\u20e3", "❤\ufe0f")
+CLUSTERS = st.lists(st.sampled_from([*SHOWN_AS_ONE, "e\u0301", "字", "a", " ", "\n", "。", "😀"]), max_size=400)
+
+
+@settings(max_examples=150, deadline=None)
+@given(CLUSTERS, st.integers(30, 300))
+def test_a_text_is_never_cut_through_a_character(clusters: list[str], limit: int) -> None:
+    rest, pieces = "".join(clusters).strip(), []
+    while rest:
+        piece, rest = lengths.split(rest, limit)
+        assert utf16(piece) <= limit
+        pieces.append(piece)
+    for whole in SHOWN_AS_ONE:
+        assert sum(piece.count(whole) for piece in pieces) == "".join(clusters).count(whole)
+    assert "".join("".join(pieces).split()) == "".join("".join(clusters).split())
+    assert lengths.cut("".join(clusters), limit).count("\u200d") % 3 == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(CARDS, st.booleans())
+def test_a_card_that_is_too_long_is_whole_in_its_messages(card: Card, captioned: bool) -> None:
+    messages = render.whole(card, render.MAX_CAPTION if captioned else render.MAX_TEXT)
+    assert len(messages) <= render.MOST_PARTS
+    shown = "".join(checked_text(message, "HTML")[0] for message in messages)
+    if messages:
+        for line in card.lines:
+            assert "".join(render.clean(line.text).split()) in "".join(shown.split())
+
+
+def test_a_long_card_goes_on_after_its_label() -> None:
+    card = Card("标题", (Line("字" * 5000, "客户的话", "quote"), Line("<b>", "完")))
+    first, second = render.whole(card, render.MAX_TEXT)
+    assert first.startswith("<b>标题</b>\n客户的话\n<blockquote>字")
+    assert first.endswith("字</blockquote>")
+    assert second.startswith("<blockquote>字")
+    assert second.endswith("&lt;b&gt;")
+    assert render.whole(Card("x", (Line("字" * 40000),)), render.MAX_TEXT) == []  # too much to be read: it is cut

@@ -1,0 +1,241 @@
+"""What becomes of a message that its chat does not take as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from agent_core.session import QuestionKind
+from bot.chat.cards import Card
+from bot.desk.port import ChatRef
+from bot.telegram import render
+from bot.telegram.fake import FakeUser
+from storage.inbox import Inbox
+from storage.tables import outbox
+from tests.bot.telegram.conftest import picture
+from tests.bot.telegram.test_adapter import (
+    CHOICES,
+    House,
+    WithARun,
+    card_of,
+    db,
+    desk,
+    empty_database,
+    house,
+    operator,
+    refused,
+    until,
+)
+
+__all__ = ["db", "desk", "empty_database", "house", "operator"]
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+
+
+async def rows(house: House, state: str) -> list[str]:
+    async with house.db.read() as connection:
+        found = await connection.execute(sa.select(outbox.c.ref).where(outbox.c.state == state).order_by(outbox.c.id))
+        return list(found.scalars())
+
+
+async def until_out(house: House) -> None:
+    """Nothing waits any more."""
+    async with asyncio.timeout(10):
+        while await rows(house, "pending") or await Inbox(house.db).waiting():
+            await asyncio.sleep(0.005)
+
+
+class TestLongTexts(WithARun):
+    async def test_a_long_question_comes_whole_in_several_messages(self, house: House, operator: FakeUser) -> None:
+        words = f"<b>{FAMILY} 第一句。</b> " * 500
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text=words)
+            card = await operator.sees(
+                lambda chat: next((m for m in chat.from_bot if "自己写" in str(m.buttons)), None)
+            )
+            parts = operator.chat.from_bot[1:]
+            assert len(parts) > 1
+            assert parts[-1] is card
+            assert "".join(part.text for part in parts).count(FAMILY) == 500
+            assert "…" not in "".join(part.text for part in parts)
+            await operator.send("今天就给您退", reply_to=parts[0])  # a reply to any of them is an answer
+            await until(lambda: not house.desk.questions[question_id].open)
+            await operator.sees(lambda chat: "Operator A 已回答" in card.words)
+        assert len(operator.chat.saying("第一句")) == len(parts)
+        assert await refused(house) == []
+
+    async def test_a_long_caption_comes_whole_before_its_picture(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text="字" * 1500, picture=picture())
+            card = await operator.sees(lambda chat: next((m for m in chat.from_bot if m.photo), None))
+            assert card is not None
+            whole = operator.chat.saying("字" * 1500)
+            assert [message.id < card.id for message in whole] == [True]
+            assert card.caption.count("字") < 1024
+            assert card.buttons == [["退货", "跳过"], ["自己写"]]
+
+    async def test_an_edit_stays_in_one_message(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+            house.desk.happen(run_id, "outcome", {"status": "failed", "message": "字" * 5000})
+            await operator.sees(lambda chat: "失败" in card.words and "…" in card.words)
+        assert operator.chat.from_bot == [card]
+
+
+class TestPictures(WithARun):
+    async def test_what_is_no_photo_goes_as_a_file_and_is_left_out_of_a_live_card(
+        self, house: House, operator: FakeUser
+    ) -> None:
+        tall = picture(20, 900)
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+            house.desk.happen(run_id, "step", picture=tall, **self.step(1))
+            await operator.sees(lambda chat: "第 1 步" in card.text)
+            house.desk.happen(run_id, "step", picture=picture(colour="red"), **self.step(2))
+            await operator.sees(lambda chat: card.photo == picture(colour="red") and "第 2 步" in card.caption)
+            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=tall)
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            assert (asked.content.media, asked.file) == ("document", tall)
+        assert operator.chat.from_bot == [card, asked]
+        assert await refused(house) == []
+
+
+class TestShutOut(WithARun):
+    async def test_blocked_and_let_in_again(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+            operator.chat.blocked = True
+            for number in range(1, 6):
+                house.desk.happen(run_id, "step", **self.step(number))
+                await asyncio.sleep(0.06)
+            await until(lambda: [call for call in house.tg.world.calls if call.code == 403])
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            async with asyncio.timeout(10):
+                while not (why := await refused(house)):
+                    await asyncio.sleep(0.005)
+            assert why == ["Forbidden: bot was blocked by the user"]
+            assert len([call for call in house.tg.world.calls if call.code == 403]) == 2  # not each step
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+        assert "已完成" not in card.words
+
+    async def test_a_question_that_its_group_does_not_take_goes_to_somebody_else(
+        self, house: House, operator: FakeUser
+    ) -> None:
+        group = house.tg.group(-1001, "shop")
+        await operator.send("/start")
+        house.desk.second_chats = [ChatRef("telegram", "11")]
+        async with house.adapter():
+            await operator.send("/run one", chat=group)
+            await operator.sees(lambda chat: card_of(chat, "one"), chat=group)
+            group.kicked = True
+            run_id = next(iter(house.desk.runs))
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            assert await refused(house) == ["Forbidden: bot was kicked from the supergroup chat"]
+            await operator.tap(card, "退货")
+            assert house.desk.questions[question_id].answer == "record:0"
+            await operator.sees(lambda chat: "已回答" in card.words)
+
+
+class TestMoved(WithARun):
+    @pytest.mark.parametrize("heard", [True, False])
+    async def test_a_group_becomes_a_supergroup(self, house: House, operator: FakeUser, heard: bool) -> None:
+        """Told by Telegram, or met when something is sent; the cards come anew, in the new chat alone."""
+        old = house.tg.group(-5, "shop", "group")
+        async with house.adapter():
+            await operator.send("/run one", chat=old)
+            await operator.sees(lambda chat: card_of(chat, "one"), chat=old)
+            run_id = next(iter(house.desk.runs))
+            await until(lambda: run_id in house.desk.cards)
+            house.desk.begin(run_id)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=old)
+            await until(lambda: question_id in house.desk.question_refs)
+            new = house.tg.world.upgrade(old, -1005, operator.member)
+            mine = house.tg.world.post(new, house.tg.world.bot, old.from_bot[0].content)
+            mine.id = int(house.desk.cards[run_id].message_id)  # another message has the number of our card
+            if not heard:
+                house.tg.world.updates.clear()
+            house.desk.happen(run_id, "step", **self.step(1))
+            card = await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=new)
+            assert card.photo == picture()
+            await operator.sees(lambda chat: chat.saying("第 1 步"), chat=new)
+            await operator.tap(card, "退货")
+            await operator.sees(lambda chat: "Operator A 已回答：退货" in card.words, chat=new)
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            await operator.sees(lambda chat: chat.saying("已完成"), chat=new)
+            await until_out(house)
+        run = house.desk.runs[run_id]
+        assert run.chat is not None
+        assert run.chat.chat_id == str(new.id)
+        assert not mine.edited
+        assert len([m for m in new.from_bot if m is not mine]) == 2
+        assert await refused(house) == []
+
+
+class TestRetries(WithARun):
+    async def test_after_an_outage_all_comes_in_order(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+            house.tg.world.break_next("sendMessage", 4, "502")
+            house.tg.world.break_next("editMessageText", 3, "before")
+            await operator.send("/help")
+            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+            await until_out(house)
+        said = [message.text for message in operator.chat.from_bot if message is not card]
+        assert len(said) == 3
+        assert await refused(house) == []
+        assert ["使用说明" in text for text in said].count(True) == 1
+        helped, whoami = (next(n for n, text in enumerate(said) if word in text) for word in ("使用说明", "管理员"))
+        assert helped < whoami
+
+    async def test_given_up_after_a_day_with_a_row_that_says_why(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter(give_up_seconds=0.2):
+            house.tg.world.break_next("sendMessage", 1000, "502")
+            await operator.send("/help")
+            await until(lambda: operator.chat.every)
+            async with asyncio.timeout(10):
+                while not (why := await refused(house)):
+                    await asyncio.sleep(0.01)
+            assert "hours" in why[0]
+            house.tg.world._faults.clear()
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+        assert operator.chat.saying("使用说明") == []
+
+    async def test_a_row_that_cannot_be_read_holds_nobody_up(self, house: House, operator: FakeUser) -> None:
+        await operator.send("/start")
+        payload: dict[str, Any] = render.parcel(Card("x")).payload() | {"thread_id": "no number"}
+        async with house.adapter() as adapter:
+            await adapter._outbox._store.put("11", payload, ref="run:broken")
+            await operator.send("/whoami")
+            await operator.sees(lambda chat: chat.saying("管理员"))
+            (why,) = await refused(house)
+        assert "thread_id" in why
+
+    async def test_a_mistake_of_ours_holds_nobody_up(self, house: House, operator: FakeUser) -> None:
+        await operator.send("/start")
+        async with house.adapter() as adapter:
+            await adapter._outbox.put("no number", render.parcel(Card("x")))
+            await until_out(house)
+            (why,) = await refused(house)
+        assert why.startswith("ValueError")
+
+    async def test_a_file_that_is_too_large_is_given_up(self, house: House, operator: FakeUser) -> None:
+        await operator.send("/start")
+        parcel = render.parcel(Card("x")).model_copy(
+            update={"document": b"x" * (50 * 1024 * 1024 + 1), "document_name": "x.bin"}
+        )
+        async with house.adapter() as adapter:
+            await adapter._outbox.put("11", parcel)
+            await until_out(house)
+            (why,) = await refused(house)
+        assert "Too Large" in why
