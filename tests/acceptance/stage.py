@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.report import Report
 from agent_core.devices.virtual.scenario import Scenario
 from agent_core.devices.virtual.scenario_file import default_scenario
@@ -246,7 +247,7 @@ class Stage:
         asked = await user.send(f"/run {task}", chat=chat)
         shown = task.rpartition(" ")[2]  # without the phone
         cards = await user.sees(
-            lambda where: [m for m in where.saying(f"任务: {shown}") if m.id > asked.id], timeout=PATIENCE, chat=chat
+            lambda where: [m for m in where.saying(f"任务：{shown}") if m.id > asked.id], timeout=PATIENCE, chat=chat
         )
         return cards[0]
 
@@ -313,10 +314,15 @@ def environment(folder: Path, adb: AdbServerProcess, settings: Mapping[str, str]
 
 
 @asynccontextmanager
-async def stage(folder: Path, scenario: Scenario | Path | None = None) -> AsyncIterator[Stage]:
-    """A stage of its own: phone, adb server, Telegram, model. What still runs of the product at the end is killed."""
+async def stage(
+    folder: Path, scenario: Scenario | Path | None = None, *, own_phone: VirtualPhone | None = None
+) -> AsyncIterator[Stage]:
+    """A stage of its own: phone, adb server, Telegram, model. What still runs of the product at the end is killed.
+
+    ``own_phone`` in place of one made of the scenario.
+    """
     async with AsyncExitStack() as stack:
-        phone = await stack.enter_async_context(serve(scenario))
+        phone = await stack.enter_async_context(serve(scenario, phone=own_phone))
         adb = await stack.enter_async_context(adb_server())
         telegram = await stack.enter_async_context(FakeTelegram())
         brain = Brain()

@@ -46,7 +46,7 @@ async def ends_true(on: Stage, owner: FakeUser, card: Message) -> None:
     """The run ended with one answer; the card is the one that was there before."""
     shown = await on.shows(owner, card, "已完成")
     assert ANSWER in shown
-    assert owner.chat.saying("任务: QQ回复") == [card]
+    assert owner.chat.saying("任务：QQ回复") == [card]
     assert on.sent == {"11": [ANSWER]}
     assert [m["text"] for m in on.report["chats"]["11"]].count(ANSWER) == 1
     on.at_rest()
@@ -81,13 +81,13 @@ async def test_killed_while_a_question_waits_it_takes_the_answer_afterwards(tmp_
         card = await on.run(owner)
         question = await on.sees(owner, "知识库没有确定的答案")
         await owner.send("/whoami")
-        await on.sees(owner, "身份: 管理员")  # what was sent before is written down as sent
+        await on.sees(owner, "身份：管理员")  # what was sent before is written down as sent
         await server.kill()
         await on.serve()
         await owner.send("可以的。", reply_to=question)
         shown = await on.shows(owner, card, "已完成")
         assert "可以的。" in shown
-        assert "店主 已回答：可以的。" in question.words
+        await on.shows(owner, question, "店主 已回答：可以的。")
         assert on.sent == {"11": ["可以的。"]}
         assert len(owner.chat.saying("知识库没有确定的答案")) == 1
 

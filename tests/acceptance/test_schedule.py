@@ -47,7 +47,7 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     after = workday_times(datetime.now(UTC))
     assert CRON in added.words
     assert TASK in added.words
-    assert f"接下来: {', '.join(before)}" in added.words or f"接下来: {', '.join(after)}" in added.words
+    assert f"接下来：{', '.join(before)}" in added.words or f"接下来：{', '.join(after)}" in added.words
 
     await owner.send(f'/schedule add "61 9 * * *" {TASK}')
     refused = await on.sees(owner, "没看懂这个要求")
@@ -68,7 +68,7 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     await on.sees(owner, "已删除定时任务 2")
 
     # The tick: a card of its own in the chat where the schedule was made, and one run.
-    shown = f"任务: {QUICK_TASK}"
+    shown = f"任务：{QUICK_TASK}"
     [card] = await owner.sees(
         lambda chat: [m for m in chat.saying(shown) if m.reply_to is None],  # echo and list answer what was written
         timeout=PATIENCE,
