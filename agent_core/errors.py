@@ -1,7 +1,8 @@
 """One tree of errors. Each says what went wrong and what to do about it.
 
 ``kind`` is stable: logs, rows and the text files of both languages (``error.<kind>``) use it. ``advice`` tells the one
-who can act what to do next. ``str(error)`` is both, in one line.
+who can act what to do next. ``str(error)`` is both, in one line. ``key`` names a text of its own (``errors.<key>`` in
+the text files, filled in with ``values``), for people who are told in their language.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ class PhonedeskError(Exception):
     kind: ClassVar[str] = "error"
     default_advice: ClassVar[str] = ""
 
-    def __init__(self, message: str, *, advice: str | None = None) -> None:
+    def __init__(self, message: str, *, advice: str | None = None, key: str = "", **values: object) -> None:
         self.message = message
+        self.key = key
+        self.values = values
         self.retried = False  # it was tried again as often as it may; whoever called does not begin anew
         self.advice = self.default_advice if advice is None else advice
         super().__init__(f"{message} {self.advice}".strip())

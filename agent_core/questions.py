@@ -120,6 +120,13 @@ def still_send(session: Session, planned: Planned) -> Question:
     )
 
 
+def written_before(session: Session, planned: Planned) -> Question:
+    """What a person wrote to the same messages for an earlier run, which did not send it."""
+    question = still_send(session, planned)
+    question.text = say(session.lang, "delivery.written_before")
+    return question
+
+
 def unreadable(session: Session, asked: AskedQuestion) -> Question:
     """What the customer sent is no text: a person looks, and writes the answer or skips it."""
     return _question(

@@ -162,7 +162,8 @@ def _reply(
     observer, ledger, lease = outside.observer, outside.ledger, outside.lease
     delivery = Delivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)
     rows = Rows(session, app, ledger, recorder.answer)
-    hand_over = HandOver(session, app, ledger, delivery, rows, on_reply=recorder.reply, save=recorder.save)
+    looks = ChatLooks(observer, app, lease)
+    hand_over = HandOver(session, app, ledger, delivery, rows, looks, on_reply=recorder.reply, save=recorder.save)
     flow = ReplyFlow(
         session,
         app,
@@ -170,7 +171,7 @@ def _reply(
         ledger,
         lease,
         Answering(outside.knowledge, outside.chooser, outside.part_chars),
-        ChatLooks(observer, app, lease),
+        looks,
         rows,
         Leftovers(observer, app, ledger, delivery),
         hand_over,

@@ -31,6 +31,15 @@ CURSOR = 120  # a cursor is at most the 120th part of the screen wide; a letter 
 TYPE_TRIES = 2
 STEADY_TRIES = 3
 
+# What the ledger is told when the look after Send has ended. What surely was not sent may be sent by another run.
+STATES = {
+    Result.SENT: ReplyState.SENT,
+    Result.UNKNOWN: ReplyState.UNKNOWN,
+    Result.RED_MARK: ReplyState.FAILED,
+    Result.NOT_SENT: ReplyState.PLANNED,
+    Result.CHANGED: ReplyState.PLANNED,
+}
+
 OnSent = Callable[[Planned, Frame | None], Awaitable[None]]
 
 
@@ -151,11 +160,11 @@ class Attempt:
             await self._tools.lease.check()
             if await self._steady(chat):
                 return Outcome(Result.TOUCHED) if self._tools.touches.touched else chat.send_point
-        return Outcome(Result.CHANGED, chat=self._seen.chat, frame=self._seen.frame)
+        return Outcome(Result.CHANGED)
 
     async def _look(self) -> Outcome | None:
         self._seen = await self._tools.look()
-        return check_planned(self._seen.chat, self._gate, self._planned, self._seen.frame)
+        return check_planned(self._seen.chat, self._gate, self._planned)
 
     async def _steady(self, chat: ChatScreen) -> bool:
         """Directly before Send: title, question, button and, but for a blinking cursor, the input are those that were
@@ -188,6 +197,8 @@ class Attempt:
         """
         with suppress(PhonedeskError, LedgerConflict):
             await self._tools.lease.check()
+            if self._state is ReplyState.SENDING:  # nothing was tapped: typing never sends
+                await self._advance(ReplyState.TYPING)
             if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
                 return
             await self._keyboard.clear()
@@ -199,15 +210,18 @@ class Attempt:
 
     async def _settle(self) -> Outcome:
         """Look until the bubble stands there, and write down what is seen."""
-        outcome = await self._watch()
+        outcome, changed = await self._watch(), None
         if outcome.result is Result.NOT_SENT:
             # The button took no effect: the text is still in the input. Enter is the one other way to send.
             refusal = await self._look()
-            if refusal is not None:
+            if refusal is not None and refusal.result is not Result.CHANGED:
                 return refusal  # sending: whoever looks next sees whether it is gone, and clears it
-            await self._tools.lease.check()
-            await self._tools.device.key(Key.ENTER)
-            outcome = await self._watch()
+            if refusal is None:
+                await self._tools.lease.check()
+                await self._tools.device.key(Key.ENTER)
+                outcome = await self._watch()
+            else:
+                changed = refusal  # it is taken out again
         if outcome.result is Result.NOT_SENT:
             await self._tools.lease.check()
             await self._keyboard.clear()
@@ -215,10 +229,9 @@ class Attempt:
             outcome = outcome if late.result is Result.UNKNOWN else late
             if outcome.result is Result.NOT_SENT and not await self._is_empty():
                 return outcome  # sending: the text may stand there yet, and whoever sees the chat next clears it
-        state = {
-            Result.SENT: ReplyState.SENT,
-            Result.UNKNOWN: ReplyState.UNKNOWN,
-        }.get(outcome.result, ReplyState.FAILED)
+            if outcome.result is Result.NOT_SENT and changed is not None:
+                outcome = changed
+        state = STATES[outcome.result]
         if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
             await self._tools.ledger.next_part(self._planned.ledger_id)
         else:

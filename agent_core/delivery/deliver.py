@@ -50,7 +50,7 @@ class Delivery:
         tools = self._tools
         seen = await tools.look()
         chat = seen.chat
-        refusal = check_planned(chat, gate, planned, seen.frame)
+        refusal = check_planned(chat, gate, planned)
         if chat is None or refusal is not None:
             return refusal or Outcome(Result.NOT_IN_CHAT)
         if chat.draft is None or chat.input_box is None or chat.send_point is None:

@@ -151,8 +151,8 @@ class ReplyFlow:
         if session.cluster is None:  # a dead run may have left something open above our newest texts
             await self._rows.adopt(replace(chat, bubbles=chat.bubbles[: len(chat.bubbles) - len(chat.question)]))
         cluster = await self._rows.take(chat, await self._version())
-        if session.planned is not None and session.planned.text:  # a person's words, which an earlier run did not send
-            return await self._go_on(session.planned)
+        if session.planned is not None and session.planned.text:
+            return await self._hand_over.written_before(session.planned, chat)
         if not cluster.left:
             asked = any(question.elsewhere for question in cluster.asked)
             return end(session, Status.SUCCEEDED, "run.asked_elsewhere" if asked else "run.already_skipped")
@@ -349,7 +349,10 @@ class ReplyFlow:
         other = await self._rows.same_words(question, ReplyState.UNKNOWN)
         if other is not None and not await self._ledger.claim(other.id, session.run_id):
             question.done = question.elsewhere = True
-            return end(session, Status.SUCCEEDED, "run.asked_elsewhere")
+            session.gate.pending_question = next_query(session.cluster)
+            if session.cluster is None or not session.cluster.left:
+                return end(session, Status.SUCCEEDED, "run.asked_elsewhere")
+            return fail(session, "run.skipped_one", question=session.cluster.left[0].words)
         if other is not None:
             return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None

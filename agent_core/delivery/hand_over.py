@@ -10,13 +10,15 @@ from agent_core import questions
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import next_query
 from agent_core.delivery.deliver import Delivery
-from agent_core.delivery.outcome import Outcome, Result
+from agent_core.delivery.looking import ChatLooks
+from agent_core.delivery.outcome import Outcome, Result, is_contacts
 from agent_core.delivery.planning import bind
 from agent_core.delivery.results import ask, end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Frame
 from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
 from agent_core.result import ActResult
+from agent_core.screen.readings import ChatScreen
 from agent_core.session import Planned, ReplyRecord, Session, Status
 from agent_core.texts import say
 
@@ -39,6 +41,7 @@ class HandOver:
         ledger: Ledger,
         delivery: Delivery,
         rows: Rows,
+        looks: ChatLooks,
         *,
         on_reply: OnReply,
         save: Save,
@@ -48,6 +51,7 @@ class HandOver:
         self._ledger = ledger
         self._delivery = delivery
         self._rows = rows
+        self._looks = looks
         self._on_reply = on_reply
         self._save = save
 
@@ -118,11 +122,7 @@ class HandOver:
             case Result.SENT:
                 return self.sent(session.replies[-1], "run.sent_observation")
             case Result.CHANGED if planned.part or planned.person:
-                # What a person allows then is this text below what they are shown, and below nothing else.
-                if outcome.chat is not None:
-                    bind(planned, outcome.chat)
-                question = questions.rest_unsent if planned.part else questions.still_send
-                return ask(session, question(session, planned), "run.waiting", outcome.frame)
+                return await self._still(planned)
             case Result.CHANGED:
                 return self._changed()
             case Result.TOUCHED:
@@ -144,6 +144,26 @@ class HandOver:
                     session.refusals = 0
                     return ask(session, questions.chat_changed(session), "run.waiting")
                 return self.refused(outcome)
+
+    async def _still(self, planned: Planned) -> ActResult:
+        """The chat has changed: a person says whether this text is sent below what they are shown, and below nothing
+        else."""
+        session = self._session
+        seen = await self._looks.whole(await self._looks.again())
+        if seen.chat is not None and is_contacts(seen.chat, session.gate):
+            bind(planned, seen.chat)
+        if not planned.cluster and not planned.ours:
+            await self._rows.withdraw()
+            session.planned = None
+            return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
+        question = questions.rest_unsent if planned.part else questions.still_send
+        return ask(session, question(session, planned), "run.waiting", seen.frame)
+
+    async def written_before(self, planned: Planned, chat: ChatScreen) -> ActResult:
+        """A person's words that an earlier run could not send, or was kept from sending: they say whether it still
+        holds."""
+        bind(planned, chat)
+        return ask(self._session, questions.written_before(self._session, planned), "run.waiting")
 
     def sent(self, reply: ReplyRecord, key: str) -> ActResult:
         """What the model is told of a reply that has arrived, and what the customer asks besides."""

@@ -13,7 +13,7 @@ from agent_core.delivery.outcome import Result
 from agent_core.delivery.planning import sent_texts
 from agent_core.observer import Observer
 from agent_core.ports import Ledger, LedgerRow, ReplyState
-from agent_core.screen.compare import same_name
+from agent_core.screen.compare import fold, same_name
 from agent_core.screen.readings import BubbleState, ChatScreen
 from agent_core.session import GateState
 
@@ -100,7 +100,9 @@ class Leftovers:
     async def _others(self, row: LedgerRow) -> list[str]:
         """What else is known to have been sent below the same messages."""
         recent = await self._ledger.recent(row.key.serial, row.key.app, row.key.contact)
-        same = [other for other in recent if other.id != row.id and set(other.cluster) & set(row.cluster)]
+        # The same words, asked before, were other messages: they stand above these.
+        rest = [other for other in recent if fold(other.question) != fold(row.question)]
+        same = [other for other in rest if set(other.cluster) & set(row.cluster)]
         return [*row.parts[: row.part], *(text for other in same for text in sent_texts(other))]
 
     async def _advance(self, row: LedgerRow, state: ReplyState) -> LedgerRow:

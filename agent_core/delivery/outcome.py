@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from agent_core.delivery.match import same_cluster
 from agent_core.devices.base import Frame
-from agent_core.screen.compare import counts_members, same_name, tells_status
+from agent_core.screen.compare import counts_members, name, same_name, tells_status
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState, Planned
 
@@ -29,7 +29,7 @@ class Result(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """``detail`` is data for the message: a draft, a doubt. ``title`` is that of the chat in front, ``chat`` what was
-    read of it where it has changed, ``frame`` the picture of that."""
+    read of it where that is not sure."""
 
     result: Result
     detail: str = ""
@@ -63,7 +63,9 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
         return Outcome(Result.WRONG_CHAT, chat.title, chat.title)
     if counts_members(chat.title):  # a person may have such a name; a group is not answered by itself
         return _unsure(chat, f"group? {chat.title}")
-    if tells_status(chat.title):
+    # Once a person has said that what follows the name is a status, another status is none but that.
+    status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)
+    if tells_status(chat.title) and name(chat.title) != name(gate.contact) and not status_known:
         return _unsure(chat, chat.title)
     return None
 
@@ -72,11 +74,9 @@ def _unsure(chat: ChatScreen, doubt: str) -> Outcome:
     return Outcome(Result.UNSURE_CHAT, doubt, chat.title, chat=chat)
 
 
-def check_planned(
-    chat: ChatScreen | None, gate: GateState, planned: Planned, frame: Frame | None = None
-) -> Outcome | None:
+def check_planned(chat: ChatScreen | None, gate: GateState, planned: Planned) -> Outcome | None:
     """None where ``planned`` may go into the chat in front: the contact's, its newest messages those it answers."""
     refusal = check_chat(chat, gate, bound=True)
     if refusal is None and chat is not None and not same_cluster(planned.cluster, planned.read_by, chat, planned.ours):
-        return Outcome(Result.CHANGED, title=chat.title, frame=frame, chat=chat)
+        return Outcome(Result.CHANGED, title=chat.title)
     return refusal

@@ -14,15 +14,16 @@ from agent_core.devices.base import Frame
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
 from agent_core.screen.compare import Match, contains, fold
 from agent_core.screen.fingerprint import same_message
-from agent_core.screen.readings import ChatScreen, Side
+from agent_core.screen.readings import BubbleState, ChatScreen, Side
 from agent_core.session import AskedQuestion, Cluster, Planned, Session
 from agent_core.wording import shared
 
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 
-# Nothing of it is on its way; FAILED is of an earlier run, SKIPPED of a leg that died before it saved.
+# Nothing of it is on its way; FAILED has a red mark, SKIPPED is of a leg that died before it saved.
 NOT_SENT = (ReplyState.PLANNED, ReplyState.FAILED)
 MAY_BE_SKIPPED = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.SKIPPED)
+SHORT = 2  # letters
 LEAST_SHARED = 0.3  # of a query's letter pairs, to say which of several questions it is for
 
 
@@ -87,7 +88,7 @@ class Rows:
         for row in rows:
             written = row.provenance is Provenance.PERSON and bool(row.text) and not row.part
             open_ = any(question.ledger_id == row.id for question in cluster.left)
-            if written and open_ and row.state in NOT_SENT and list(row.cluster) == cluster.messages:
+            if written and open_ and row.state is ReplyState.PLANNED and list(row.cluster) == cluster.messages:
                 return planned_from(row, cluster)
         return None
 
@@ -112,7 +113,7 @@ class Rows:
         messages = [*cluster.messages, *new]
         for one in asked_in(before, self._session.lang, start=end - len(new)):
             row = await self._open(one, one.fingerprint, messages, "")
-            done = row.state not in NOT_SENT
+            done = row.state not in NOT_SENT or not await self._mine(row)
             update = {"words": one.words, "readable": one.readable, "done": done}
             cluster.asked.append(_asked(row).model_copy(update=update))
         cluster.messages = messages
@@ -140,7 +141,7 @@ class Rows:
         sent = {fold(row.question): row.id for row in reversed(recent) if row.state is ReplyState.SENT}
         left = []
         for row in reversed(recent):
-            if row.state not in NOT_SENT or not row.cluster:
+            if row.state is not ReplyState.PLANNED or not row.cluster:
                 continue
             # The same words, answered before, may be what is seen: then only its own messages, as they were, tell.
             # Those that were answered later are the ones that are seen.
@@ -184,8 +185,13 @@ class Rows:
     async def undecided(self, chat: ChatScreen) -> LedgerRow | None:
         """A row of another run, which nobody was asked about: whether its text has arrived only a person can tell."""
         theirs = [bubble.text for bubble in chat.bubbles if bubble.side is Side.THEM]
+        later: set[str] = set()  # the same words, answered since
         for row in await self._recent():
-            if row.state is ReplyState.UNKNOWN and _stands_in(theirs, row, chat) and await self._mine(row):
+            if row.state is ReplyState.SENT:
+                later.add(fold(row.question))
+            if row.state is not ReplyState.UNKNOWN or fold(row.question) in later:
+                continue
+            if _stands_in(theirs, row, chat) and await self._mine(row):
                 return row
         return None
 
@@ -287,6 +293,8 @@ def _tail(chat: ChatScreen, sent: Sequence[str]) -> tuple[list[str], list[str], 
         if bubble.side is Side.THEM:
             (above if passed else theirs).insert(0, bubble.text)
             continue
+        if bubble.state is BubbleState.FAILED:
+            break
         text = next((text for text in sent if is_bubble_of(bubble, text, chat)), None)
         if text is None:
             break
@@ -310,6 +318,8 @@ def _written_since(known: Sequence[str], theirs: Sequence[str], chat: ChatScreen
         for n, text in enumerate(theirs, start=1)
         if any(text == one or max(shared(one, text), shared(text, one)) >= LEAST_MISREAD for one in known)
     ]
+    if not old and len(theirs) <= len(known) and all(len(fold(text)) <= SHORT for text in theirs):
+        return []  # of so few letters none may be left in a misreading
     return theirs[max(old, default=0) :]
 
 

@@ -45,7 +45,7 @@ def test_the_second_is_not_told_as_sent_by_the_first_ones_bubble(answers: tuple[
     assert session.status is Status.FAILED
     assert "没有效果" in session.message
     assert desk.sent() == [answers[0]]
-    assert desk.rows == [(BLACK, ReplyState.SENT), (WHITE, ReplyState.FAILED)]
+    assert desk.rows == [(BLACK, ReplyState.SENT), (WHITE, ReplyState.PLANNED)]
     assert [reply.text for reply in session.replies] == [answers[0]]
     assert desk.drafts == {}
 
@@ -94,7 +94,7 @@ def test_a_colleagues_text_is_not_ours_because_ours_ends_so() -> None:
     """What was left open is not taken up below it."""
     desk = alike("ok", "ignored", answers=(IN_BLACK, WHOLE))
     assert desk.run(ask("白色有货吗"), ask("黑色有货吗")).status is Status.FAILED
-    assert desk.rows == [(BLACK, ReplyState.FAILED), (WHITE, ReplyState.SENT)]
+    assert desk.rows == [(BLACK, ReplyState.PLANNED), (WHITE, ReplyState.SENT)]
     desk.phone.colleague(TAIL)
     session = desk.run()
     assert "没有新消息" in session.message

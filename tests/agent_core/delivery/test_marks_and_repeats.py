@@ -1,0 +1,42 @@
+"""What a red mark, and the same words asked before, mean for the next run."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.ports import ReplyState
+from agent_core.screen.readings import Source
+from agent_core.session import Status
+from tests.agent_core.delivery.dying import Killed
+from tests.agent_core.delivery.paper_desk import SHIP, SHIPPED, PaperDesk, ask
+
+SOURCES = pytest.mark.parametrize("source", [Source.TREE, Source.OCR])
+URGENT, HELLO, HERE = "急，几天能发货？", "在吗？", "在的，请说。"
+
+
+@SOURCES
+def test_a_red_mark_is_not_sent_again_though_the_same_text_arrived_before(source: Source) -> None:
+    desk = PaperDesk(SHIP, sends=["ok", "red"], source=source)
+    desk.shelf.answers["在吗"] = HERE
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    desk.phone.receive("11", URGENT)
+    assert desk.run(ask("几天能发货")).status is Status.FAILED
+    desk.phone.receive("11", HELLO)
+    session = desk.run(ask("在吗"))
+    assert session.status is Status.SUCCEEDED, session.message
+    assert desk.sent() == [SHIPPED, SHIPPED, HERE]
+    assert dict(desk.rows)[URGENT] is ReplyState.FAILED
+
+
+@SOURCES
+def test_after_a_crash_the_bubble_is_known_though_the_same_was_asked_and_answered_before(source: Source) -> None:
+    desk = PaperDesk(SHIP, source=source)
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    desk.phone.receive("11", SHIP)
+    with pytest.raises(Killed):
+        desk.run(ask("几天能发货"), dies_at=3, counted=frozenset({"advance"}))
+    assert desk.sent() == [SHIPPED, SHIPPED]
+    session = desk.run()
+    assert session.status is Status.SUCCEEDED, session.message
+    assert (desk.people.asked, desk.sent()) == ([], [SHIPPED, SHIPPED])
+    assert [state for _, state in desk.rows] == [ReplyState.SENT, ReplyState.SENT]
