@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,9 +44,14 @@ class Inbox:
             self._db.signal("inbox").notify()
         return stored
 
-    async def waiting(self, limit: int = 100) -> list[InboxRow]:
-        """What is not done yet, in order."""
-        statement = sa.select(inbox).where(inbox.c.state == NEW).order_by(inbox.c.update_id).limit(limit)
+    async def waiting(self, limit: int = 100, *, without: Collection[int] = ()) -> list[InboxRow]:
+        """What is not done yet, in order; ``without`` those of these numbers, some thousands at most."""
+        statement = (
+            sa.select(inbox)
+            .where(inbox.c.state == NEW, inbox.c.update_id.not_in(without))
+            .order_by(inbox.c.update_id)
+            .limit(limit)
+        )
         async with self._db.read() as connection:
             return [InboxRow(**row) for row in (await connection.execute(statement)).mappings()]
 

@@ -92,9 +92,9 @@ class Outbox:
     async def sent(self, message_id: int, result: Mapping[str, Any] | None = None) -> None:
         await self._set(message_id, state=SENT, result=None if result is None else dict(result))
 
-    async def retry(self, message_id: int, *, at: datetime, error: str = "") -> None:
-        """Try again at ``at``; the chat's later messages wait."""
-        await self._set(message_id, state=PENDING, next_at=at, error=error)
+    async def retry(self, message_id: int, *, at: datetime, error: str = "", counts: bool = True) -> None:
+        """Try again at ``at``; the chat's later messages wait. ``counts``: it was an attempt of this message."""
+        await self._set(message_id, counts=counts, state=PENDING, next_at=at, error=error)
 
     async def failed(self, message_id: int, error: str) -> None:
         """Give up on a message, so that the chat's next one can go."""
@@ -144,12 +144,12 @@ class Outbox:
             )
             return gone.rowcount
 
-    async def _set(self, message_id: int, **values: Any) -> None:
+    async def _set(self, message_id: int, *, counts: bool = True, **values: Any) -> None:
         async with self._db.write(durable=True) as connection:
             await connection.execute(
                 sa.update(outbox)
                 .where(outbox.c.id == message_id, outbox.c.state == PENDING)
-                .values(updated_at=self._db.now(), attempts=outbox.c.attempts + 1, **values)
+                .values(updated_at=self._db.now(), attempts=outbox.c.attempts + int(counts), **values)
             )
 
     async def _one(self, statement: sa.Select[Any]) -> OutboxRow | None:

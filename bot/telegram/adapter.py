@@ -72,7 +72,12 @@ class TelegramAdapter:
             options.token,
             base_url=options.base_url,
             base_file_url=options.base_file_url,
-            request=HTTPXRequest(connection_pool_size=16, media_write_timeout=30),
+            request=HTTPXRequest(
+                connection_pool_size=16,
+                read_timeout=options.read_seconds,
+                pool_timeout=options.pool_seconds,
+                media_write_timeout=30,
+            ),
             get_updates_request=self._updates_request,
         )
         self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
+from PIL import UnidentifiedImageError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from bot.chat import cards
 from bot.chat.cards import Card
@@ -93,6 +96,8 @@ class Feed:
             try:
                 await self._show(event)
             except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
+                if _is_away(error):
+                    raise  # not the event's fault: unconfirmed, it comes again
                 log.exception("telegram_event_failed", seq=event.id, kind=event.kind, error=self._options.safe(error))
                 await asyncio.sleep(self._options.wait_after(attempt))
             else:
@@ -243,6 +248,13 @@ class Feed:
             card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
         )
         return drawn.model_copy(update={"silent": silent}) if silent else drawn
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the database was not reached; what it refuses, or a picture that is none, is the event's own fault."""
+    if isinstance(error, DBAPIError):
+        return not isinstance(error, IntegrityError | DataError | ProgrammingError)
+    return isinstance(error, OSError | PoolTimeout) and not isinstance(error, UnidentifiedImageError)
 
 
 def topic_of(run: RunView) -> Topic | None:

@@ -21,10 +21,18 @@ class TelegramFiles:
         too_big = BadRequest(
             f"The file {file.name} is larger than {at_most / 1e6:.0f} MB.",
             advice="Split it, or import it on the command line: phonedesk kb import FILE.",
+            key="file_too_large",
+            name=file.name,
+            most=f"{at_most / 1e6:.0f}",
         )
         if file.size > at_most:
             raise too_big
-        gone = BadRequest(f"Telegram does not give the file {file.name} any more.", advice="Send it again.")
+        gone = BadRequest(
+            f"Telegram does not give the file {file.name} any more.",
+            advice="Send it again.",
+            key="file_gone",
+            name=file.name,
+        )
         try:
             found = await self._bot.get_file(file.id)
             if (found.file_size or 0) > at_most:

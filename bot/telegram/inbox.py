@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -19,6 +19,7 @@ from storage.uncut import whole
 log = structlog.get_logger(__name__)
 
 TRIES = 3
+MOST_TAKEN = 5000  # updates in hand at once, those that wait for others of their lane among them
 LOOK_AGAIN = 5.0  # seconds, for what another process stored
 
 
@@ -35,7 +36,9 @@ class InboxStore(Protocol):
     """``storage.inbox.Inbox`` by shape."""
 
     def store(self, update_id: int, raw: str) -> Coroutine[Any, Any, bool]: ...
-    def waiting(self, limit: int = 100) -> Coroutine[Any, Any, Sequence[StoredUpdate]]: ...
+    def waiting(
+        self, limit: int = 100, *, without: Collection[int] = ()
+    ) -> Coroutine[Any, Any, Sequence[StoredUpdate]]: ...
     async def done(self, update_id: int) -> None: ...
     async def failed(self, update_id: int, error: str, *, give_up: bool) -> None: ...
 
@@ -84,12 +87,16 @@ class Inbox:
         while True:
             self._wake.clear()
             self._over.clear()
-            for row in await whole(self._store.waiting()):
-                if row.update_id not in self._taken and row.update_id not in self._over:
+            while len(self._taken) < MOST_TAKEN:
+                # Those in hand are left out: a chat whose updates wait for each other must not hide the others.
+                rows = await whole(self._store.waiting(without=self._taken | self._over))
+                for row in rows:
                     self._taken.add(row.update_id)
                     task = asyncio.create_task(self._deal_with(row), name=f"telegram-update-{row.update_id}")
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
+                if not rows:
+                    break
             # Not wait_for: in Python 3.11 it can swallow a cancellation that meets the wake-up.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN):

@@ -16,7 +16,9 @@ class TelegramOptions:
     With ``webhook_url`` (public, ending in ``/telegram/webhook``) Telegram calls us, without it we poll.
     ``edit_private`` and ``edit_group`` are the least time between two edits in a chat of that kind.
     ``topics``: in a forum each phone has a topic of its own. A message that could not be sent for ``give_up_seconds``
-    is given up.
+    is given up; one that alone fails, while Telegram answers, after ``own_fault_seconds``.
+    ``read_seconds``: how long an answer of Telegram is waited for. Asked again while it is still at it, it would do the
+    same twice. ``pool_seconds``: how long a call waits for a free connection.
     ``retry`` is waited after the first, second … failure in a row, the last of it from then on.
     """
 
@@ -26,11 +28,14 @@ class TelegramOptions:
     webhook_url: str = ""
     webhook_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     poll_seconds: int = 30
+    read_seconds: float = 30.0
+    pool_seconds: float = 10.0
     edit_private: float = 1.2
     edit_group: float = 4.0
     retry: tuple[float, ...] = (1, 2, 4, 8, 16, 30)
     topics: bool = True
     give_up_seconds: float = 24 * 3600.0
+    own_fault_seconds: float = 600.0
     quiet: Quiet | None = None  # the hours in which what nobody asked for makes no sound
     handling_seconds: float = 120.0  # an update's handler is given up after this
 

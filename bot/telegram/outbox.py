@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 DRAIN_SECONDS = 3.0
 LOOK_AGAIN = 5.0  # seconds, for what another process put in
 SHUT_SECONDS = 60.0  # how long no live card is drawn for a chat that we are shut out of
+OWN_FAULTS = 5  # how often a message may fail while Telegram answers; then it goes without its picture, or is given up
 MISTAKES = 3  # how often a message is tried that we ourselves fail at
 REMEMBERED = 1000  # names of what was said once; those before are in the store
 Draw = Callable[[], Awaitable[Parcel | None]]
@@ -58,7 +59,7 @@ class OutboxStore(Protocol):
     async def due(self, limit: int = 50) -> Sequence[StoredMessage]: ...
     async def next_time(self) -> datetime | None: ...
     async def sent(self, message_id: int, result: Mapping[str, Any] | None = None) -> None: ...
-    async def retry(self, message_id: int, *, at: datetime, error: str = "") -> None: ...
+    async def retry(self, message_id: int, *, at: datetime, error: str = "", counts: bool = True) -> None: ...
     async def failed(self, message_id: int, error: str) -> None: ...
     async def delay_chat(self, chat_key: str, until: datetime) -> None: ...
     async def move_chat(self, old_key: str, new_key: str) -> None: ...
@@ -105,6 +106,7 @@ class Outbox:
         self._quiet: dict[str, float] = {}  # chat → loop time before which nothing is sent
         self._pace: dict[str, float] = {}  # chat → loop time before which nothing is edited
         self._failures: dict[str, int] = {}  # of live cards, in a row
+        self._faults: dict[int, int] = {}  # row → how often it failed while Telegram did answer
         self._said_once: OrderedDict[str, None] = OrderedDict()  # by this process; earlier ones are in the store
         self._wake = asyncio.Event()
 
@@ -121,6 +123,13 @@ class Outbox:
             self._said_once[once] = None
             while len(self._said_once) > REMEMBERED:
                 self._said_once.popitem(last=False)
+        try:
+            await self._keep(chat_id, parcel, ref, once)
+        except BaseException:
+            self._said_once.pop(once, None)  # not said: whoever tries again must not find it done
+            raise
+
+    async def _keep(self, chat_id: str, parcel: Parcel, ref: str, once: str) -> None:
         self._live.pop(ref, None)
         name = ref or once
         *before, last = [parcel] if await self._is_edit(ref, parcel) else parcel.messages()
@@ -215,26 +224,21 @@ class Outbox:
 
     async def _send_stored(self, row: StoredMessage) -> None:
         try:
-            shown = await self._deliver(row.chat_key, row.ref, Parcel.model_validate(row.payload))
+            parcel = Parcel.model_validate(row.payload)
+            if self._faults.get(row.id, 0) >= OWN_FAULTS:
+                parcel = parcel.words_alone() or parcel
+            shown = await self._deliver(row.chat_key, row.ref, parcel)
         except RetryAfter as error:
             await self._quiet_down(row.chat_key, error)
-            await self._store.retry(row.id, at=_from_now(_seconds(error)), error=self._options.safe(error))
+            at = _from_now(_seconds(error))
+            await self._store.retry(row.id, at=at, error=self._options.safe(error), counts=False)
         except ChatMigrated as error:
             await self._has_moved(row.chat_key, str(error.new_chat_id))
         except (BadRequest, Forbidden, ValidationError) as error:
             self._shut_out(row.chat_key, error)
             await self._give_up(row, self._options.safe(error))
         except (TelegramError, InvalidToken) as error:  # the network, or Telegram itself
-            said = self._options.safe(error)
-            late = datetime.now(UTC) - row.created_at
-            if _too_large(error):
-                await self._give_up(row, said)
-            elif late > timedelta(seconds=self._options.give_up_seconds):
-                await self._give_up(row, f"not sent for {late.total_seconds() / 3600:.0f} hours: {said}")
-            else:
-                wait = self._options.wait_after(row.attempts + 1)
-                log.warning("telegram_not_reached", chat=row.chat_key, error=said, again_in=wait)
-                await self._store.retry(row.id, at=_from_now(wait), error=said)
+            await self._not_reached(row, error)
         except Exception as error:  # a mistake of ours: it must not hold up what else waits for this chat
             said = self._options.safe(f"{type(error).__name__}: {error}")
             log.exception("telegram_message_failed", chat=row.chat_key, ref=row.ref, error=said)
@@ -244,9 +248,33 @@ class Outbox:
                 await self._store.retry(row.id, at=_from_now(self._options.wait_after(row.attempts + 1)), error=said)
         else:
             self._shut.pop(row.chat_key, None)
+            self._faults.pop(row.id, None)
             await self._store.sent(row.id, {"message_id": shown.message_id})
 
+    async def _not_reached(self, row: StoredMessage, error: TelegramError | InvalidToken) -> None:
+        said = self._options.safe(error)
+        late = datetime.now(UTC) - row.created_at
+        if _too_large(error):
+            await self._give_up(row, said)
+        elif late > timedelta(seconds=self._options.give_up_seconds):
+            await self._give_up(row, f"not sent for {late.total_seconds() / 3600:.0f} hours: {said}")
+        elif await self._is_hopeless(row) and late > timedelta(seconds=self._options.own_fault_seconds):
+            await self._give_up(row, f"Telegram answers, but not to this message: {said}")
+        else:
+            wait = self._options.wait_after(row.attempts + 1)
+            log.warning("telegram_not_reached", chat=row.chat_key, error=said, again_in=wait)
+            await self._store.retry(row.id, at=_from_now(wait), error=said)
+
+    async def _is_hopeless(self, row: StoredMessage) -> bool:
+        """Whether it alone has failed too often, while Telegram did answer; at last without its picture or film."""
+        if not await self._telegram.answers():
+            return False
+        faults = self._faults[row.id] = self._faults.get(row.id, 0) + 1
+        can_be_words = Parcel.model_validate(row.payload).words_alone() is not None
+        return faults >= (2 * OWN_FAULTS if can_be_words else OWN_FAULTS)
+
     async def _give_up(self, row: StoredMessage, why: str) -> None:
+        self._faults.pop(row.id, None)
         log.error("telegram_message_given_up", chat=row.chat_key, ref=row.ref, error=why)
         await self._store.failed(row.id, why)
         if row.ref and self._given_up is not None:
@@ -286,6 +314,10 @@ class Outbox:
             wait = self._options.wait_after(failures)
             log.warning("telegram_not_reached", chat=chat_id, ref=ref, error=self._options.safe(error), again_in=wait)
             self._quiet[chat_id] = asyncio.get_running_loop().time() + wait
+        except Exception as error:  # the database is away, or a mistake of ours: what is stored for the chat goes on
+            failures = self._failures[ref] = self._failures.get(ref, 0) + 1
+            log.exception("telegram_card_failed", chat=chat_id, ref=ref, error=self._options.safe(error))
+            self._pace[chat_id] = asyncio.get_running_loop().time() + self._options.wait_after(failures)
         self._live.setdefault(ref, (chat_id, draw))  # a newer state that came in between stays
 
     async def _quiet_down(self, chat_id: str, error: RetryAfter) -> None:

@@ -91,6 +91,14 @@ class Parcel(BaseModel):
         """It is sent as a message of its own, whatever it was to take the place of."""
         return self.document is not None or self.animation is not None or bool(self.album)
 
+    def words_alone(self) -> Parcel | None:
+        """Without picture, film or file; None where there is nothing of the kind, or no words."""
+        heavy = self.picture is not None or self.stands_alone or self.film is not None
+        if not heavy or not self.text.strip():
+            return None
+        nothing: dict[str, Any] = {"picture": None, "document": None, "animation": None, "album": [], "film": None}
+        return self.model_copy(update=nothing)
+
     def messages(self) -> list[Parcel]:
         """As it is sent where nothing is edited: itself, after as many messages as hold what was cut from it."""
         if not self.whole:

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from telegram import Bot, ForceReply, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
 from telegram.constants import ParseMode
-from telegram.error import BadRequest
+from telegram.error import BadRequest, TelegramError
 
 from bot.telegram.parcel import Parcel
 from bot.telegram.render import is_photo, markup
@@ -20,6 +20,7 @@ log = structlog.get_logger(__name__)
 REMEMBERED = 500
 PICTURE_NAME = "screen.jpg"
 LARGE_SECONDS = 30  # Telegram looks through a film before it answers; asked again too soon, it would show it twice
+ALIVE_SECONDS = 5
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -46,6 +47,14 @@ class Telegram:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of what it shows
+
+    async def answers(self) -> bool:
+        """Whether Telegram can be reached at all just now."""
+        try:
+            await self._bot.get_me(read_timeout=ALIVE_SECONDS)
+        except TelegramError:
+            return False
+        return True
 
     async def send(self, chat_id: int, parcel: Parcel) -> Shown:
         """A new message. A picture that is too large for a photo, or too long, goes as a file."""

@@ -15,17 +15,31 @@ from bot.telegram.sound import UnreadableUpdate, checked
 
 CHANNEL = "telegram"
 ALLOWED_UPDATES = ["message", "callback_query"]
+STOPS = {"stop", "hold"}  # commands, and what the data of buttons begins with
 
 
 def lane(raw: Mapping[str, Any]) -> str:
-    """Updates of one lane are handled one after the other: those of a chat, its taps apart from its messages."""
+    """Updates of one lane are handled one after the other: those of a chat, its taps apart from its messages.
+
+    What ends or holds work has a lane of its own: it waits for nothing that takes its time.
+    """
     for kind in ALLOWED_UPDATES:
         value = raw.get(kind)
         if isinstance(value, Mapping):
             message = value.get("message") if kind == "callback_query" else value
             chat = message.get("chat") if isinstance(message, Mapping) else None
-            return f"{kind}:{chat.get('id') if isinstance(chat, Mapping) else ''}"
+            name = "stop" if _stops(value) else kind
+            return f"{name}:{chat.get('id') if isinstance(chat, Mapping) else ''}"
     return "rest"
+
+
+def _stops(value: Mapping[str, Any]) -> bool:
+    """Whether a message, or a tap, wants work stopped or held."""
+    data, text = value.get("data"), value.get("text")
+    if isinstance(data, str):
+        return data.partition(":")[0] in STOPS
+    command = commands.parse(text) if isinstance(text, str) else None
+    return isinstance(command, commands.Command) and command.name in STOPS
 
 
 def understood(raw: Mapping[str, Any], bot: Bot) -> Update:
@@ -129,13 +143,16 @@ def attached(message: Message | None) -> Attached | None:
     return Attached(document.file_id, file_name(document.file_name or "file"), document.file_size or 0)
 
 
+def _actions_under(message: Message) -> tuple[str, ...]:
+    """What the buttons under the message do, as Telegram itself has it: a client may send anything as tapped."""
+    rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
+    found = (button.callback_data for row in rows for button in row)
+    return tuple(data for data in found if isinstance(data, str))
+
+
 def _question_under(message: Message) -> str:
     """The question that our message's buttons answer (``q:<question>:<number>``); "" where it has none."""
-    rows = message.reply_markup.inline_keyboard if message.reply_markup is not None else ()
-    for data in (button.callback_data for row in rows for button in row):
-        if isinstance(data, str) and data.startswith("q:"):
-            return data.split(":")[1]
-    return ""
+    return next((data.split(":")[1] for data in _actions_under(message) if data.startswith("q:")), "")
 
 
 def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
@@ -157,6 +174,7 @@ def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
         message_id=str(message.message_id),
         reply_to=message_ref(message),
         subject=subject or "",
+        buttons=_actions_under(message),
         document=attached(message.reply_to_message),
     )
 

@@ -133,6 +133,7 @@ class FakeTelegram:
             self._note(name, chat_id, error.code)
             return _answer(error)
         self._note(name, chat_id, 200)
+        await asyncio.sleep(self.world.lateness(name))
         if fault == "after":
             return _hang_up(request)
         return web.json_response({"ok": True, "result": result})

@@ -307,6 +307,7 @@ class World:
         self._limits: dict[int, tuple[int, int]] = {}  # chat → (how many calls, retry_after)
         self._no_drafts: tuple[int, int] | None = None
         self.hanging = 0  # drafts that are never answered
+        self._late: dict[str, float] = {}
         self._faults: dict[str, list[Literal["before", "after", "502"]]] = {}
         self._message_ids = itertools.count(100)
         self._update_ids = itertools.count(5000)
@@ -504,6 +505,13 @@ class World:
     def break_next(self, method: str, times: int = 1, how: Literal["before", "after", "502"] = "before") -> None:
         """The connection drops before the call is looked at, or after it took effect; or the gateway answers 502."""
         self._faults.setdefault(method.lower(), []).extend([how] * times)
+
+    def answer_late(self, method: str, seconds: float) -> None:
+        """The next call takes effect at once, and is answered after so long."""
+        self._late[method.lower()] = seconds
+
+    def lateness(self, method: str) -> float:
+        return self._late.pop(method.lower(), 0.0)
 
     def fault(self, method: str) -> str:
         waiting = self._faults.get(method.lower())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -252,8 +252,8 @@ async def test_what_was_dealt_with_while_the_store_was_read_is_not_handled_again
     """The store's answer may be older than what was done meanwhile."""
 
     class Slow(Inbox):
-        async def waiting(self, limit: int = 100) -> list[InboxRow]:
-            rows = await super().waiting(limit)
+        async def waiting(self, limit: int = 100, *, without: Collection[int] = ()) -> list[InboxRow]:
+            rows = await super().waiting(limit, without=without)
             await asyncio.sleep(0.1)  # long enough for what is at work to end
             return rows
 

@@ -202,7 +202,7 @@ class TestCommands:
             await operator.send("/run in-channel", chat=channel)
             house.tg.world.push("message", {**message.json(), "from": {"id": 5, "is_bot": True, "first_name": "B"}})
             await operator.send("/whoami")
-            await operator.sees(lambda chat: chat.saying("管理员"))
+            await operator.sees(lambda chat: chat.saying("账号"))
         assert house.desk.runs == {}
         assert len(operator.chat.from_bot) == 2
 

@@ -188,18 +188,21 @@ class TestRetries(WithARun):
             await operator.send("/help")
             house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             await operator.send("/whoami")
-            await operator.sees(lambda chat: chat.saying("管理员"))
+            await operator.sees(lambda chat: chat.saying("身份：管理员"))
             await until_out(house)
         said = [message.text for message in operator.chat.from_bot if message is not card]
         assert len(said) == 3
         assert await refused(house) == []
         assert ["使用说明" in text for text in said].count(True) == 1
-        helped, whoami = (next(n for n, text in enumerate(said) if word in text) for word in ("使用说明", "管理员"))
+        helped, whoami = (
+            next(n for n, text in enumerate(said) if word in text) for word in ("使用说明", "身份：管理员")
+        )
         assert helped < whoami
 
     async def test_given_up_after_a_day_with_a_row_that_says_why(self, house: House, operator: FakeUser) -> None:
         async with house.adapter(give_up_seconds=0.2):
             house.tg.world.break_next("sendMessage", 1000, "502")
+            house.tg.world.break_next("getMe", 1000, "502")
             await operator.send("/help")
             await until(lambda: operator.chat.every)
             async with asyncio.timeout(10):

@@ -1,0 +1,171 @@
+"""What takes long, or fails alone, holds up nothing else, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import DataError, OperationalError
+
+from bot.chat.cards import Card
+from bot.telegram import render
+from bot.telegram.fake import FakeUser
+from bot.telegram.options import TelegramOptions
+from bot.telegram.updates import lane
+from storage.inbox import Inbox
+from tests.bot.telegram.conftest import picture
+from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, desk, empty_database, house, operator, refused
+from tests.bot.telegram.test_outbox import until_out
+
+__all__ = ["db", "desk", "empty_database", "house", "operator"]
+
+
+def tapped(data: str) -> dict[str, Any]:
+    return {"callback_query": {"data": data, "message": {"chat": {"id": 11}}}}
+
+
+def written(text: str) -> dict[str, Any]:
+    return {"message": {"text": text, "chat": {"id": 11}}}
+
+
+class TestLanes:
+    @pytest.mark.parametrize("words", ["/stop", "/stop@desk_bot", "/hold 3", "停止", "停", "暂停任务"])
+    def test_words_that_stop(self, words: str) -> None:
+        assert lane(written(words)) == "stop:11"
+
+    def test_all_others(self) -> None:
+        assert lane(tapped("stop:r1")) == lane(tapped("hold:r1")) == "stop:11"
+        assert lane(tapped("shot:r1")) == "callback_query:11"
+        assert lane(written("/screen")) == lane(written("停止一下")) == "message:11"
+
+
+class TestStop(WithARun):
+    async def test_stop_does_not_wait_for_a_screen(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hanging = asyncio.Event()
+
+        async def hang(*_: object, **__: object) -> bytes:
+            hanging.set()
+            await asyncio.sleep(60)
+            return b""
+
+        monkeypatch.setattr(house.desk, "screenshot", hang)
+        async with house.adapter():
+            _, card = await self.start(house, operator)
+            screen = asyncio.create_task(operator.tap(card, "看屏幕"))
+            await asyncio.wait_for(hanging.wait(), 10)
+            await operator.tap(card, "停止", timeout=1)
+            screen.cancel()
+            await asyncio.gather(screen, return_exceptions=True)
+
+
+class TestLate:
+    async def test_a_late_answer_is_waited_for(self, house: House, operator: FakeUser) -> None:
+        assert TelegramOptions("t").read_seconds >= 30
+        assert TelegramOptions("t").pool_seconds >= 10
+        await operator.send("/start")
+        async with house.adapter(read_seconds=0.2) as adapter:
+            for seconds, times in ((0.05, 1), (0.6, 2)):  # the second: the option is what decides
+                house.tg.world.answer_late("sendMessage", seconds)
+                await adapter._outbox.put("11", render.parcel(Card(f"waited {seconds}")))
+                await until_out(house)
+                assert len(operator.chat.saying(f"waited {seconds}")) == times
+
+
+class TestAlone:
+    async def test_a_picture_that_never_arrives_is_left_out(self, house: House, operator: FakeUser) -> None:
+        await operator.send("/start")
+        async with house.adapter() as adapter:
+            house.tg.world.break_next("sendPhoto", 1000, "502")
+            await adapter._outbox.put("11", render.parcel(Card("one", picture=picture())))
+            await operator.sees(lambda chat: card_of(chat, "one"))
+            await until_out(house)
+        assert await refused(house) == []
+
+    async def test_a_text_that_never_arrives_is_given_up(self, house: House, operator: FakeUser) -> None:
+        await operator.send("/start")
+        async with house.adapter(own_fault_seconds=0.0) as adapter:
+            house.tg.world.break_next("sendMessage", 5, "502")
+            await adapter._outbox.put("11", render.parcel(Card("one")))
+            await adapter._outbox.put("11", render.parcel(Card("two")))
+            await operator.sees(lambda chat: card_of(chat, "two"))
+        assert operator.chat.saying("one") == []
+        (why,) = await refused(house)
+        assert why.startswith("Telegram answers, but not to this message")
+
+
+class TestOnce:
+    async def test_what_could_not_be_stored_can_be_said_again(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await operator.send("/start")
+        async with house.adapter() as adapter:
+            box = adapter._outbox
+
+            async def full(*_: object, **__: object) -> int:
+                raise OSError("disk full")
+
+            with monkeypatch.context() as broken:
+                broken.setattr(box._store, "put", full)
+                with pytest.raises(OSError, match="disk full"):
+                    await box.put("11", render.parcel(Card("one")), once="x")
+            await box.put("11", render.parcel(Card("one")), once="x")
+            await operator.sees(lambda chat: card_of(chat, "one"))
+
+
+class TestDatabaseAway(WithARun):
+    @pytest.mark.parametrize(("error", "arrives"), [(OperationalError, True), (DataError, False)])
+    async def test_an_event_waits_for_the_database(
+        self,
+        house: House,
+        operator: FakeUser,
+        monkeypatch: pytest.MonkeyPatch,
+        error: type[Exception],
+        arrives: bool,
+    ) -> None:
+        async with house.adapter() as adapter:
+            run_id, card = await self.start(house, operator)
+            await operator.sees(lambda chat: "执行中" in card.words)
+            put, left = adapter._outbox.put, [4]
+
+            async def away(*given: Any, **named: Any) -> None:
+                if left[0]:
+                    left[0] -= 1
+                    raise error("", {}, Exception("away"))
+                await put(*given, **named)
+
+            monkeypatch.setattr(adapter._outbox, "put", away)
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            if arrives:
+                await operator.sees(lambda chat: "已完成" in card.words)
+            else:
+                async with asyncio.timeout(10):
+                    while left[0] > 1:
+                        await asyncio.sleep(0.005)
+
+    async def test_a_live_card_comes_again_after_a_mistake(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with house.adapter() as adapter:
+            run_id, card = await self.start(house, operator)
+            await operator.sees(lambda chat: "执行中" in card.words)
+            draw, left = adapter._feed._draw, [2]
+
+            async def fails(name: str) -> Any:
+                if left[0]:
+                    left[0] -= 1
+                    raise OSError("away")
+                return await draw(name)
+
+            monkeypatch.setattr(adapter._feed, "_draw", fails)
+            house.desk.happen(run_id, "step", **self.step(1))
+            await operator.sees(lambda chat: "第 1 步" in card.words)
+
+
+async def test_updates_in_hand_hide_no_others(house: House) -> None:
+    box = Inbox(house.db)
+    for number in range(1, 6):
+        await box.store(number, "{}")
+    assert [row.update_id for row in await box.waiting(2, without={1, 2, 4})] == [3, 5]
