@@ -20,7 +20,9 @@ SENT, EMPTY, MISSED = "sent", "empty", "missed"
 
 @dataclass(frozen=True, slots=True)
 class DigestChatRow:
-    """``chat`` as with cards. ``person_id``: who turned it on or off; the chat is shown what this person may see."""
+    """``chat`` as with cards. ``person_id``: the first who turned on what is on, and the chat is shown what this
+    person may see.
+    """
 
     chat_key: str
     chat: Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agent_core.session import TO_CUSTOMER, QuestionKind, ReplyRecord, StepRecord
 from bot.chat.texts import Texts
-from bot.desk.port import AnswerView, QuestionView, RunStatus, RunView, ScheduleView, StatusView
+from bot.desk.port import AnswerView, PhoneView, QuestionView, RunStatus, RunView, ScheduleView, StatusView
 
 Style = Literal["", "danger", "success", "primary"]
 
@@ -433,6 +433,33 @@ def status_card(status: StatusView, texts: Texts) -> Card:
         for run in status.runs[:5]
     )
     return Card(texts.get("status.title"), tuple(lines), None, buttons)
+
+
+def devices_card(status: StatusView, texts: Texts) -> Card:
+    """Each phone with its serial, its state, what runs on it and what waits for it."""
+    lines = [line for phone in status.phones for line in _device_lines(phone, status.runs, texts)]
+    waiting = sum(1 for run in status.runs if not run.serial and run.status is RunStatus.QUEUED)
+    if waiting:
+        lines.append(Line(texts.get("devices.any_phone", count=waiting), texts.get("devices.queue")))
+    none = (Line(texts.get("status.no_phones")),)
+    return Card(texts.get("devices.title"), tuple(lines) if status.phones else (*none, *lines))
+
+
+def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> list[Line]:
+    here = [run for run in runs if run.serial == phone.serial]
+    queued = [run for run in here if run.status is RunStatus.QUEUED]
+    lines = [
+        Line(texts.get(f"status.phone_{phone.state}"), phone.name or phone.serial),
+        Line(phone.serial, texts.get("devices.serial"), "code"),
+    ]
+    for run in here:
+        if run not in queued:
+            said = texts.get("status.run_line", status=texts.get(f"card.{_state(run)}"), task=run.task, steps=run.steps)
+            lines.append(Line(said, texts.get("devices.runs")))
+    if queued:
+        said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
+        lines.append(Line(said, texts.get("devices.queue")))
+    return lines
 
 
 def schedule_lines(schedule: ScheduleView, texts: Texts) -> list[Line]:

@@ -10,8 +10,8 @@ from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.port import Role
 
 COMMANDS = (
-    "start", "run", "stop", "hold", "resume", "ask", "status", "screen", "history", "replay", "digest", "schedule",
-    "kb", "answers", "contacts", "people", "invite", "settings", "whoami", "help",
+    "start", "run", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history", "replay", "digest",
+    "schedule", "kb", "answers", "contacts", "people", "invite", "settings", "whoami", "help",
 )  # fmt: skip
 # Who has a use for them at all; every other one is for everybody who is paired. The desk decides on each call.
 LEAST = {
@@ -41,6 +41,8 @@ _ALONE = {
     "提问": "ask",
     "待答": "ask",
     "状态": "status",
+    "手机": "devices",
+    "设备": "devices",
     "截图": "screen",
     "屏幕": "screen",
     "看屏幕": "screen",
@@ -68,6 +70,9 @@ _SCHEDULE_VERBS = {
     "删除": "remove",
 }
 _CRON_FIELD = re.compile(r"[\d*/,\-?LW#]+|[A-Za-z]{3}(?:[-,][A-Za-z]{3})*", re.ASCII)
+
+
+NEAR = 0.7  # how like a command a word must be to be taken for a slip of the finger
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
     name = _CHINESE.get(written, written.lower())
     if name in COMMANDS:
         return Command(name, rest)
-    close = difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, [*COMMANDS, *_CHINESE], n=1, cutoff=NEAR)
     return Unknown(f"/{written}", f"/{_CHINESE.get(close[0], close[0])}" if close else "")
 
 

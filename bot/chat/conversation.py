@@ -20,9 +20,11 @@ from bot.desk.port import (
     BadRequest,
     Desk,
     NotFound,
+    Role,
     RunView,
     ScheduleView,
     StillLimited,
+    role_denied,
 )
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
@@ -52,6 +54,7 @@ class Conversation:
             "run": self._run,
             "stop": self._stop,
             "status": self._status,
+            "devices": self._devices,
             "schedule": self._schedule,
         }
         self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
@@ -68,7 +71,7 @@ class Conversation:
         try:
             if incoming.kind == "button":
                 await self.desk.admit(actor)
-                return await self._button(turn)
+                return await self._in_its_place(turn, await self._button(turn))
             return await self._written(turn)
         except StillLimited:
             return Said()
@@ -80,6 +83,14 @@ class Conversation:
                 return Said(toast=said, alert=True)
             title, _, more = said.partition("\n")
             return turn.tell(title, *([more] if more else []))
+
+    async def _in_its_place(self, turn: Turn, said: Said) -> Said:
+        """What is said, but never in the place of a card that has no such button: that tap was made up."""
+        if turn.incoming.is_shown() or not any(message.replaces for message in said.messages):
+            return said
+        await self._turn_away(turn.incoming, FORGED)
+        new = tuple(replace(message, replaces=None, reply_to=turn.incoming.message_id) for message in said.messages)
+        return replace(said, messages=new)
 
     # Strangers --------------------------------------------------------------------------------------------------------
 
@@ -112,6 +123,8 @@ class Conversation:
             actor = await self.desk.pair(
                 incoming.chat.channel, person.user_id, person.name, words.lang, commands.unquoted(code)
             )
+        except StillLimited:
+            return Said()
         except AccessDenied:
             return self._to_stranger(incoming, words.get("access.wrong_code"))
         except PhonedeskError as error:
@@ -207,6 +220,9 @@ class Conversation:
     async def _status(self, turn: Turn) -> Said:
         return turn.say(cards.status_card(await self.desk.status(turn.actor), turn.texts))
 
+    async def _devices(self, turn: Turn) -> Said:
+        return turn.say(cards.devices_card(await self.desk.status(turn.actor), turn.texts))
+
     async def _schedule(self, turn: Turn) -> Said:
         words, actor = turn.texts, turn.actor
         request = commands.read_schedule(turn.rest)
@@ -248,7 +264,7 @@ class Conversation:
     # Questions --------------------------------------------------------------------------------------------------------
 
     async def _answer_in_words(self, turn: Turn, question_id: str) -> Said:
-        view = await self.desk.question(question_id)
+        view = await self.desk.question_to_answer(turn.actor, question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
         given = read_answer(view.question, turn.incoming.text)
@@ -301,8 +317,8 @@ class Conversation:
         """How to answer in own words. In a group the person's input is opened for it."""
         words, incoming = turn.texts, turn.incoming
         hint = words.get("question.hint_own")
-        view = await self.desk.question(question_id) if turn.chat.kind == "group" else None
-        if view is None:
+        view = await self.desk.question_to_answer(turn.actor, question_id)
+        if view is None or turn.chat.kind != "group":
             return Said(toast=hint, alert=True)
         if not view.open:
             return Said(toast=verdict(words, view, AnswerResult("late", view.by, view.answer)), alert=True)
@@ -312,6 +328,11 @@ class Conversation:
 
     async def _offered(self, turn: Turn, *, accepted: bool) -> Said:
         words, incoming = turn.texts, turn.incoming
+        if not turn.actor.role.covers(Role.OPERATOR):
+            raise role_denied(turn.actor, Role.OPERATOR)
+        if not incoming.is_shown():
+            await self._turn_away(incoming, FORGED)
+            return Said(toast=words.get("offer.lost"), alert=True)
         task = incoming.subject.strip()
         if accepted and not task:
             return Said(toast=words.get("offer.lost"), alert=True)

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import get_args
 
+from agent_core.errors import InputRejected, PhonedeskError
 from bot.chat import commands, kb_cards, kb_reading
 from bot.chat.cards import Card, Document, Line
 from bot.chat.commands import Command
 from bot.chat.turn import Attached, Outgoing, Said, Subject, Turn
-from bot.desk.port import AccessDenied, BadRequest, ImportView, KnowledgeFile, Role
+from bot.desk.port import AccessDenied, BadRequest, ImportView, KnowledgeFile, Role, role_denied
 from knowledge.entries import Entry
 from knowledge.exporting import Form
 from knowledge.importing.drafts import MOST_BYTES
@@ -101,7 +102,7 @@ async def _delete(turn: Turn) -> Said:
 
 async def _ask_to_delete(turn: Turn, entry_id: str) -> Said:
     if turn.actor.role is not Role.OWNER:
-        raise AccessDenied(f"A {turn.actor.role} may not delete entries.", advice="Ask an owner.")
+        raise role_denied(turn.actor, Role.OWNER)
     return turn.say(kb_cards.delete_card(await turn.desk.kb.entry(turn.actor, entry_id), turn.texts))
 
 
@@ -191,7 +192,11 @@ async def document(turn: Turn) -> Said:
         once = f"kb-document:{turn.chat.channel}:{turn.actor.user_id}"
         refused = Card(turn.texts.get("kb.not_your_document"))
         return Said((Outgoing(refused, turn.chat, turn.incoming.message_id, once=once),))
-    view = await turn.desk.kb.plan_import(turn.actor, [await _fetched(turn, turn.incoming.document)])
+    file = await _fetched(turn, turn.incoming.document)
+    try:
+        view = await turn.desk.kb.plan_import(turn.actor, [file])
+    except InputRejected as error:
+        raise _no_table(turn, error, file.name) from error
     return turn.say(kb_cards.import_card(view, turn.texts))
 
 
@@ -212,8 +217,13 @@ async def _import_button(turn: Turn, value: str) -> Said:
 
 async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
     if turn.files is None:
-        raise BadRequest("This channel takes no documents.")
+        raise BadRequest("This channel takes no documents.", key="no_documents")
     return KnowledgeFile(file.name, await turn.files.fetch(file, MOST_BYTES))
+
+
+def _no_table(turn: Turn, error: InputRejected, name: str) -> PhonedeskError:
+    """What is wrong with a file is known in English only; others are told what would be right."""
+    return error if turn.texts.lang == "en" else BadRequest(error.message, key="no_table", name=name)
 
 
 async def _export(turn: Turn) -> Said:
@@ -227,7 +237,8 @@ async def _export(turn: Turn) -> Said:
     if not count:
         return turn.tell(words.get("kb.empty"))
     if len(file.data) > MOST_BYTES_OUT:
-        raise BadRequest("The export is too large for a chat.", advice=f"Use: phonedesk kb export {file.name}")
+        said, advice = "The export is too large for a chat.", f"Use: phonedesk kb export {file.name}"
+        raise BadRequest(said, advice=advice, key="export_too_large", file=file.name)
     lines = (Line(words.get("kb.export_lines", count=count)),)
     return turn.say(Card(words.get("kb.exported"), lines, document=Document(file.name, file.data)))
 

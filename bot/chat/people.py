@@ -151,6 +151,8 @@ async def people(turn: Turn) -> Said:
 async def _limit(turn: Turn, asking: Asking) -> Said:
     words, team = turn.texts, turn.desk.team
     person = await team.find(turn.actor, asking.who)
+    if turn.chat.kind == "private" and any(word.lower() in _HERE for word in asking.chats or ()):
+        return turn.tell(words.get("invite.which_chat"))  # it is the owner's own chat, which the person is not in
     phones = None if asking.phones is None else _all_or(asking.phones, {})
     places = dict.fromkeys(_HERE, turn.chat.key) | dict.fromkeys(_OWN, f"{turn.chat.channel}:{person.user_id}")
     chats = None if asking.chats is None else _all_or(asking.chats, places, f"{turn.chat.channel}:")
@@ -231,7 +233,7 @@ async def tapped(turn: Turn, value: str) -> Said:
             invite = await team.revoke(actor, what)
             done_card = Card(words.get("people.revoked"), (Line(_invite_words(words, invite)),))
             return turn.change(done_card, toast=words.get("people.revoked"))
-    raise BadRequest("This button is of another release.", advice="Send /people again.")
+    raise BadRequest("This button is of another release.", advice="Send /people again.", key="old_button")
 
 
 SUBJECT = Subject(commands={"people": people, "invite": invite}, buttons={"people": tapped})

@@ -62,7 +62,12 @@ class Incoming:
     reply_question: str = ""  # the question that the buttons under ``reply_to`` belong to
     subject: str = ""
     phone: str = ""  # the serial of the phone whose place in the channel this is: meant where no other is named
+    buttons: tuple[str, ...] | None = None  # of a tap: the actions under its message now; None where nobody knows
     document: Attached | None = None  # sent with ``text`` as its caption; of a tap, the one that its message replies to
+
+    def is_shown(self) -> bool:
+        """Whether the tapped button is under its message: a client can send any action with any message."""
+        return self.buttons is None or self.action in self.buttons
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ def _written(text: str) -> datetime:
         written = datetime.fromisoformat(text)
         if 2000 <= written.year < 2200:
             return written
-    raise BadRequest(f"This is no time: {text}.", advice="Write 7d, 12h, today, 2026-11-01 or 2026-11-01 18:30.")
+    advice = "Write 7d, 12h, today, 2026-11-01 or 2026-11-01 18:30."
+    raise BadRequest(f"This is no time: {text}.", advice=advice, key="bad_time", said=text)
 
 
 class AnswersDesk(DeskPart):
@@ -104,11 +105,13 @@ class AnswersDesk(DeskPart):
         phone = found.serial if found else None
         await self._allow(actor, Role.OPERATOR, "answers rate", phone=phone, answer=answer_id, rating=rating)
         if rating not in (-1, 0, 1):
-            raise BadRequest(f"This is no rating: {rating}.", advice="Rate with 1, -1, or 0 for none.")
+            said = f"This is no rating: {rating}."
+            raise BadRequest(said, advice="Rate with 1, -1, or 0 for none.", key="bad_rating")
         row = _there(found, answer_id)
         others = row.rating != 0 and row.rated_by != actor.id
         if others and RANK[actor.role] < RANK[Role.OWNER]:
-            raise AccessDenied("Somebody else has rated this answer.", advice="An owner can change it.")
+            said = "Somebody else has rated this answer."
+            raise AccessDenied(said, advice="An owner can change it.", key="rated_before")
         await Answers(self._db).rate(row.id, rating, by=actor.id, toggle=toggle, key=key)
         return self._answer_view(_there(await Answers(self._db).get(row.id), answer_id), await self._names())
 
@@ -139,9 +142,17 @@ class AnswersDesk(DeskPart):
 
     async def _filter(self, asked: AnswersAsked) -> AnswerFilter:
         if asked.state and asked.state not in STATES:
-            raise BadRequest(f"This is no state: {asked.state}.", advice=f"One of {', '.join(STATES)}.")
+            known = ", ".join(STATES)
+            raise BadRequest(
+                f"This is no state: {asked.state}.",
+                advice=f"One of {known}.",
+                key="not_one_of",
+                said=asked.state,
+                known=known,
+            )
         if asked.provenance and asked.provenance not in PROVENANCES:
-            raise BadRequest(f"No answer comes from {asked.provenance}.", advice=f"One of {', '.join(PROVENANCES)}.")
+            said, known = f"No answer comes from {asked.provenance}.", ", ".join(PROVENANCES)
+            raise BadRequest(said, advice=f"One of {known}.", key="not_one_of", said=asked.provenance, known=known)
         by_name = bool(asked.words) and await Answers(self._db).is_contact(asked.words)
         return AnswerFilter(
             contact=asked.contact or (asked.words if by_name else ""),
@@ -199,7 +210,8 @@ class AnswersDesk(DeskPart):
 
 def _there(row: AnswerRow | None, answer_id: str) -> AnswerRow:
     if row is None:
-        raise NotFound(f"There is no answer {answer_id}.", advice="See the list of answers.")
+        said = f"There is no answer {answer_id}."
+        raise NotFound(said, advice="See the list of answers.", key="no_answer", number=answer_id)
     return row
 
 

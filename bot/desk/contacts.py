@@ -78,11 +78,13 @@ class ContactsDesk(DeskPart):
 
 
 def _unknown(name: str) -> NotFound:
-    return NotFound(f"There is no contact {name}.", advice="See the list of contacts; those of one phone name it.")
+    advice = "See the list of contacts; those of one phone name it."
+    return NotFound(f"There is no contact {name}.", advice=advice, key="no_contact", name=name)
 
 
 def _there(name: str) -> BadRequest:
-    return BadRequest(f"The contact {name} is there already.", advice="Edit it, or remove it first.")
+    said = f"The contact {name} is there already."
+    return BadRequest(said, advice="Edit it, or remove it first.", key="contact_there", name=name)
 
 
 def _app(words: str) -> str:
@@ -92,35 +94,40 @@ def _app(words: str) -> str:
         if wanted in {profile.key, profile.name.lower(), *(alias.lower() for alias in profile.aliases)}:
             return profile.key
     known = ", ".join(profile.key for profile in profiles())
-    raise BadRequest(f"There is no app {words}.", advice=f"One of {known}.")
+    raise BadRequest(f"There is no app {words}.", advice=f"One of {known}.", key="not_one_of", said=words, known=known)
 
 
 def _name(words: str) -> str:
     """A name as it stands in the app: one line."""
     name = words.strip()
     if not name or len(name) > MAX_NAME or any(unicodedata.category(char) == "Cc" for char in name):
-        raise BadRequest("This is no contact's name.", advice=f"One line of 1 to {MAX_NAME} characters.")
+        advice = f"One line of 1 to {MAX_NAME} characters."
+        raise BadRequest("This is no contact's name.", advice=advice, key="bad_name", most=MAX_NAME)
     return name
 
 
 def _account(words: str) -> str:
     number = unicodedata.normalize("NFKC", words).strip()
     if number and not _NUMBER.fullmatch(number):
-        raise BadRequest(f"This is no number: {words}.", advice="Digits only, at most 20.")
+        raise BadRequest(
+            f"This is no number: {words}.", advice="Digits only, at most 20.", key="bad_number", said=words
+        )
     return number
 
 
 def _tags(words: Sequence[str]) -> tuple[str, ...]:
     tags = tuple(dict.fromkeys(tag.strip() for tag in words if tag.strip()))
     if any(len(tag) > MAX_TAG or "\n" in tag for tag in tags):
-        raise BadRequest("This is no tag.", advice=f"One line of at most {MAX_TAG} characters.")
+        advice = f"One line of at most {MAX_TAG} characters."
+        raise BadRequest("This is no tag.", advice=advice, key="bad_tag", most=MAX_TAG)
     return tags
 
 
 def _note(words: str) -> str:
     note = words.strip()
     if len(note) > MAX_NOTE:
-        raise BadRequest("The note is too long.", advice=f"At most {MAX_NOTE} characters.")
+        advice = f"At most {MAX_NOTE} characters."
+        raise BadRequest("The note is too long.", advice=advice, key="long_note", most=MAX_NOTE)
     return note
 
 

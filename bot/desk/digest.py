@@ -37,7 +37,10 @@ class DigestPart(DeskPart):
     async def look(self, actor: Actor, period: Period) -> DigestView:
         await self._allow(actor, Role.VIEWER, "digest", period=period)
         if period not in _DAYS:
-            raise BadRequest(f"This is no time: {period}.", advice=f"One of {', '.join(_DAYS)}.")
+            known = ", ".join(_DAYS)
+            raise BadRequest(
+                f"This is no time: {period}.", advice=f"One of {known}.", key="not_one_of", said=period, known=known
+            )
         first, last = _DAYS[period]
         today = self._db.now().astimezone(self._zone).date()
         since = datetime.combine(today - timedelta(days=first), time.min, tzinfo=self._zone)
@@ -112,24 +115,30 @@ class DigestPart(DeskPart):
     ) -> DigestSetting:
         await self._allow(actor, Role.OPERATOR, "digest switch", chat=chat, daily=daily, weekly=weekly)
         if not actor.id.isdecimal():
-            raise BadRequest("Nobody who is paired asks.", advice="Ask in the chat that is to get the digest.")
+            advice = "Ask in the chat that is to get the digest."
+            raise BadRequest("Nobody who is paired asks.", advice=advice, key="unpaired")
         now = await self._setting(actor, chat)
-        await Digests(self._db).set_chat(
-            chat.key,
-            chat_data(chat),
-            daily=now.daily if daily is None else daily,
-            weekly=now.weekly if weekly is None else weekly,
-            person_id=int(actor.id),
-        )
+        row, kinds = await self._on(chat)
+        turned = {"daily": now.daily if daily is None else daily, "weekly": now.weekly if weekly is None else weekly}
+        # What is on stays what its first person may see, whoever turns on another kind.
+        stays = row is not None and any(turned[kind] for kind in kinds)
+        person_id = row.person_id if row is not None and stays else int(actor.id)
+        await Digests(self._db).set_chat(chat.key, chat_data(chat), **turned, person_id=person_id)
         return await self._setting(actor, chat)
 
     async def _setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
-        row = await Digests(self._db).chat(chat.key)
+        row, kinds = await self._on(chat)
         at = {"daily_at": self.house.digest_at[0], "weekly_at": self.house.digest_at[1]}
         if row is not None:
-            return DigestSetting(row.daily, row.weekly, **at)
+            return DigestSetting("daily" in kinds, "weekly" in kinds, **at)
         own = actor.role is Role.OWNER and chat.kind == "private"
         return DigestSetting(own, own, **at)
+
+    async def _on(self, chat: ChatRef) -> tuple[DigestChatRow | None, frozenset[str]]:
+        """The chat's row, and which kinds it really gets: none where its person is gone or may not any more."""
+        row = await Digests(self._db).chat(chat.key)
+        person = await People(self._db).get(row.person_id) if row is not None else None
+        return row, _chat(row, person).kinds if row is not None and person is not None else frozenset()
 
     async def chats(self) -> list[DigestChat]:
         """Who gets digests, for the clock: owners in their own chats unless they said no, and who said yes."""

@@ -11,14 +11,13 @@ from bot.desk.answers import moment
 from bot.desk.history_port import FilmView, FrameView, HistoryAsked, HistoryPage, PastRun, ReplayView
 from bot.desk.house import DeskPart
 from bot.desk.port import Actor, BadRequest, NotFound, Role, RunStatus, RunView
-from bot.desk.runs import RunsDesk
+from bot.desk.runs import MAX_NUMBER, RunsDesk
 from bot.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.people import People
 from storage.runs import RunRow, Runs
 
-MAX_NUMBER = 9  # digits; an id has 13 characters
 PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before
 
@@ -55,7 +54,7 @@ class HistoryPart(DeskPart):
     async def film(self, run_id: str, *, most: int) -> FilmView:
         row = await Runs(self._db).get(run_id)
         if row is None:
-            raise NotFound(f"There is no run {run_id}.", advice="See /history.")
+            raise NotFound(f"There is no run {run_id}.", advice="See /history.", key="no_run", name=run_id)
         pictured = await self._pictured(run_id)
         shown = [event for event in pictured if event.picture_id is not None]
         if len(shown) > most:  # the steps tell the story; of the rest the end, which shows what came of it
@@ -88,13 +87,13 @@ class HistoryPart(DeskPart):
         await self._allow(actor, Role.VIEWER, command, phone=row.serial if row else None, run=row.id if row else name)
         if row is None:
             said = f"There is no run {name}." if name else "There are no runs yet."
-            raise NotFound(said, advice="See /history for the runs.")
+            raise NotFound(said, advice="See /history for the runs.", key="no_run" if name else "no_runs", name=name)
         return row
 
     async def _view(self, row: RunRow) -> RunView:
         view = await RunsDesk(self.house).run(row.id)
         if view is None:
-            raise NotFound(f"The run {row.id} is gone.")
+            raise NotFound(f"The run {row.id} is gone.", key="no_run", name=row.id)
         return view
 
     async def _pictured(self, run_id: str) -> list[EventRow]:
@@ -143,7 +142,14 @@ class HistoryPart(DeskPart):
 
     def _filter(self, actor: Actor, asked: HistoryAsked) -> HistoryFilter:
         if asked.status and asked.status not in set(RunStatus):
-            raise BadRequest(f"This is no outcome: {asked.status}.", advice=f"One of {', '.join(RunStatus)}.")
+            known = ", ".join(RunStatus)
+            raise BadRequest(
+                f"This is no outcome: {asked.status}.",
+                advice=f"One of {known}.",
+                key="not_one_of",
+                said=asked.status,
+                known=known,
+            )
         now = self._db.now()
         return HistoryFilter(
             words=asked.words,

@@ -16,7 +16,7 @@ from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
 from agent_core.observer import look_for_people
 from bot.desk.pairing import Pace
-from bot.desk.port import AccessDenied, Actor, ChatRef, Role, StillLimited
+from bot.desk.port import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs import RunService
 from scheduler.times import parse_zone
@@ -142,15 +142,22 @@ def _refusal(
     actor: Actor, least: Role, phone: str | None, chat: ChatRef | None
 ) -> tuple[Literal["role", "chat", "phone"], AccessDenied] | None:
     if RANK[actor.role] < RANK[least]:
-        denied = AccessDenied(f"A {actor.role} may not do this.", advice=f"Ask an owner for the role {least}.")
-        return "role", denied
+        return "role", role_denied(actor, least)
     places = {place.key for place in (actor.chat, chat) if place is not None}
     if actor.chats and not (places and places <= set(actor.chats)):
-        return "chat", AccessDenied("You may not do this in this chat.", advice="Use the chat that you were given.")
+        said, advice = "You may not do this in this chat.", "Use the chat that you were given."
+        return "chat", AccessDenied(said, advice=advice, key="not_this_chat")
     if phone is not None and not sees(actor, phone):
         said = "This is on a phone that is not yours to use." if phone else "Which phone is meant?"
-        return "phone", AccessDenied(said, advice=f"Yours: {', '.join(actor.phones)}.")
+        phones = ", ".join(actor.phones)
+        key = "not_your_phone" if phone else "which_phone"
+        return "phone", AccessDenied(said, advice=f"Yours: {phones}.", key=key, phones=phones)
     return None
+
+
+def no_phone(serial: str) -> NotFound:
+    said, advice = f"There is no phone {serial}.", "See /devices for the phones that are attached."
+    return NotFound(said, advice=advice, key="no_phone", name=serial)
 
 
 def chat_data(chat: ChatRef) -> dict[str, str]:

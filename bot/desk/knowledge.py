@@ -92,7 +92,8 @@ class KnowledgePart(DeskPart):
         """The id that is meant by it or by its beginning; as it was written where there is none."""
         found = await self._store.begins(_id(written))
         if len(found) > 1:
-            raise BadRequest(f"Several entries begin with {_id(written)}.", advice="Write more of the id.")
+            said = f"Several entries begin with {_id(written)}."
+            raise BadRequest(said, advice="Write more of the id.", key="several_entries", id=_id(written))
         return found[0].id if found else _id(written)
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
@@ -133,13 +134,15 @@ class KnowledgePart(DeskPart):
         wanted = _id(entry_id)
         rows = await self._audit.done_by(actor.id, [EDIT, DELETE, REJECT, UNDO])
         row = next((row for row in rows if row.command == UNDO or row.detail.get("before")), None)
-        over = BadRequest("There is nothing to undo.", advice="Only one's own newest change can be taken back.")
+        advice = "Only one's own newest change can be taken back."
+        over = BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
         if row is None or row.command == UNDO or row.detail.get("entry") != wanted:
             raise over
         before = Entry.model_validate(row.detail["before"])
         now = await self._store.get(wanted)
         if _content(now) != row.detail.get("after"):
-            raise BadRequest(f"The entry {wanted} was changed since.", advice="Look at it before you change it again.")
+            advice = "Look at it before you change it again."
+            raise BadRequest(f"The entry {wanted} was changed since.", advice=advice, key="entry_changed", id=wanted)
         if before.live:  # before it is in the log as taken back; the write looks again
             known = {other.id for other in await self._store.doubles(now)} if now is not None else set()
             _refuse([other for other in await self._store.doubles(before) if other.id not in known])
@@ -188,7 +191,8 @@ class KnowledgePart(DeskPart):
         form = form.strip().lower().lstrip(".")
         await self._allow(actor, Role.OWNER, "kb export", form=form)
         if form not in FORMS:
-            raise BadRequest(f"There is no export as {form or 'nothing'}.", advice=f"One of {', '.join(FORMS)}.")
+            said, known = f"There is no export as {form or 'nothing'}.", ", ".join(FORMS)
+            raise BadRequest(said, advice=f"One of {known}.", key="not_one_of", said=form, known=known)
         entries = await self._store.list()
         data = await asyncio.to_thread(write_table, entries, form)  # type: ignore[arg-type]  # one of Form, see above
         return KnowledgeFile(f"knowledge-{self._db.now():%Y%m%d-%H%M}.{form}", data)
@@ -200,6 +204,9 @@ def _refuse(doubles: Sequence[Entry]) -> None:
         raise DoubleEntry(
             f"The entry #{other.id} answers this already: {other.question}",
             advice=f"Change that one: /kb edit {other.id}",
+            key="entry_there",
+            id=other.id,
+            question=other.question,
         )
 
 
@@ -209,7 +216,8 @@ def _id(written: str) -> str:
 
 def _there(entry: Entry | None, entry_id: str) -> Entry:
     if entry is None:
-        raise NotFound(f"There is no entry {_id(entry_id)}.", advice="Search for it: it may have been deleted.")
+        advice = "Search for it: it may have been deleted."
+        raise NotFound(f"There is no entry {_id(entry_id)}.", advice=advice, key="no_entry", id=_id(entry_id))
     return entry
 
 

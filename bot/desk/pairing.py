@@ -26,16 +26,20 @@ class PairingLimit:
     def __init__(self) -> None:
         self._wrong: deque[tuple[datetime, str]] = deque()
         self._until: dict[str, datetime] = {}
+        self._told: dict[str, datetime] = {}  # who has been told, and until when that holds
 
     def check(self, person: str, now: datetime) -> None:
-        """RateLimited where no code of ``person`` is looked at now."""
+        """RateLimited where no code of ``person`` is looked at now, StillLimited once that was said."""
         self._forget(now)
         until = self._until.get(person)
         if until is None and len(self._wrong) >= WRONG_OF_ALL:
             until = self._wrong[-WRONG_OF_ALL][0] + AN_HOUR
         if until is not None:
             minutes = -((now - until) // timedelta(minutes=1))  # begun ones count
-            raise RateLimited("There were too many wrong pairing codes.", advice=f"Try again in {minutes} min.")
+            said = "There were too many wrong pairing codes."
+            error = StillLimited if person in self._told else RateLimited
+            self._told[person] = until
+            raise error(said, advice=f"Try again in {minutes} min.", key="pairing_limited", minutes=minutes)
 
     def wrong(self, person: str, now: datetime) -> None:
         """``person`` gave a wrong code."""
@@ -51,6 +55,7 @@ class PairingLimit:
         while self._wrong and now - self._wrong[0][0] >= AN_HOUR:
             self._wrong.popleft()
         self._until = {person: until for person, until in self._until.items() if until > now}
+        self._told = {person: until for person, until in self._told.items() if until > now}
 
 
 class Pace:
@@ -78,12 +83,12 @@ class Pace:
             return
         seconds = -((now - asked[0][0] - A_MINUTE) // timedelta(seconds=1))  # begun ones count
         told = self._told.get(person)
-        advice = f"Go on in {seconds} s."
+        said, advice = f"More than {most} commands within a minute.", f"Go on in {seconds} s."
         # The same request handed in again was not known to be answered.
         if told is None or (actor.request and told == actor.request):
             self._told[person] = actor.request
-            raise RateLimited(f"More than {most} commands within a minute.", advice=advice)
-        raise StillLimited(f"More than {most} commands within a minute.", advice=advice)
+            raise RateLimited(said, advice=advice, key="too_often", most=most, seconds=seconds)
+        raise StillLimited(said, advice=advice, key="too_often", most=most, seconds=seconds)
 
 
 class Notebook:

@@ -7,11 +7,12 @@ import secrets
 import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from agent_core.errors import RateLimited
 from bot.desk.house import DeskPart, House
 from bot.desk.pairing import Notebook, PairingLimit
-from bot.desk.port import OWN_CHAT, AccessDenied, Actor, Role
+from bot.desk.port import OWN_CHAT, AccessDenied, Actor, Role, StillLimited
 from storage.engine import Database
 from storage.people import CodeRow, People, PersonRow
 
@@ -34,28 +35,39 @@ class PeopleDesk(DeskPart):
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
         """Take a stranger in by a pairing code, which is used up.
 
-        AccessDenied on a wrong one, RateLimited after too many: then the code is not even looked at.
+        AccessDenied on a wrong one, RateLimited after too many: then the code is not even looked at. StillLimited once
+        that was said.
         """
         person = f"{channel}:{user_id}"
         name = plain_name(name) or user_id
         async with self._one_by_one:
             try:
                 self._limit.check(person, self._db.now())
+            except StillLimited:
+                raise
             except RateLimited:
-                await self._audit.write(person, channel, "pair", {"name": name, "limited": True}, allowed=False)
+                await self._refused(person, channel, {"name": name, "limited": True})
                 raise
             row = await self._paired(channel, user_id, name, lang, code)
             if row is None:
                 self._limit.wrong(person, self._db.now())
             else:
                 self._limit.right(person)
-        await self._audit.write(person, channel, "pair", {"name": name}, allowed=row is not None)
         if row is None:
-            raise AccessDenied("This pairing code is wrong or was used.", advice="Ask an owner for a new one.")
+            await self._refused(person, channel, {"name": name})
+            said = "This pairing code is wrong or was used."
+            raise AccessDenied(said, advice="Ask an owner for a new one.", key="wrong_code")
+        await self._audit.write(person, channel, "pair", {"name": name})
         # Each start without an owner has printed a code: with the owner there, the others open nothing any more.
         if row.role == Role.OWNER.value:
             await People(self._db).drop_codes(FIRST)
         return actor_of(row)
+
+    async def _refused(self, person: str, channel: str, detail: dict[str, Any]) -> None:
+        """Write a refused pairing down, unless there is enough of it: what strangers send must not fill the log."""
+        noted = f"{person} limited" if "limited" in detail else person
+        if self._notebook.takes(noted, self._db.now()):
+            await self._audit.write(person, channel, "pair", detail, allowed=False)
 
     async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
         if channel != TELEGRAM or not user_id.isdecimal():

@@ -7,8 +7,8 @@ from typing import Literal
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.screen.marks import to_jpeg
-from bot.desk.house import DeskPart
-from bot.desk.port import Actor, NotFound, PhoneView, Role
+from bot.desk.house import DeskPart, no_phone
+from bot.desk.port import Actor, PhoneView, Role
 from storage.leases import Leases
 
 
@@ -26,7 +26,7 @@ class PhonesDesk(DeskPart):
         await self._allow(actor, Role.VIEWER, "screen", phone=wanted, serial=wanted)
         # An address that somebody made up is not connected to.
         if wanted and wanted not in {entry.serial for entry in await self.house.entries()}:
-            raise NotFound(f"There is no phone {wanted}.", advice="See /status for the phones that are attached.")
+            raise no_phone(wanted)
         device = await self.house.device(wanted)
         try:
             picture = await self.house.picture(device)

@@ -98,6 +98,12 @@ class Actor:
     streams: bool = True
 
 
+def role_denied(actor: Actor, least: Role) -> AccessDenied:
+    """What somebody is told whose role does not reach ``least``."""
+    said, advice = f"This is for the role {least}; yours is {actor.role}.", "Ask an owner for it."
+    return AccessDenied(said, advice=advice, key="role_denied", role=actor.role, least=least)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatRef:
     """Where something was asked, and where its card is shown. ``thread_id`` is a forum's topic, empty for none."""
@@ -650,6 +656,9 @@ class Desk(Protocol):
         """A topic was deleted, and the cards in it. Gives what was shown there, as ``chat_moved``."""
 
     async def run(self, run_id: str) -> RunView | None: ...
+
+    async def question_to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
+        """The question for somebody who is about to answer it, rights as with ``answer``; None where there is none."""
 
     async def question(self, question_id: str) -> QuestionView | None: ...
 

@@ -26,12 +26,19 @@ class QuestionsDesk(DeskPart):
             return AnswerResult("unknown")
         given = Answer(choice=choice, text=text.strip(), by=actor.name)
         if not Question.model_validate(dict(row.payload)).accepts(given):
-            raise BadRequest("This is none of the choices.", advice="Tap a button of the question.")
+            said = "This is none of the choices."
+            raise BadRequest(said, advice="Tap a button of the question.", key="not_a_choice")
         result = await self.house.runs.answer(question_id, {"choice": choice, "text": given.text}, by=actor.name)
         won = result.question.answer or {}
         said = str(won.get("choice") or won.get("text") or "")
         same = result.question.answered_by == actor.name and said == (choice or given.text)
         return AnswerResult("accepted" if result.won or same else "late", result.question.answered_by, said)
+
+    async def question_to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
+        row = await Questions(self._db).get(question_id)
+        phone = await self._phone_of(row) if row else None
+        await self._allow(actor, Role.OPERATOR, "answer look", phone=phone, question=question_id)
+        return await self._question_view(row) if row else None
 
     async def question(self, question_id: str) -> QuestionView | None:
         row = await Questions(self._db).get(question_id)
@@ -56,7 +63,8 @@ class QuestionsDesk(DeskPart):
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.VIEWER, "ask", phone=phone, chat=chat, question=question_id)
         if row is None:
-            raise NotFound(f"There is no question {question_id}.", advice="See /ask for the open ones.")
+            said = f"There is no question {question_id}."
+            raise NotFound(said, advice="See /ask for the open ones.", key="no_question")
         await Questions(self._db).copy(question_id, name, chat_data(chat))
         return await self._question_view(row)
 

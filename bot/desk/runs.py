@@ -5,10 +5,13 @@ from __future__ import annotations
 from agent_core.session import Session, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.desk.answers import AnswersDesk
-from bot.desk.house import chat_data, sees
+from bot.desk.house import chat_data, no_phone, sees
 from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
+from storage.history import History
 from storage.people import People
 from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs
+
+MAX_NUMBER = 9  # digits; an id has 13 characters
 
 
 class RunsDesk(AnswersDesk):
@@ -28,7 +31,7 @@ class RunsDesk(AnswersDesk):
         wanted = self._phone_for(actor, serial)
         await self._allow(actor, Role.OPERATOR, "run", phone=wanted, chat=chat, task=task, serial=wanted)
         if serial and serial not in {entry.serial for entry in await self.house.entries()}:
-            raise NotFound(f"There is no phone {serial}.", advice="See /status for the phones that are attached.")
+            raise no_phone(serial)
         run_id = await self.house.runs.submit(
             task,
             serial=wanted,
@@ -39,11 +42,11 @@ class RunsDesk(AnswersDesk):
         )
         view = await self.run(run_id)
         if view is None:
-            raise NotFound(f"The run {run_id} is gone.")
+            raise NotFound(f"The run {run_id} is gone.", key="no_run", name=run_id)
         return view
 
     async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        row = await Runs(self._db).get(run_id) if run_id is not None else None
+        row = await self._named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "stop", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
             row = await self._going_of(actor)
@@ -53,7 +56,7 @@ class RunsDesk(AnswersDesk):
         return await self.run(row.id)
 
     async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        row = await Runs(self._db).get(run_id) if run_id is not None else None
+        row = await self._named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "hold", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
             row = await self._going_of(actor)
@@ -64,13 +67,22 @@ class RunsDesk(AnswersDesk):
         return view if view is not None and view.held else None
 
     async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        row = await Runs(self._db).get(run_id) if run_id is not None else None
+        row = await self._named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
             row = await self._held_of(actor)
         if row is None or not await self.house.runs.resume(row.id):
             return None
         return await self.run(row.id)
+
+    async def _named(self, name: str) -> RunRow | None:
+        """The run by its id, or by the number that ``/history`` shows."""
+        name = name.strip().lstrip("#＃").strip()
+        row = await Runs(self._db).get(name.lower())
+        if row is None and name.isdecimal() and len(name) <= MAX_NUMBER:
+            run_id = await History(self._db).id_of(int(name))
+            row = await Runs(self._db).get(run_id) if run_id else None
+        return row
 
     async def _held_of(self, actor: Actor) -> RunRow | None:
         """The newest held run of this person, else of anybody."""

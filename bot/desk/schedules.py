@@ -34,9 +34,10 @@ class SchedulesDesk(DeskPart):
         try:
             times = parse_schedule(expression, self.house.timezone)
         except InputRejected as error:
-            raise BadRequest(error.message, advice=error.advice) from error
+            raise BadRequest(error.message, advice=error.advice, key="bad_schedule", said=expression) from error
         if not times.next(self._db.now()):
-            raise BadRequest(f"This time is over: {expression}.", advice="Give one that is to come.")
+            said = f"This time is over: {expression}."
+            raise BadRequest(said, advice="Give one that is to come.", key="time_over", said=expression)
         row = await Schedules(self._db).add(
             NewSchedule(
                 expression=expression,
@@ -75,7 +76,8 @@ class SchedulesDesk(DeskPart):
         number = schedule_id.strip().lstrip("#")
         row = await Schedules(self._db).get(int(number)) if number.isdecimal() and len(number) < 10 else None
         if row is None:
-            raise NotFound(f"There is no schedule {schedule_id}.", advice="See the list of schedules.")
+            said = f"There is no schedule {schedule_id}."
+            raise NotFound(said, advice="See the list of schedules.", key="no_schedule", number=schedule_id)
         return row
 
     async def _again(self, row: ScheduleRow) -> ScheduleView:

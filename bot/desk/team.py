@@ -45,9 +45,11 @@ class TeamPart(DeskPart):
         await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **limits)
         serials, places = _listed(phones, _SERIAL, "phone"), _listed(chats, _CHAT_OR_OWN, "chat")
         if limits and role is Role.OWNER:
-            raise BadRequest("An owner is never limited.", advice="Invite as operator or viewer.")
+            said = "An owner is never limited."
+            raise BadRequest(said, advice="Invite as operator or viewer.", key="owner_unlimited")
         if not 0 < hours <= MOST_HOURS:
-            raise BadRequest(f"This is no time for a code: {hours:g} h.", advice=f"At most {MOST_HOURS} hours.")
+            said, advice = f"This is no time for a code: {hours:g} h.", f"At most {MOST_HOURS} hours."
+            raise BadRequest(said, advice=advice, key="bad_hours", most=MOST_HOURS)
         lifetime = timedelta(hours=hours)
         code, row = await add_code(
             self._db, role, created_by=actor.id, lifetime=lifetime, phones=serials or (), chats=places or ()
@@ -64,7 +66,8 @@ class TeamPart(DeskPart):
         await self._allow(actor, Role.OWNER, "people revoke", invite=wanted)
         row = next((row for row in await People(self._db).codes() if row.id == wanted), None)
         if row is None or not await People(self._db).drop_code(wanted):
-            raise NotFound(f"There is no open invitation {wanted}.", advice="It may be used, or its time over.")
+            said, advice = f"There is no open invitation {wanted}.", "It may be used, or its time over."
+            raise NotFound(said, advice=advice, key="no_invite", name=wanted)
         return self._invite_view(row, await self._names())
 
     # Roles and limits -------------------------------------------------------------------------------------------------
@@ -75,7 +78,7 @@ class TeamPart(DeskPart):
         try:
             await People(self._db).update(row.id, role=role.value)
         except LookupError:
-            raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.") from None
+            raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.", key="last_owner") from None
         if role is not Role.OWNER:
             await People(self._db).drop_codes(str(row.id))
         return await self._view(await self._person(f"#{row.id}"))
@@ -87,7 +90,8 @@ class TeamPart(DeskPart):
         serials, places = _listed(phones, _SERIAL, "phone"), _listed(chats, _CHAT, "chat")
         row = await self._person(who)
         if row.role == Role.OWNER:
-            raise BadRequest("An owner is never limited.", advice="Give the person another role first.")
+            said = "An owner is never limited."
+            raise BadRequest(said, advice="Give the person another role first.", key="owner_unlimited")
         await People(self._db).limit(row.id, serials=serials, chats=places)
         return await self._view(await self._person(f"#{row.id}"))
 
@@ -99,7 +103,7 @@ class TeamPart(DeskPart):
         try:
             gone = await People(self._db).remove(row.id)
         except LookupError:
-            raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.") from None
+            raise BadRequest(LAST_OWNER, advice="Make somebody else an owner first.", key="last_owner") from None
         if not gone:
             raise _nobody(who)
         await People(self._db).drop_codes(str(row.id))
@@ -111,10 +115,11 @@ class TeamPart(DeskPart):
         rows = await self._audit.done_by(actor.id, [REMOVE])
         row = next((row for row in rows if row.detail.get("before")), None)
         if row is None or str(row.detail["before"].get("id")) != wanted:
-            raise BadRequest("There is nothing to undo.", advice="Only one's own newest removal can be taken back.")
+            advice = "Only one's own newest removal can be taken back."
+            raise BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
         before = _person_row(row.detail["before"])
         if not await People(self._db).restore(before):
-            raise BadRequest(f"{before.name} is in again.", advice="See /people.")
+            raise BadRequest(f"{before.name} is in again.", advice="See /people.", key="in_again", name=before.name)
         return await self._view(before)
 
     # The rest ---------------------------------------------------------------------------------------------------------
@@ -127,7 +132,8 @@ class TeamPart(DeskPart):
     async def speak(self, actor: Actor, lang: str) -> Actor:
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
-            raise BadRequest(f"This language is not spoken here: {lang}.", advice="One of zh, en.")
+            said = f"This language is not spoken here: {lang}."
+            raise BadRequest(said, advice="One of zh, en.", key="not_one_of", said=lang, known="zh, en")
         row = await self._row_of(actor)
         await People(self._db).update(row.id, lang=lang)
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
@@ -142,7 +148,8 @@ class TeamPart(DeskPart):
         """BadRequest for who is nobody's row: the terminal."""
         row = await People(self._db).get(int(actor.id)) if actor.id.isdecimal() else None
         if row is None:
-            raise BadRequest("Nobody who is paired asks.", advice="The terminal's language is PHONEDESK_LANG.")
+            advice = "The terminal's language is PHONEDESK_LANG."
+            raise BadRequest("Nobody who is paired asks.", advice=advice, key="unpaired")
         return row
 
     async def _person(self, who: str) -> PersonRow:
@@ -150,7 +157,8 @@ class TeamPart(DeskPart):
         if row is not None:
             return row
         if len(await self._meant(who)) > 1:
-            raise BadRequest(f"Several people are called {who}.", advice="Name one by the number: #3. See the list.")
+            advice = "Name one by the number: #3. See the list."
+            raise BadRequest(f"Several people are called {who}.", advice=advice, key="several_people", name=who)
         raise _nobody(who)
 
     async def _person_or_none(self, who: str) -> PersonRow | None:
@@ -205,7 +213,8 @@ class TeamPart(DeskPart):
 
 
 def _nobody(who: str) -> NotFound:
-    return NotFound(f"Nobody here is called {who}.", advice="See the list of people; #3 is the one with that number.")
+    advice = "See the list of people; #3 is the one with that number."
+    return NotFound(f"Nobody here is called {who}.", advice=advice, key="nobody", name=who)
 
 
 def _plain(values: Sequence[str] | None) -> list[str] | None:
@@ -217,7 +226,8 @@ def _listed(values: Sequence[str] | None, form: re.Pattern[str], what: str) -> l
         return None
     listed = list(dict.fromkeys(value.strip() for value in values if value.strip()))
     if len(listed) > MOST_LIMITS or not all(form.fullmatch(value) for value in listed):
-        raise BadRequest(f"This names no {what}.", advice=f"Up to {MOST_LIMITS}, as the lists show them.")
+        advice = f"Up to {MOST_LIMITS}, as the lists show them."
+        raise BadRequest(f"This names no {what}.", advice=advice, key=f"bad_{what}", most=MOST_LIMITS)
     return listed
 
 

@@ -81,7 +81,7 @@ async def test_killed_while_a_question_waits_it_takes_the_answer_afterwards(tmp_
         card = await on.run(owner)
         question = await on.sees(owner, "知识库没有确定的答案")
         await owner.send("/whoami")
-        await on.sees(owner, "身份：管理员")  # what was sent before is written down as sent
+        await on.sees(owner, "账号")  # what was sent before is written down as sent
         await server.kill()
         await on.serve()
         await owner.send("可以的。", reply_to=question)

@@ -50,10 +50,10 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     assert f"接下来：{', '.join(before)}" in added.words or f"接下来：{', '.join(after)}" in added.words
 
     await owner.send(f'/schedule add "61 9 * * *" {TASK}')
-    refused = await on.sees(owner, "没看懂这个要求")
-    assert "minute" in refused.words
+    refused = await on.sees(owner, "没看懂这个时间")
+    assert "61 9 * * *" in refused.words
     await owner.send(f'/schedule add "every 5s" {TASK}')
-    refused = await on.sees(owner, "没看懂这个要求", count=2)
+    refused = await on.sees(owner, "没看懂这个时间", count=2)
     assert "30" in refused.words  # the shortest that is allowed
 
     await owner.send("/schedule pause 2")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import load_texts
+from bot.desk.port import Role
 
 Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
@@ -42,12 +43,21 @@ class Texts:
         return self._texts.get(key, default)
 
     def error(self, error: PhonedeskError) -> str:
-        """What happened in the person's language, then the error's own words."""
+        """What happened in the person's language: the error's own text where it has one, else that of its kind.
+
+        The error's own words are English: they are added for who reads that, where it has no text.
+        """
+        if f"errors.{error.key}" in self._texts:
+            return self.get(f"errors.{error.key}", **{name: self._word(value) for name, value in error.values.items()})
         kind = error.kind
         while f"error.{kind}" not in self._texts and "." in kind:
             kind = kind.rpartition(".")[0]
         said = self.find(f"error.{kind}", self._texts["error.error"])
-        return f"{said}\n{error}" if str(error) else said
+        more = str(error) if self.lang == "en" else self.find(f"advice.{kind}", "")
+        return f"{said}\n{more}" if more else said
+
+    def _word(self, value: object) -> object:
+        return self.get(f"role.{value.value}") if isinstance(value, Role) else value
 
 
 @cache

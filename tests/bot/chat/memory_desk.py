@@ -143,7 +143,7 @@ class MemoryDesk:
     ) -> RunView:
         self._allow(actor, Role.OPERATOR, Role.OWNER)
         if serial and serial not in {phone.serial for phone in self.phones}:
-            raise NotFound(f"No phone {serial}.")
+            raise NotFound(f"No phone {serial}.", key="no_phone", name=serial)
         if key and key in self.keys:
             return self.runs[self.keys[key]]
         run = RunView(
@@ -219,7 +219,7 @@ class MemoryDesk:
     ) -> ScheduleView:
         self._allow(actor, Role.OWNER)
         if expression.startswith("every x"):
-            raise BadRequest(f"{expression!r} is no time.")
+            raise BadRequest(f"{expression!r} is no time.", key="bad_schedule", said=expression)
         times = tuple(NOW + timedelta(minutes=5 * n) for n in (1, 2, 3))
         schedule = ScheduleView(str(next(self._numbers)), expression, task, times, chat=chat)
         self.schedules[schedule.id] = schedule
@@ -243,7 +243,7 @@ class MemoryDesk:
     def _change(self, actor: Actor, schedule_id: str, **changes: Any) -> ScheduleView:
         self._allow(actor, Role.OWNER)
         if schedule_id not in self.schedules:
-            raise NotFound(f"No schedule {schedule_id}.")
+            raise NotFound(f"No schedule {schedule_id}.", key="no_schedule", number=schedule_id)
         self.schedules[schedule_id] = replace(self.schedules[schedule_id], **changes)
         return self.schedules[schedule_id]
 
@@ -326,6 +326,10 @@ class MemoryDesk:
 
     async def run(self, run_id: str) -> RunView | None:
         return self.runs.get(run_id)
+
+    async def question_to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
+        self._allow(actor, Role.OPERATOR, Role.OWNER)
+        return self.questions.get(question_id)
 
     async def question(self, question_id: str) -> QuestionView | None:
         return self.questions.get(question_id)

@@ -115,7 +115,7 @@ async def test_nothing_there_yet(owner: Talker) -> None:
     assert (await owner.say("/answers")).startswith("还没有问答记录。\n可以写：/answers 今天")
     assert "没有符合条件的问答。" in await owner.say("/answers 今天 差评")
     assert "这段时间没有知识库答不上的问题。" in await owner.say("问答记录 未答")
-    assert "没看懂这个要求" in await owner.say("/answers 9999-12-31")
+    assert "没看懂这个时间" in await owner.say("/answers 9999-12-31")
 
 
 async def test_pages_of_ten_with_buttons(shop: Shop, owner: Talker) -> None:
@@ -168,7 +168,7 @@ async def test_one_answer_with_its_pictures(shop: Shop, owner: Talker) -> None:
     await owner.tap(after)
     assert owner.said.messages[0].card.picture == b"after"
     assert await owner.say("/answers #1") == said
-    assert "找不到它" in await owner.say("/answers #9")
+    assert "没有问答记录 #9" in await owner.say("/answers #9")
     await tell(shop, replace(SENT, ledger_id=2))
     assert await owner.tap("shot:2:after") == "(这张图片没有留下，或已按保存期限删除。)"
 

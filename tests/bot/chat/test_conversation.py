@@ -142,7 +142,7 @@ class TestRuns:
 
     async def test_run_wants_a_task_and_a_phone_that_is_there(self, desk: MemoryDesk, wang: Talker) -> None:
         assert "例如：/run QQ回复联系人11" in await wang.say("/run")
-        assert "找不到它。\nNo phone S9." in await wang.say("/run -d S9 打开微信")
+        assert "没有连接手机 S9。" in await wang.say("/run -d S9 打开微信")
         await wang.say("/run -d S1 打开微信")
         assert [run.serial for run in desk.runs.values()] == ["S1"]
 
@@ -275,8 +275,8 @@ class TestSchedules:
         assert "还没有定时任务。" in await wang.say("/schedule")
 
     async def test_mistakes(self, desk: MemoryDesk, wang: Talker, li: Talker) -> None:
-        assert "例如：/schedule add" in await wang.say("/schedule add 回复11")
+        assert "例如：/schedule 添加" in await wang.say("/schedule add 回复11")
         assert "写上定时任务的编号" in await wang.say("/schedule pause")
-        assert "没看懂这个要求。\n'every x' is no time." in await wang.say("/schedule add every x 回复11")
-        assert "找不到它。" in await wang.say("/schedule pause 9")
+        assert "没看懂这个时间：every x\n" in await wang.say("/schedule add every x 回复11")
+        assert "没有定时任务 9。" in await wang.say("/schedule pause 9")
         assert "You may not do this." in await li.say("/schedule add every 5m 回复11")

@@ -93,7 +93,7 @@ async def test_nothing_happened(shop: Shop, owner: Talker) -> None:
     "words", ["/digest tomorrow", "/digest on monthly", "/digest off daily weekly", "/digest week x"]
 )
 async def test_what_is_not_understood_gets_examples(owner: Talker, words: str) -> None:
-    assert "/digest off weekly" in await owner.say(words)
+    assert "/digest 关 每周" in await owner.say(words)
 
 
 async def test_on_and_off_in_a_chat(shop: Shop, owner: Talker) -> None:

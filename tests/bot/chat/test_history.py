@@ -69,8 +69,8 @@ async def test_nothing_yet(viewer: Talker) -> None:
         assert "还没有执行过任务" in await viewer.say(words)
         assert viewer.buttons == []
     assert "没有符合条件" in await viewer.say("/history 失败")
-    assert "There are no runs yet." in await viewer.say("回放")
-    assert "no run 7" in await viewer.say("/replay 7")
+    assert "还没有执行过任务。" in await viewer.say("回放")
+    assert "没有任务 7" in await viewer.say("/replay 7")
 
 
 async def test_a_list_tells_when_how_where_who_and_what_was_sent(shop: Shop, viewer: Talker) -> None:

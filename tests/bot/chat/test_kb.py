@@ -260,7 +260,7 @@ class TestKeeping:
             ("/kb export xlsx", "知识库还是空的"),
             ("/kb import", "最大 10 MB"),
             ("/kb pending", "没有待审的条目"),
-            ("/kb delete nobody", "找不到它"),
+            ("/kb delete nobody", "没有条目 #nobody"),
         ],
     )
     async def test_what_is_missing_is_told_with_an_example(self, owner: Talker, written: str, said: str) -> None:
@@ -377,7 +377,7 @@ class TestImport:
 
     async def test_what_is_no_table_is_told(self, owner: Talker) -> None:
         said = await owner.send("faq.exe", b"MZ\x00\x01")
-        assert said.startswith("输入的内容不合规。")
+        assert said.startswith("faq.exe 不能导入。")
         assert "faq.exe" in said
 
     async def test_the_message_with_the_file_is_gone(self, owner: Talker) -> None:

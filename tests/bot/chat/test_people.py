@@ -141,7 +141,7 @@ async def test_an_invitation_to_a_group_is_told_in_private(owner: Talker) -> Non
 
 
 async def test_an_owner_is_invited_without_limits(owner: Talker) -> None:
-    assert "An owner is never limited" in await owner.say("/invite owner phone S1")
+    assert "管理员不能被限制" in await owner.say("/invite owner phone S1")
     assert await owner.shop.desk.team.invites(owner.actor) == []
 
 
@@ -178,7 +178,7 @@ async def test_roles_by_buttons_and_by_words(owner: Talker, anna: Talker) -> Non
     assert "什么都能做" in await owner.tap(owner.action("管理员"))  # asks first
     assert "身份: 只读" in await owner.tap(owner.action("保持不变"))
     assert "身份: 操作员" in await owner.say("/people role Anna B operator")
-    assert "This is the last owner" in await owner.say("/people role Chief viewer")
+    assert "这是最后一位管理员" in await owner.say("/people role Chief viewer")
 
 
 async def test_removing_asks_and_can_be_undone(owner: Talker, anna: Talker) -> None:
@@ -198,21 +198,21 @@ async def test_limited_to_this_group_and_one_phone(shop: Shop, owner: Talker, an
     assert "现状" in await there(anna).say("/status")
     assert "别处的任务" not in await there(anna).say("/status")
     assert "别处的任务" in await owner.say("/status")
-    assert "You may not do this in this chat." in await anna.say("/status")
-    assert "a phone that is not yours" in await there(anna).say("/run -d S9 打开设置")
+    assert "给你开通的是别的聊天" in await anna.say("/status")
+    assert "这台手机不归你使用" in await there(anna).say("/run -d S9 打开设置")
     whoami = await anna.say("/whoami")
     assert f"仅限手机: {PHONE}" in whoami
     assert "在这里只能看到这些" in whoami
     assert "在这里只能看到这些" not in await there(anna).say("/whoami")
     await owner.say("/people limit #2 chat own phone all")
     assert "现状" in await anna.say("/status")
-    assert "You may not" in await there(anna).say("/status")
+    assert "你没有权限" in await there(anna).say("/status")
     assert "仅限" not in await owner.say("/people limit #2 chat 全部")
 
 
 @pytest.mark.parametrize("words", ["/people", "/people remove Chief", "/people audit", "/invite owner", "人员"])
 async def test_nobody_but_an_owner(anna: Talker, words: str) -> None:
-    assert "Ask an owner for the role owner" in await anna.say(words)
+    assert "你的身份是操作员，这需要管理员" in await anna.say(words)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ async def test_nobody_but_an_owner(anna: Talker, words: str) -> None:
 )
 async def test_a_button_that_was_made_up_does_nothing(shop: Shop, anna: Talker, action: str) -> None:
     before = await shop.desk.members("telegram")
-    assert "role owner" in await anna.tap(action)
+    assert "这需要管理员" in await anna.tap(action)
     assert await shop.desk.members("telegram") == before
     row = (await Audit(shop.db).refused(1))[0]
     assert (row.actor, row.detail["why"]) == (anna.actor.id, "role")
@@ -272,7 +272,7 @@ async def test_help_names_what_the_person_may_use(shop: Shop, owner: Talker, ann
     told = await viewer.say("/help /invite")
     assert told.startswith("/invite\n")
     assert "适用身份: 管理员" in told
-    assert "/invite operator 24h" in told
+    assert "/invite 操作员 24小时" in told
     assert "没有命令" in await viewer.say("/help nonsense")
 
 
@@ -287,7 +287,7 @@ async def test_the_language_is_the_persons_own(owner: Talker) -> None:
     assert "Role: owner" in await owner.say("/whoami")
     assert "身份" not in await owner.say("/help")
     assert "以后我用中文和你说" in await owner.say("/settings 中文")
-    assert "not spoken here" in await owner.say("/settings lang de")
+    assert "没有“de”这个选项" in await owner.say("/settings lang de")
 
 
 async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Talker) -> None:
@@ -305,7 +305,7 @@ async def test_asking_too_much_is_answered_once(shop: Shop, owner: Talker) -> No
     shop.desk = HouseDesk(replace(shop.desk.house, pace=Pace(2)))
     viewer = await talker(shop, Role.VIEWER, "Vera")
     said = [await viewer.say(text) for text in ("/help", "hello", "/whoami", "/status", "/help")]
-    assert said[2].startswith("太频繁了，请稍后再试。\nMore than 2 commands within a minute.")
+    assert said[2].startswith("太频繁了：一分钟最多 2 条命令。\n")
     assert said[3:] == ["", ""]
     assert await viewer.tap("screen:") == ""
     assert "现状" in await owner.say("/status")

@@ -52,7 +52,8 @@ def test_a_missing_value_or_key_is_a_mistake_of_ours() -> None:
 
 def test_an_error_is_told_in_the_persons_language() -> None:
     said = Texts("zh").error(errors.DeviceOffline("S1 is gone."))
-    assert said.startswith("手机没有连接，或已离线。\nS1 is gone. Check the cable")
+    assert said.startswith("手机没有连接，或已离线。\n检查数据线或网络")
+    assert "S1 is gone. Check the cable" in Texts("en").error(errors.DeviceOffline("S1 is gone."))
 
 
 @pytest.mark.parametrize(("code", "lang"), [("zh-hans", "zh"), ("ZH", "zh"), ("de", "en"), ("", "en")])

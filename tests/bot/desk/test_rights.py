@@ -82,6 +82,7 @@ ON_THE_PHONE: dict[str, Call] = {
     "resume_run": lambda at, who: at.desk.resume_run(who, at.run_id),
     "screenshot": lambda at, who: at.desk.screenshot(who, PHONE),
     "answer": lambda at, who: at.desk.answer(who, QUESTION.id, choice="skip"),
+    "question_to_answer": lambda at, who: at.desk.question_to_answer(who, QUESTION.id),
     "show_question": lambda at, who: at.desk.show_question(who, QUESTION.id, chat=CHAT, name="again"),
     "answer_entry": lambda at, who: at.desk.answer_entry(who, at.answer_id),
     "answer_pictures": lambda at, who: at.desk.answer_pictures(who, at.answer_id),

@@ -1,0 +1,76 @@
+"""What the desk refuses is told in the person's own language."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import bot
+from bot.chat.texts import LANGUAGES, Lang, catalogue, texts
+from bot.desk.port import Actor, Role, role_denied
+from tests.bot.chat.test_answers import Talker, talker
+from tests.bot.desk.conftest import Shop, make_shop, shop, url
+
+__all__ = ["make_shop", "shop", "url"]  # fixtures
+
+RAISED = {"BadRequest", "NotFound", "AccessDenied", "RateLimited", "StillLimited", "DoubleEntry"}
+SENTENCE = re.compile(r"[A-Za-z']+(?:,? [A-Za-z']+){2,}")
+
+
+def raised() -> list[tuple[str, ast.Call]]:
+    """Each place where desk or conversation make an error of theirs."""
+    folder = Path(str(bot.__file__)).parent
+    files = [*(folder / "desk").glob("*.py"), *(folder / "chat").glob("*.py")]
+    calls = [(file.name, node) for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    return [
+        (f"{name}:{node.lineno}", node)
+        for name, node in calls
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED
+    ]
+
+
+def test_every_error_of_the_desk_has_a_text_of_its_own() -> None:
+    assert len(raised()) > 40
+    named = {where: {word.arg: word.value for word in call.keywords} for where, call in raised()}
+    assert [where for where, words in named.items() if "key" not in words] == []
+    keys = {str(words["key"].value) for words in named.values() if isinstance(words["key"], ast.Constant)}
+    assert {"errors." + key for key in keys} - catalogue("zh").keys() == set()
+
+
+def test_no_chinese_text_of_an_error_holds_an_english_sentence() -> None:
+    said = {key: text for key, text in catalogue("zh").items() if key.startswith(("errors.", "error."))}
+    assert {key: text for key, text in said.items() if SENTENCE.search(re.sub(r"phonedesk kb \w+", "", text))} == {}
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_roles_are_called_by_their_names(lang: Lang) -> None:
+    error = role_denied(Actor("1", "telegram", "1", "A", lang, Role.OPERATOR), Role.OWNER)
+    said = texts(lang).error(error)
+    assert ("操作员" in said and "管理员" in said) if lang == "zh" else "is operator; it needs owner" in said
+    assert "A operator" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("/people role Chief viewer", "这是最后一位管理员。"),
+        ("/schedule pause 9", "没有定时任务 9。"),
+        ("/schedule add every x 回复11", "没看懂这个时间：every x"),
+        ("/people remove #77", "这里没有叫 #77 的人。"),
+        ("/replay 77", "没有任务 77。"),
+        ("/screen S99", "没有连接手机 S99。"),
+        ("/answers #77", "没有问答记录 #77。"),
+        ("/contacts remove 77", "没有联系人 77。"),
+        ("/invite owner phone S1", "管理员不能被限制。"),
+        ("/people revoke abc", "没有可用的邀请 abc。"),
+        ("/settings de", "没有“de”这个选项。"),
+    ],
+)
+async def test_a_chinese_chat_hears_no_english_sentence(shop: Shop, words: str, told: str) -> None:
+    owner: Talker = await talker(shop, Role.OWNER, "Chief")
+    said = await owner.say(words)
+    assert said.startswith(told)
+    assert not SENTENCE.search(said)
