@@ -19,7 +19,7 @@ from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
 from agent_core.errors import ConfigInvalid, PhonedeskError
-from agent_core.gate import PolicyName
+from agent_core.gate import PolicyName, contact_of
 from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
 from agent_core.observer import Observer
@@ -142,7 +142,10 @@ class Core:
         policy = PolicyName(rules.policy) if rules.policy else None
         session = new_session(task, serial, settings, run_id=run_id, dry_run=dry_run, policy=policy, apps=rules.apps)
         if session.gate.contact:
-            contact = await Contacts(self.db).find(session.gate.app, session.gate.contact, serial)
+            contacts = Contacts(self.db)
+            known = [row.name for row in await contacts.all(app=session.gate.app)]
+            session.gate.contact = contact_of(task, known)
+            contact = await contacts.find(session.gate.app, session.gate.contact, serial)
             session.gate.number = contact.number if contact else ""
         return session
 

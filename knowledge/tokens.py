@@ -17,8 +17,9 @@ _TELLING = re.compile(
     rf"|(?<={_OTHER})/(?=\w)|(?<=\w)/(?={_OTHER})|(?<={_OTHER})\++|\+(?=\d)|(?<=\d):(?=\d)|(?<=\d)%"
 )
 _DASHES = str.maketrans(dict.fromkeys("‐‒–—−", "-") | dict.fromkeys("〜∼", "~") | {"⁄": "/"})
-# A blank keeps two numbers, or two words, apart; beside Han, or between a word and its number, it is nothing.
-_BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[^\W\d_]) (?=[^\W\d_])|(?<=[.~/:+%-]) | (?=[.~/:+%-])")
+# A blank keeps two numbers apart; beside Han, between words (a picture may be read without) or between a word and its
+# number, it is nothing.
+_BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[.~/:+%-]) | (?=[.~/:+%-])")
 
 # What is said around a question and changes nothing about it.
 _GREETINGS = """

@@ -54,8 +54,9 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
         return Outcome(Result.NOT_IN_CHAT)
     read = chat.sure or (bound and chat.partial)
     if gate.confirmed(chat.title, chat.title_print):
-        # Their word holds for what they were shown; another doubt is asked about anew.
-        known = read or set(chat.doubts) <= set(gate.doubts_confirmed)
+        # Their word holds for what they were shown; another doubt is asked about anew, and so are messages that nobody
+        # has read: they may be other ones by now.
+        known = read or (not chat.torn and set(chat.doubts) <= set(gate.doubts_confirmed))
         return None if known else _unsure(chat, chat.doubt)
     if not gate.contact or not read:
         return _unsure(chat, chat.doubt or chat.title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent_core.apps.profile import AppProfile, profiles
@@ -22,16 +23,29 @@ class ReplyTask:
     contact: str  # "" where the text names none
 
 
-def contact_of(task: str) -> str:
-    """The contact that the text names: ``联系人11``, ``联系人 11``, ``联系人“某某的店”``; "" for none."""
+def contact_of(task: str, known: Iterable[str] = ()) -> str:
+    """The contact that the text names: ``联系人11``, ``联系人 11``, ``联系人“某某的店”``; "" for none.
+
+    Without quotes it is not told where a name ends: one of the ``known`` contacts that stands there is taken whole.
+    """
     quoted = _QUOTED.search(task)
     if quoted:
         return quoted.group(1).strip()
     found = _PLAIN.search(task)
     if found and found.group(1) in _PRONOUNS:
         found = _WITH_OF.search(task) or found
-    words = found.group(1) if found else ""
-    return _MORE.split(words)[0].strip() or words
+    if found is None:
+        return ""
+    words = found.group(1)
+    named = _MORE.split(words)[0].strip() or words
+    here = task[found.start(1) :]
+    longer = [name for name in known if len(name) > len(named) and _begins_with(here, name)]
+    return max(longer, key=len, default=named)
+
+
+def _begins_with(text: str, name: str) -> bool:
+    """Whether the whole ``name`` stands first; a longer Latin word or number is another one."""
+    return text.startswith(name) and not re.match(r"[A-Za-z0-9]{2}", name[-1:] + text[len(name) : len(name) + 1])
 
 
 def reply_task(task: str, *, certain: bool = False) -> ReplyTask | None:

@@ -15,7 +15,11 @@ def nothing_new(chat: ChatScreen) -> bool:
 
 
 class NothingNew:
-    """In the contact's own chat, without an open question: whatever is proposed, the run is over, successfully."""
+    """In the contact's own chat, without an open question: whatever is proposed, the run is over, successfully.
+
+    Where the reply flow is at work it tells this itself, by the ledger, before a model is asked (``open_rows``). This
+    is for a run without one: a dry run.
+    """
 
     name = "nothing_new"
 

@@ -47,6 +47,7 @@ async def read_by_model(
     if not readable:
         doubts.append("the model's transcription of the input cannot be read")
     bubbles: Sequence[Bubble] = ()
+    placed: list[Bubble] | None = None
     cut = bool(page.shapes) and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes)
     if written is None:
         doubts.append("the model's transcription of the messages cannot be read")
@@ -67,6 +68,7 @@ async def read_by_model(
         input_box=field,
         send_point=send.center if send else None,
         partial=cut and len(doubts) == 1,
+        torn=written is None or (placed is None and page.plain),
     )
 
 

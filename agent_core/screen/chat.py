@@ -316,12 +316,20 @@ async def checked(
     if not _agree(seen.title, title):
         more = " and something more" if title.flawed and title.text else ""
         doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
-    doubts += await _newest_doubts(ocr, seen, image, profile)
+    page = _page_of(seen, image, profile)
+    torn = _place_doubts(seen, page, image.width)
+    doubts += torn or await _newest_doubts(ocr, seen, image, page)
     if seen.input_box and seen.draft is not None:
         draft = await read_draft(ocr, image, seen.input_box)
         if not _same_text(seen.draft, draft):
             doubts.append(f"the input holds {seen.draft!r} in the tree and {draft.text!r} in the picture")
-    return replace(seen, sure=seen.sure and not doubts, doubt="; ".join([d for d in (seen.doubt, *doubts) if d]))
+    return replace(
+        seen,
+        sure=seen.sure and not doubts,
+        doubt="; ".join([d for d in (seen.doubt, *doubts) if d]),
+        title_print=title.print,
+        torn=bool(torn),
+    )
 
 
 def place_doubts(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> list[str]:
@@ -352,12 +360,11 @@ def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[str]:
     return []
 
 
-async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, profile: AppProfile) -> list[str]:
-    page = _page_of(seen, image, profile)
-    misplaced = _place_doubts(seen, page, image.width)
+async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page) -> list[str]:
+    """For a newest message that stands where the picture has it: whether it says there what it says in the tree."""
     newest = seen.newest
-    if misplaced or newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
-        return misplaced
+    if newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
+        return []
     # The bubble as the picture has it: in a tree that is older it may be a shorter one at the same place.
     box = page.shapes[-1].box if page.plain else newest.box
     _, lines = quoted_and_own(image, box, picture.common_color(image.crop(box.as_tuple())))

@@ -141,10 +141,9 @@ class ScreenReader:
         title = tree.title_node(nodes, profile, frame.size)
         if self._ocr is not None:
             return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
-        doubt = "; ".join(
-            [*_blank_doubts(seen, title.box if title else None, frame), *pages.place_doubts(seen, frame.image, profile)]
-        )
-        return replace(seen, sure=False, doubt=doubt) if doubt else seen
+        torn = pages.place_doubts(seen, frame.image, profile)
+        doubt = "; ".join([*_blank_doubts(seen, title.box if title else None, frame), *torn])
+        return replace(seen, sure=False, doubt=doubt, torn=bool(torn)) if doubt else seen
 
 
 def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:

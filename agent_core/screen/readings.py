@@ -71,7 +71,8 @@ class ChatScreen:
     ``sure`` is False where two sources disagreed or none was confident; then a person is asked before anything is sent.
     ``draft`` is what stands in the input: "" is known to be empty, None is not known.
     ``partial``: the one doubt is that the upper part of what is asked is out of sight. ``title_print`` tells titles
-    apart that are read alike: a digest of the title's pixels, "" where it was not read from a picture.
+    apart that are read alike: a digest of the title's pixels, "" where it was not read from a picture. ``torn``: other
+    messages stand in the picture than were read; no word of a person's makes up for what nobody has read.
     """
 
     title: str
@@ -84,6 +85,7 @@ class ChatScreen:
     send_point: Point | None = None
     partial: bool = False
     title_print: str = ""
+    torn: bool = False
 
     @property
     def doubts(self) -> list[str]:

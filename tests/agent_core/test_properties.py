@@ -152,8 +152,7 @@ def no_text_without_provenance(told: Told) -> Iterator[str]:
 def nothing_else_is_typed(told: Told) -> Iterator[str]:
     allowed = _texts(told)
     nowhere = f"nowhere in {QQ}"  # no field has the focus
-    blind = any(how == "blind" for _, how in told.plan.flaws.reads)  # a chat that is not known as one takes a name
-    names = {"search", nowhere, *([CONTACT] if blind else [])}  # which is never sent
+    names = {"search", nowhere}  # never a chat, not even one that could not be read
     for where, text in told.phone.facts.typed:
         name = CONTACT.startswith(text) and where in names
         ours = any(one.startswith(text) for one in allowed) and where in {CONTACT, nowhere}

@@ -15,12 +15,14 @@ import pytest
 from agent_core.errors import AdbNotFound, InputRejected, LeaseLost
 from agent_core.ports import Event
 from agent_core.session import Session, Status
+from agent_core.tasks import NO_RULES
 from bot.app import Core, open_core
 from bot.demo.world import demo_world
 from bot.running import run_here, stopped_by_interrupt
 from bot.serving import usable_phones
 from scheduler.ports import StoredHuman, StoredRuns
 from scheduler.signals import Reason, StopSignal
+from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.leases import Leases
 from storage.runs import Runs
@@ -62,6 +64,15 @@ async def test_a_dry_run_touches_nothing(core: Core) -> None:
     row = await Runs(core.db).get(session.run_id)
     assert row is not None
     assert row.final
+
+
+async def test_a_contact_of_the_list_is_named_whole(core: Core) -> None:
+    await Contacts(core.db).add(NewContact("qq", "11的小店", number="20110099"))
+    settings = core.agent_settings()
+    session = await core.session("QQ回复联系人11的小店的问题", "p", settings, run_id="r1", rules=NO_RULES)
+    assert (session.gate.contact, session.gate.number) == ("11的小店", "20110099")
+    session = await core.session("QQ回复联系人11的问题", "p", settings, run_id="r2", rules=NO_RULES)
+    assert session.gate.contact == "11"
 
 
 async def test_a_phone_in_use_fails_the_run(core: Core) -> None:

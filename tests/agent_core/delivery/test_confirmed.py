@@ -8,7 +8,9 @@ import pytest
 
 from agent_core.delivery.outcome import Result, check_chat, is_contacts
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
-from agent_core.session import GateState
+from agent_core.session import Answer, GateState, QuestionKind, Status
+from tests.support.lab import ASK, Lab
+from tests.support.model_server import ScriptedModel
 
 TITLE_DOUBT = "the title may be '11' (0.61)"
 SHOWN = ChatScreen(
@@ -36,6 +38,7 @@ def test_what_was_shown_is_allowed_however_sure_the_reading_is_the_next_time() -
         replace(SHOWN, doubt=f"{TITLE_DOUBT}; the newest message may be '退款' (0.52)"),
         replace(SHOWN, doubt="the title may be '11' and something more (0.61)"),
         replace(SHOWN, title="1l"),
+        replace(SHOWN, torn=True),
     ],
 )
 def test_another_title_or_another_doubt_is_asked_about_anew(other: ChatScreen) -> None:
@@ -49,3 +52,18 @@ def test_a_title_that_is_only_confirmed_is_not_the_one_that_looks_different() ->
     named = GATE.model_copy(update={"contact": "小店"})
     assert is_contacts(SHOWN, named)
     assert not is_contacts(replace(SHOWN, title_print="11 beside a flower"), named)
+
+
+async def test_a_yes_does_not_make_a_tree_that_is_older_than_the_picture_the_chat(bench_lab: Lab) -> None:
+    await bench_lab.open_chat()
+    await bench_lab.device.tree()
+    bench_lab.phone.receive("11", "不用了，谢谢")
+    bench_lab.phone.set_tree("stale")
+    bench_lab.people.answers = [Answer(choice="yes", by="店长"), Answer(choice="yes", by="店长")]
+    async with ScriptedModel([ASK, ASK, ASK]) as model:
+        session = await bench_lab.run(model)
+    assert {question.kind for question in bench_lab.people.asked} == {QuestionKind.RIGHT_CHAT}
+    assert "below the newest message" in bench_lab.people.asked[0].text
+    assert session.status is Status.WAITING
+    assert bench_lab.phone.report()["typed"] == []
+    assert bench_lab.sent == {}

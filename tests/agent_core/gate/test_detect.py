@@ -78,3 +78,22 @@ def test_a_command_can_say_that_it_is_a_reply() -> None:
 
 def test_a_name_in_quotes_may_hold_anything() -> None:
     assert contact_of('联系人"A 的 店，分店"') == "A 的 店，分店"
+
+
+@pytest.mark.parametrize(
+    ("task", "contact"),
+    [
+        ("QQ回复联系人11的小店", "11的小店"),
+        ("QQ回复联系人11的小店的问题", "11的小店"),
+        ("QQ回复联系人11的问题", "11"),
+        ("QQ回复联系人小王并发货", "小王并发货"),
+        ("QQ回复联系人小王并发货说谢谢", "小王并发货"),
+        ("QQ回复联系人王 小明", "王 小明"),
+        ("QQ回复联系人A 1", "A 1"),
+        ("QQ回复联系人A 11", "A"),  # A 1 is another one
+        ("QQ回复联系人小店铺", "小店铺"),  # as is 小店
+        ("QQ回复联系人“11”的小店", "11"),
+    ],
+)
+def test_a_known_contact_that_stands_there_is_taken_whole(task: str, contact: str) -> None:
+    assert contact_of(task, ["11", "11的小店", "小王", "小王并发货", "王 小明", "A 1", "小店"]) == contact
