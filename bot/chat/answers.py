@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from bot.chat.cards import THUMBS, Button, Card, Line, rating_buttons, rating_lines, run_card, source_lines
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
 PAGE = 10
 GROUPS = 10

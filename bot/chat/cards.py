@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from agent_core.session import TO_CUSTOMER, QuestionKind, ReplyRecord, StepRecord
 from bot.chat.texts import Texts
-from bot.desk.port import AnswerView, PhoneView, QuestionView, RunStatus, RunView, ScheduleView, StatusView
+from bot.desk.answers_port import AnswerView
+from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.schedules_port import ScheduleView
 
 Style = Literal["", "danger", "success", "primary"]
 

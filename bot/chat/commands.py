@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from agent_core.tasks import NO_RULES, TaskRules
-from bot.desk.port import Role
+from bot.desk.actors import Role
 
 COMMANDS = (
     "start", "run", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history", "replay", "digest",

@@ -14,18 +14,9 @@ from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, language_of, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
-from bot.desk.port import (
-    AccessDenied,
-    AnswerResult,
-    BadRequest,
-    Desk,
-    NotFound,
-    Role,
-    RunView,
-    ScheduleView,
-    StillLimited,
-    role_denied,
-)
+from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
+from bot.desk.port import AnswerResult, Desk, RunView
+from bot.desk.schedules_port import ScheduleView
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 

@@ -13,8 +13,8 @@ from bot.chat.chart import Column, draw_chart
 from bot.chat.history import took_words
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
+from bot.desk.actors import Role
 from bot.desk.digest_port import AlertView, DigestSetting, DigestView, Often, Period
-from bot.desk.port import Role
 
 ASKED: tuple[Period, ...] = ("today", "yesterday", "week", "month")
 MOST_LETTERS = 40  # of a question: with a picture there is room for 1024 in all

@@ -7,7 +7,7 @@ from bot.chat.cards import Card, Line
 from bot.chat.commands import Command
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
-from bot.desk.port import Role
+from bot.desk.actors import Role
 
 
 def lines(words: Texts, role: Role) -> tuple[Line, ...]:

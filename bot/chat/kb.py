@@ -11,7 +11,8 @@ from bot.chat import commands, kb_cards, kb_reading
 from bot.chat.cards import Card, Document, Line
 from bot.chat.commands import Command
 from bot.chat.turn import Attached, Outgoing, Said, Subject, Turn
-from bot.desk.port import AccessDenied, BadRequest, ImportView, KnowledgeFile, Role, role_denied
+from bot.desk.actors import AccessDenied, BadRequest, Role, role_denied
+from bot.desk.knowledge_port import ImportView, KnowledgeFile
 from knowledge.entries import Entry
 from knowledge.exporting import Form
 from knowledge.importing.drafts import MOST_BYTES

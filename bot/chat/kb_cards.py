@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import Texts
-from bot.desk.port import Actor, ImportView, KnowledgeStats, Role
+from bot.desk.actors import Actor, Role
+from bot.desk.knowledge_port import ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
 from knowledge.importing.plan import Change
 from knowledge.learning import personal_data

@@ -11,7 +11,9 @@ from bot.chat.commands import unquoted
 from bot.chat.personal import limit_lines
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import OWN_CHAT, BadRequest, ChatRef, InviteView, PersonView, RefusedView, Role
+from bot.desk.actors import BadRequest, ChatRef, Role
+from bot.desk.port import OWN_CHAT
+from bot.desk.team_port import InviteView, PersonView, RefusedView
 
 SHOWN = 30
 ROLES = {

@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.texts import Texts
-from bot.desk.port import Actor, ChatRef, Desk, MessageRef
+from bot.desk.actors import Actor, ChatRef, MessageRef
+from bot.desk.port import Desk
 
 
 def utc_now() -> datetime:

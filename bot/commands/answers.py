@@ -20,7 +20,8 @@ from bot.chat.cards import THUMBS
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import err, fail, print_json
-from bot.desk.port import Actor, AnswersAsked, AnswerView, BadRequest
+from bot.desk.actors import Actor, BadRequest
+from bot.desk.answers_port import AnswersAsked, AnswerView
 from bot.terminal.render import harmless
 from knowledge.importing.text import guarded
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agent_core.errors import DeviceOffline
 from bot.chat.texts import Lang
 from bot.commands.common import run_async, settings_from
-from bot.desk.port import Actor, Role
+from bot.desk.actors import Actor, Role
 
 if TYPE_CHECKING:
     from agent_core.devices.adb.server import DeviceEntry

@@ -21,7 +21,7 @@ from agent_core.session import Session, Status
 from bot import logs
 from bot.chat.cards import error_lines
 from bot.chat.texts import Lang, language_of, texts
-from bot.desk.port import BadRequest, NotFound
+from bot.desk.actors import BadRequest, NotFound
 from bot.settings import ENV_FILE, Settings, load, unknown_names
 
 log = structlog.get_logger(__name__)

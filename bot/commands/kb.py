@@ -13,7 +13,8 @@ from bot.chat.cards import Card
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, print_json
-from bot.desk.port import Actor, EntryText, ImportView, KnowledgeFile
+from bot.desk.actors import Actor
+from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:

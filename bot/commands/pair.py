@@ -12,7 +12,7 @@ from rich.text import Text
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import print_json, run_async, settings_from
-from bot.desk.port import Role
+from bot.desk.actors import Role
 from bot.settings import Settings
 
 log = structlog.get_logger(__name__)

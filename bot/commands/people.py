@@ -16,7 +16,8 @@ from bot.chat.people import in_short, person_lines
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import print_json
-from bot.desk.port import Actor, BadRequest, PersonView, Role
+from bot.desk.actors import Actor, BadRequest, Role
+from bot.desk.team_port import PersonView
 from bot.terminal.render import harmless, panel
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from bot.chat.cards import choice_label, question_card
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, print_json
-from bot.desk.port import Actor, AnswerResult, NotFound, QuestionView
+from bot.desk.actors import Actor, NotFound
+from bot.desk.port import AnswerResult, QuestionView
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from bot.chat.history import film_lines, past_lines, shots_of, took_words
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import err, fail, print_json
+from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_port import FilmKind, FilmView, HistoryAsked, HistoryPage, PastRun, ReplayView
-from bot.desk.port import Actor, BadRequest
 from bot.terminal.render import harmless
 
 if TYPE_CHECKING:

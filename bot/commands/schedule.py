@@ -14,7 +14,8 @@ from bot.chat.cards import Card, schedule_lines
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import print_json
-from bot.desk.port import Actor, ScheduleView
+from bot.desk.actors import Actor
+from bot.desk.schedules_port import ScheduleView
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:

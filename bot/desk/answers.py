@@ -11,18 +11,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent_core.ports import Record
+from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
+from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.house import RANK, DeskPart, sees
-from bot.desk.port import (
-    AccessDenied,
-    Actor,
-    AnswersAsked,
-    AnswersPage,
-    AnswerView,
-    BadRequest,
-    NotFound,
-    Role,
-    UnansweredView,
-)
 from knowledge.tokens import stripped
 from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
 from storage.events import Events

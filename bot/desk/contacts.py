@@ -7,8 +7,9 @@ import unicodedata
 from collections.abc import Sequence
 
 from agent_core.apps.profile import profiles
+from bot.desk.actors import Actor, BadRequest, NotFound, Role
+from bot.desk.contacts_port import ContactView
 from bot.desk.house import DeskPart, sees
-from bot.desk.port import Actor, BadRequest, ContactView, NotFound, Role
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
 
 MAX_NAME, MAX_TAG, MAX_NOTE = 60, 30, 500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from bot.desk.actors import Actor, Role
 from bot.desk.answers import AnswersDesk
 from bot.desk.chats import ChatsDesk
 from bot.desk.contacts import ContactsDesk
@@ -13,7 +14,7 @@ from bot.desk.house import sees
 from bot.desk.knowledge import KnowledgePart
 from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
-from bot.desk.port import Actor, EventView, Role, StatusView
+from bot.desk.port import EventView, StatusView
 from bot.desk.questions import QuestionsDesk
 from bot.desk.runs import RunsDesk
 from bot.desk.schedules import SchedulesDesk

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal, cast
 
+from bot.desk.actors import Actor, BadRequest, ChatRef, Role
 from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, Often, Period
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.people import actor_of
-from bot.desk.port import Actor, BadRequest, ChatRef, Role
 from knowledge.tokens import stripped
 from scheduler.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN

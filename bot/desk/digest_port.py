@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from bot.desk.port import Actor, ChatRef
+from bot.desk.actors import Actor, ChatRef
 
 Period = Literal["today", "yesterday", "week", "month", "daily", "weekly"]
 Lang = Literal["zh", "en"]

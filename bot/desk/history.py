@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from agent_core.session import Question, Session, StepRecord
+from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.desk.answers import moment
 from bot.desk.history_port import FilmView, FrameView, HistoryAsked, HistoryPage, PastRun, ReplayView
 from bot.desk.house import DeskPart
-from bot.desk.port import Actor, BadRequest, NotFound, Role, RunStatus, RunView
+from bot.desk.port import RunStatus, RunView
 from bot.desk.runs import MAX_NUMBER, RunsDesk
 from bot.replay.spread import spread
 from storage.events import EventRow, Events

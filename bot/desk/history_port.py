@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from agent_core.session import Question, StepRecord
-from bot.desk.port import Actor, RunStatus, RunView
+from bot.desk.actors import Actor
+from bot.desk.port import RunStatus, RunView
 
 
 @dataclass(frozen=True, slots=True)

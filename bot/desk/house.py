@@ -15,8 +15,8 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
 from agent_core.observer import look_for_people
+from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.pairing import Pace
-from bot.desk.port import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs import RunService
 from scheduler.times import parse_zone

@@ -14,18 +14,9 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
+from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role
 from bot.desk.house import RANK, DeskPart
-from bot.desk.port import (
-    Actor,
-    BadRequest,
-    DoubleEntry,
-    EntryText,
-    ImportView,
-    KnowledgeFile,
-    KnowledgeStats,
-    NotFound,
-    Role,
-)
+from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile, KnowledgeStats
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
@@ -37,7 +28,7 @@ EDIT, DELETE, REJECT, UNDO = "kb edit", "kb delete", "kb reject", "kb undo"
 
 
 class KnowledgePart(DeskPart):
-    """``bot.desk.port.KnowledgeDesk`` over the embedded store."""
+    """``bot.desk.knowledge_port.KnowledgeDesk`` over the embedded store."""
 
     @property
     def _store(self) -> EmbeddedKnowledge:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from agent_core.errors import RateLimited
-from bot.desk.port import Actor, Role, StillLimited
+from bot.desk.actors import Actor, Role, StillLimited
 
 WRONG_OF_ONE = 5  # within WINDOW; after them no code of this person is looked at for PAUSE
 WINDOW = timedelta(minutes=15)

@@ -10,9 +10,10 @@ from datetime import timedelta
 from typing import Any
 
 from agent_core.errors import RateLimited
+from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
 from bot.desk.house import DeskPart, House
 from bot.desk.pairing import Notebook, PairingLimit
-from bot.desk.port import OWN_CHAT, AccessDenied, Actor, Role, StillLimited
+from bot.desk.port import OWN_CHAT
 from storage.engine import Database
 from storage.people import CodeRow, People, PersonRow
 

@@ -7,8 +7,9 @@ from typing import Literal
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.screen.marks import to_jpeg
+from bot.desk.actors import Actor, Role
 from bot.desk.house import DeskPart, no_phone
-from bot.desk.port import Actor, PhoneView, Role
+from bot.desk.port import PhoneView
 from storage.leases import Leases
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agent_core.session import Answer, Question, QuestionKind
+from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.house import DeskPart, chat_data, chat_ref, sees
-from bot.desk.port import Actor, AnswerResult, BadRequest, ChatRef, MessageRef, NotFound, QuestionView, Role
+from bot.desk.port import AnswerResult, QuestionView
 from scheduler.deadlines import AT_DEADLINE
 from storage.cards import QUESTION, RUN, CardRow, Cards
 from storage.events import Events

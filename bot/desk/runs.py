@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from agent_core.session import Session, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
+from bot.desk.actors import Actor, ChatRef, NotFound, Role
 from bot.desk.answers import AnswersDesk
 from bot.desk.house import chat_data, no_phone, sees
-from bot.desk.port import Actor, ChatRef, NotFound, Role, RunStatus, RunView
+from bot.desk.port import RunStatus, RunView
 from storage.history import History
 from storage.people import People
 from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
+from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role
 from bot.desk.house import DeskPart, chat_data, chat_ref, sees
-from bot.desk.port import Actor, BadRequest, ChatRef, NotFound, Role, ScheduleView
+from bot.desk.schedules_port import ScheduleView
 from scheduler.times import parse_schedule, parse_zone
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
 

@@ -11,9 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.desk.house import DeskPart
 from bot.desk.people import actor_of, add_code
-from bot.desk.port import OWN_CHAT, Actor, BadRequest, InviteView, NotFound, PersonView, RefusedView, Role
+from bot.desk.port import OWN_CHAT
+from bot.desk.team_port import InviteView, PersonView, RefusedView
 from storage.people import AuditRow, CodeRow, People, PersonRow
 
 REMOVE, UNDO = "people remove", "people undo"
@@ -26,7 +28,7 @@ _SERIAL = re.compile(r"[\w.:\-\[\]%]{1,100}")
 
 
 class TeamPart(DeskPart):
-    """``bot.desk.port.TeamDesk`` over the database."""
+    """``bot.desk.team_port.TeamDesk`` over the database."""
 
     async def people(self, actor: Actor) -> Sequence[PersonView]:
         await self._allow(actor, Role.OWNER, "people list")

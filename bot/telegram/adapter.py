@@ -21,7 +21,8 @@ from telegram.request import HTTPXRequest
 from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.chat.texts import language_of, texts
-from bot.desk.port import ChatRef, Desk, Role
+from bot.desk.actors import ChatRef, Role
+from bot.desk.port import Desk
 from bot.telegram import render, updates
 from bot.telegram.drafts import Drafts
 from bot.telegram.feed import DeskRefs, Feed, topic_of

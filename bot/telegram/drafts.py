@@ -21,7 +21,7 @@ import structlog
 from telegram import Bot
 from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from bot.desk.port import ChatRef
+from bot.desk.actors import ChatRef
 from bot.telegram.lengths import units
 from bot.telegram.options import TelegramOptions
 from bot.telegram.render import MAX_TEXT, clean

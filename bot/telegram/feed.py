@@ -17,7 +17,8 @@ from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.conversation import utc_now
 from bot.chat.texts import texts
-from bot.desk.port import ChatRef, Desk, EventView, MessageRef, QuestionView, RunStatus, RunView
+from bot.desk.actors import ChatRef, MessageRef
+from bot.desk.port import Desk, EventView, QuestionView, RunStatus, RunView
 from bot.telegram import render
 from bot.telegram.drafts import Drafts
 from bot.telegram.news import NEWS, News

@@ -6,7 +6,7 @@ from telegram import Bot
 from telegram import error as telegram
 
 from bot.chat.turn import Attached
-from bot.desk.port import BadRequest
+from bot.desk.actors import BadRequest
 from bot.telegram.sending import says
 
 

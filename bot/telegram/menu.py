@@ -20,7 +20,8 @@ from telegram.error import BadRequest, Forbidden, TelegramError
 
 from bot.chat import commands
 from bot.chat.texts import LANGUAGES, Lang, texts
-from bot.desk.port import Actor, Desk, Role
+from bot.desk.actors import Actor, Role
+from bot.desk.port import Desk
 from bot.telegram.options import TelegramOptions
 from bot.telegram.updates import CHANNEL
 

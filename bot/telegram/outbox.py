@@ -18,7 +18,7 @@ import structlog
 from pydantic import ValidationError
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from bot.desk.port import ChatRef, MessageRef
+from bot.desk.actors import ChatRef, MessageRef
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
 from bot.telegram.sending import Shown, Telegram, says

@@ -16,7 +16,7 @@ import structlog
 from telegram import Bot, Message
 from telegram.error import BadRequest, Forbidden
 
-from bot.desk.port import ChatRef
+from bot.desk.actors import ChatRef
 from bot.telegram.lengths import cut
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel

@@ -9,7 +9,7 @@ from telegram import Bot, CallbackQuery, Message, Update, User
 
 from bot.chat import commands
 from bot.chat.conversation import Attached, Incoming, Person
-from bot.desk.port import ChatRef, MessageRef
+from bot.desk.actors import ChatRef, MessageRef
 from bot.telegram.render import file_name
 from bot.telegram.sound import UnreadableUpdate, checked
 

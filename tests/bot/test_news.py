@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from bot.app import open_database
 from bot.demo.world import demo_world
+from bot.desk.actors import Role
 from bot.desk.people import new_code
-from bot.desk.port import Role
 from bot.serving import server
 from bot.settings import DigestSettings, Settings, TelegramSettings
 from bot.telegram.fake import Chat, FakeTelegram

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import load_texts
-from bot.desk.port import Role
+from bot.desk.actors import Role
 
 Lang = Literal["zh", "en"]
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")

@@ -12,28 +12,11 @@ from typing import Any
 from agent_core.session import Choice, Question, QuestionKind
 from agent_core.tasks import NO_RULES, TaskRules
 from bot.chat.texts import language_of
-from bot.desk.port import (
-    AccessDenied,
-    Actor,
-    AnswerResult,
-    AnswersAsked,
-    AnswersPage,
-    AnswerView,
-    BadRequest,
-    ChatRef,
-    ContactView,
-    EventView,
-    MessageRef,
-    NotFound,
-    PhoneView,
-    QuestionView,
-    Role,
-    RunStatus,
-    RunView,
-    ScheduleView,
-    StatusView,
-    UnansweredView,
-)
+from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
+from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.contacts_port import ContactView
+from bot.desk.port import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.schedules_port import ScheduleView
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 

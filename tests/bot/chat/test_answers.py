@@ -13,8 +13,9 @@ from bot.chat.answers import Asking, read_asking
 from bot.chat.cards import Button, run_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
+from bot.desk.actors import Actor, ChatRef, MessageRef, Role
+from bot.desk.answers_port import AnswersAsked
 from bot.desk.people import new_code
-from bot.desk.port import Actor, AnswersAsked, ChatRef, MessageRef, Role
 from scheduler.ports import StoredRuns
 from storage.answers import Answers
 from storage.people import People

@@ -10,7 +10,8 @@ import pytest
 from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, StepRecord, StepVerdict
 from bot.chat.cards import Card, describe_action, question_card, run_card, status_card
 from bot.chat.texts import texts
-from bot.desk.port import ChatRef, PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.actors import ChatRef
+from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
 from tests.bot.chat.memory_desk import NOW
 
 ZH, EN = texts("zh"), texts("en")

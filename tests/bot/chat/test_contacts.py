@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.chat.contacts import Asking, read_asking
-from bot.desk.port import ContactView, Role
+from bot.desk.actors import Role
+from bot.desk.contacts_port import ContactView
 from tests.bot.chat.test_answers import Talker, talker
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
 

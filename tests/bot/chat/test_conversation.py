@@ -12,7 +12,8 @@ from agent_core.session import QuestionKind
 from bot.chat.cards import question_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
-from bot.desk.port import ChatRef, MessageRef, Role, RunStatus
+from bot.desk.actors import ChatRef, MessageRef, Role
+from bot.desk.port import RunStatus
 from tests.bot.chat.memory_desk import MemoryDesk
 
 

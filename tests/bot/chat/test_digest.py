@@ -13,10 +13,10 @@ from PIL import Image
 from bot.chat.chart import HEIGHT, SERIES, WIDTH, Column, draw_chart
 from bot.chat.digest import alert_card, digest_card, setting_lines
 from bot.chat.texts import LANGUAGES, Lang, texts
+from bot.desk.actors import Role
 from bot.desk.desk import HouseDesk
 from bot.desk.digest_port import AlertView, Bar, DigestSetting, DigestView, Often
 from bot.desk.house import Prices
-from bot.desk.port import Role
 from bot.telegram.lengths import units
 from bot.telegram.render import MAX_CAPTION, to_html
 from tests.bot.chat.test_answers import Talker, talker

@@ -10,7 +10,7 @@ import pytest
 
 import bot
 from bot.chat.texts import LANGUAGES, Lang, catalogue, texts
-from bot.desk.port import Actor, Role, role_denied
+from bot.desk.actors import Actor, Role, role_denied
 from tests.bot.chat.test_answers import Talker, talker
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
 

@@ -6,8 +6,9 @@ import pytest
 
 from agent_core.session import QuestionKind
 from bot.chat.conversation import Conversation, Incoming, Person
+from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
-from bot.desk.port import ChatRef, MessageRef, PhoneView, Role
+from bot.desk.port import PhoneView
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
 from tests.bot.chat.memory_desk import MemoryDesk

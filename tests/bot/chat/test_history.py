@@ -9,8 +9,8 @@ import pytest
 from bot.chat.cards import FilmOrder
 from bot.chat.history import film_card, ranges, read_asking, read_replay
 from bot.chat.texts import texts
+from bot.desk.actors import Role
 from bot.desk.history_port import HistoryAsked
-from bot.desk.port import Role
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.bot.chat.test_answers import Talker, talker

@@ -14,8 +14,10 @@ from bot.chat import cards
 from bot.chat.conversation import Attached, Conversation, Incoming, Outgoing, Person, Said
 from bot.chat.kb_cards import import_card
 from bot.chat.texts import LANGUAGES, Lang, texts
+from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.port import Actor, BadRequest, ChatRef, ImportView, MessageRef, QuestionView, Role
+from bot.desk.knowledge_port import ImportView
+from bot.desk.port import QuestionView
 from bot.telegram import render
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry

@@ -11,9 +11,9 @@ from bot.chat import commands
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.people import Asking, Inviting, read_asking, read_invite
 from bot.chat.texts import texts
+from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.pairing import Pace
-from bot.desk.port import ChatRef, Role
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.chat.test_answers import Talker, talker

@@ -5,7 +5,7 @@ import pytest
 from bot.chat.cards import Card, screen_action
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.screen import read_screen
-from bot.desk.port import Actor, ChatRef, Role
+from bot.desk.actors import Actor, ChatRef, Role
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 
 CHAT = ChatRef("telegram", "11")

@@ -10,7 +10,7 @@ from agent_core.actions.types import Action
 from agent_core.session import QuestionKind
 from bot.chat import commands
 from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue, language_of
-from bot.desk import port
+from bot.desk import actors, port
 
 
 def placeholders(text: str) -> set[str]:
@@ -33,7 +33,7 @@ def test_both_languages_say_the_same_things() -> None:
 def test_nothing_that_can_be_shown_lacks_its_text(lang: Lang) -> None:
     needed = {f"question.{kind.value}" for kind in QuestionKind}
     needed |= {f"card.{status.value}" for status in port.RunStatus}
-    needed |= {f"role.{role.value}" for role in port.Role}
+    needed |= {f"role.{role.value}" for role in actors.Role}
     needed |= {f"command.{name}" for name in commands.COMMANDS}
     needed |= {f"error.{kind}" for kind in kinds(errors.PhonedeskError)}
     actions = Action.__origin__.__args__  # type: ignore[attr-defined]  # the members of the annotated union

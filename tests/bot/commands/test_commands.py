@@ -26,7 +26,7 @@ from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Sta
 from bot.chat.texts import Lang, catalogue
 from bot.cli import app
 from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
-from bot.desk.port import AccessDenied, BadRequest, NotFound
+from bot.desk.actors import AccessDenied, BadRequest, NotFound
 
 TASK = "QQ回复联系人11"
 SECRET = "123456789:" + "A" * 35

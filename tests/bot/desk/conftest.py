@@ -9,10 +9,10 @@ import pytest
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
+from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.desk.people import new_code
-from bot.desk.port import Actor, ChatRef, Role
 from scheduler.runs import RunService
 from storage.engine import Database
 from tests.storage.conftest import Clock

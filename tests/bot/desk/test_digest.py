@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agent_core.ports import AnswerEvent, Event, ReplyState
+from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.digest_port import Often, Period
 from bot.desk.house import Prices, chat_data
-from bot.desk.port import AccessDenied, Actor, BadRequest, ChatRef, Role
 from scheduler.ports import StoredRuns
 from storage.events import Events
 from storage.runs import NewRun, Runs

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.history_port import HistoryAsked
-from bot.desk.port import AccessDenied, BadRequest, NotFound, Role, RunStatus
+from bot.desk.port import RunStatus
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import Shop

@@ -10,18 +10,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigMissing, InputRejected
+from bot.desk.actors import AccessDenied, Actor, BadRequest, DoubleEntry, NotFound, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.port import (
-    AccessDenied,
-    Actor,
-    BadRequest,
-    DoubleEntry,
-    EntryText,
-    KnowledgeDesk,
-    KnowledgeFile,
-    NotFound,
-    Role,
-)
+from bot.desk.knowledge_port import EntryText, KnowledgeDesk, KnowledgeFile
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from storage.people import Audit

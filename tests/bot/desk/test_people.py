@@ -7,9 +7,9 @@ import pytest
 
 from agent_core.errors import InputRejected, RateLimited
 from bot.chat.conversation import Conversation, Incoming, Person
+from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
 from bot.desk.pairing import WRONG_OF_ALL, WRONG_OF_ONE
 from bot.desk.people import CODE_ALPHABET, CODE_LENGTH, new_code
-from bot.desk.port import AccessDenied, Actor, ChatRef, Role
 from storage.people import Audit
 from tests.bot.desk.conftest import CHAT, Shop, make_shop
 

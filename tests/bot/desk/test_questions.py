@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent_core.session import Choice, Question, QuestionKind, Session
+from bot.desk.actors import AccessDenied, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.port import AccessDenied, BadRequest, ChatRef, MessageRef, NotFound, Role
 from scheduler.deadlines import QuestionTimes
 from scheduler.ports import StoredHuman
 from storage.questions import Questions

@@ -13,23 +13,16 @@ import pytest
 from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
+from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
+from bot.desk.answers_port import AnswersAsked
+from bot.desk.contacts_port import ContactView
 from bot.desk.desk import HouseDesk
 from bot.desk.digest import DigestPart
 from bot.desk.history import HistoryPart
 from bot.desk.history_port import HistoryAsked
 from bot.desk.knowledge import KnowledgePart
+from bot.desk.knowledge_port import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
-from bot.desk.port import (
-    AccessDenied,
-    Actor,
-    AnswersAsked,
-    ChatRef,
-    ContactView,
-    EntryText,
-    KnowledgeFile,
-    Role,
-    StillLimited,
-)
 from bot.desk.team import TeamPart
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.ports import StoredHuman, StoredRuns

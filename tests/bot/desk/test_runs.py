@@ -4,7 +4,8 @@ import pytest
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
-from bot.desk.port import ChatRef, NotFound, Role, RunStatus
+from bot.desk.actors import ChatRef, NotFound, Role
+from bot.desk.port import RunStatus
 from scheduler.ports import StoredHuman
 from storage.leases import Leases
 from storage.runs import NewRun, Runs

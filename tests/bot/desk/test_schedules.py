@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.desk.port import BadRequest, ChatRef, NotFound, Role
+from bot.desk.actors import BadRequest, ChatRef, NotFound, Role
 from tests.bot.desk.conftest import CHAT, Shop
 
 TASK = "QQ回复联系人11"

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import RateLimited
+from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
 from bot.desk.pairing import WRONG_OF_ONE
 from bot.desk.people import new_code, plain_name
-from bot.desk.port import AccessDenied, Actor, BadRequest, NotFound, Role
 from storage.people import Audit, People
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from agent_core.errors import DeviceOffline
 from bot.chat.commands import usable
+from bot.desk.actors import Actor, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
-from bot.desk.port import Actor, Role
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.options import TelegramOptions

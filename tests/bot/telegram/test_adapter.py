@@ -21,7 +21,7 @@ import structlog
 from aiohttp import web
 
 from agent_core.session import QuestionKind, ReplyRecord, StepRecord
-from bot.desk.port import Actor, Role
+from bot.desk.actors import Actor, Role
 from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
 from bot.telegram.fake.people import transcript

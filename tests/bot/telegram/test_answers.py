@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
-from bot.desk.port import Role
+from bot.desk.actors import Role
 from scheduler.ports import StoredRuns
 from storage.runs import NewRun, Runs
 from tests.bot.telegram.conftest import picture

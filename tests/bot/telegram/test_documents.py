@@ -11,7 +11,7 @@ from telegram.error import BadRequest, NetworkError
 
 from bot.chat.cards import Button, Card, Document, Line
 from bot.chat.turn import Attached, Incoming
-from bot.desk import port
+from bot.desk import actors
 from bot.telegram import render, updates
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.files import TelegramFiles
@@ -129,11 +129,11 @@ class TestFetching:
     async def test_one_that_is_too_large_is_refused(self, bot: Bot, user: FakeUser, said: int) -> None:
         sent = await user.send_file(b"x" * (2 * MEGABYTE), "a.csv")
         assert sent.content.file is not None
-        with pytest.raises(port.BadRequest, match="larger than 1 MB"):
+        with pytest.raises(actors.BadRequest, match="larger than 1 MB"):
             await TelegramFiles(bot).fetch(Attached(sent.content.file.file_id, "a.csv", said), MEGABYTE)
 
     async def test_one_that_is_gone_is_said_so(self, tg: FakeTelegram, bot: Bot, user: FakeUser) -> None:
-        with pytest.raises(port.BadRequest, match="any more"):
+        with pytest.raises(actors.BadRequest, match="any more"):
             await TelegramFiles(bot).fetch(Attached("F999999", "a.csv"), MEGABYTE)
 
     async def test_a_network_that_fails_is_not_called_so(self, tg: FakeTelegram, bot: Bot, user: FakeUser) -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from telegram import Bot
 from telegram.error import BadRequest, Forbidden, RetryAfter
 
-from bot.desk.port import ChatRef
+from bot.desk.actors import ChatRef
 from bot.telegram.drafts import MARK, Drafts, draft_id, draft_text
 from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
 from bot.telegram.lengths import units

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agent_core.session import QuestionKind
-from bot.desk.port import Actor, Role
+from bot.desk.actors import Actor, Role
 from bot.telegram.fake import Chat, FakeUser, Message
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (

@@ -8,7 +8,7 @@ import json
 import sqlalchemy as sa
 from PIL import Image
 
-from bot.desk.port import Role
+from bot.desk.actors import Role
 from bot.telegram.parcel import Film, Parcel
 from storage.outbox import Outbox
 from storage.tables import outbox

@@ -15,10 +15,10 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from agent_core.errors import DeviceOffline
 from bot.chat.cards import Card, Document
+from bot.desk.actors import Role
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.desk.people import new_code
-from bot.desk.port import Role
 from bot.telegram import render
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.fake import FakeTelegram, FakeUser

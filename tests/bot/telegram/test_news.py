@@ -16,8 +16,8 @@ from PIL import Image
 
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Question, QuestionKind
+from bot.desk.actors import ChatRef, Role
 from bot.desk.house import chat_data
-from bot.desk.port import ChatRef, Role
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.fake import Chat, Message
 from bot.telegram.options import TelegramOptions

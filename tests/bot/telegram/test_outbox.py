@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from agent_core.session import QuestionKind
 from bot.chat.cards import Card
-from bot.desk.port import ChatRef
+from bot.desk.actors import ChatRef
 from bot.telegram import render
 from bot.telegram.fake import FakeUser
 from storage.inbox import Inbox

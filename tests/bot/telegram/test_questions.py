@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from agent_core.session import QuestionKind
-from bot.desk.port import Actor, ChatRef, Role, RunStatus
+from bot.desk.actors import Actor, ChatRef, Role
+from bot.desk.port import RunStatus
 from bot.telegram.fake import FakeUser
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (

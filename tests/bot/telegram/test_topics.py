@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agent_core.session import QuestionKind
-from bot.desk.port import Actor, ChatRef, Role, RunStatus
+from bot.desk.actors import Actor, ChatRef, Role
+from bot.desk.port import RunStatus
 from bot.telegram.fake import Chat, FakeUser, Message
 from storage.topics import Topics
 from tests.bot.chat.memory_desk import NOW

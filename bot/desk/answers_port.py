@@ -1,0 +1,120 @@
+"""What a channel can ask about the answers that were given. See ``bot.desk.port``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from agent_core.ports import Record
+from bot.desk.actors import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """One customer's question and what became of it. ``records``: what the knowledge base gave, best first.
+
+    ``sent`` is what was chosen to be sent, ``state`` (as in the ledger) tells whether it was. ``person``: who wrote or
+    chose it; ``rated_by``: who gave the thumb (1 up, -1 down, 0 none). Times are in the owner's zone. ``before`` and
+    ``after``: whether there was a picture.
+    """
+
+    id: str
+    run_id: str
+    serial: str
+    app: str
+    contact: str
+    question: str
+    state: str
+    asked_at: datetime
+    changed_at: datetime
+    query: str = ""
+    records: tuple[Record, ...] = ()
+    sent: str = ""
+    provenance: str = ""
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+    rating: int = 0
+    rated_by: str = ""
+    rated_at: datetime | None = None
+    before: bool = False
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersAsked:
+    """Which answers are asked for; what is not given matters not.
+
+    ``words``: a contact by the whole name, else words of question or answer. ``since`` and ``until`` in the owner's
+    zone: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``; until a day is with
+    that day. ``rating`` 1, -1 or 0. ``unanswered``: skipped, failed, unknown, or under way for over an hour.
+    """
+
+    words: str = ""
+    contact: str = ""
+    text: str = ""
+    since: str = ""
+    until: str = ""
+    state: str = ""
+    rating: int | None = None
+    provenance: str = ""
+    unanswered: bool = False
+    app: str = ""
+    serial: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersPage:
+    """The newest first. ``total``: how many there are in all; ``older`` and ``newer``: whether there are some."""
+
+    answers: tuple[AnswerView, ...] = ()
+    total: int = 0
+    older: bool = False
+    newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredView:
+    """Questions that are one question, to which the knowledge base had no answer.
+
+    ``answer_id`` and ``example`` are of the newest one. ``answer``: the newest words that a person sent for it, empty
+    where nobody did. ``contacts``: who asked.
+    """
+
+    answer_id: str
+    example: str
+    count: int
+    newest: datetime
+    contacts: tuple[str, ...] = ()
+    answer: str = ""
+
+
+class AnswersDesk(Protocol):
+    async def answers(
+        self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
+    ) -> AnswersPage:
+        """The answer log. ``before`` and ``after``: an answer's id, for the page of older and of newer ones.
+
+        BadRequest where a time or a state cannot be read.
+        """
+
+    async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
+        """NotFound where there is none."""
+
+    async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
+        """The screen before and after, as JPEG; None for one that was not kept, or not for so long."""
+
+    async def rate_answer(
+        self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
+    ) -> AnswerView:
+        """A thumb: 1, -1, or 0 for none. With ``toggle`` the same again takes it away. ``key`` as with ``start_run``.
+
+        Another person's thumb is changed by an owner only.
+        """
+
+    async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
+        """What the knowledge base had no answer to (``since``: as in ``AnswersAsked``), the most frequent first."""
