@@ -55,7 +55,7 @@ class PhoneAgent:
                 tree=self._settings.tree,
                 blur=self._settings.blur,
             ),
-            thinker=Thinker(model, dialect=self._settings.dialect, elements=self._settings.elements),
+            thinker=Thinker(model, profile=self._settings.model, elements=self._settings.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
             chooser=chooser or SureOnly(),
             human=human or defaults.NobodyThere(),

@@ -236,6 +236,8 @@ class Session(BaseModel):
     steps: list[StepRecord] = Field(default_factory=list)
     observation: str = ""  # what the next prompt says about the last action
     notes: list[str] = Field(default_factory=list)
+    summary: str = ""  # the model's own account of what was done, where its profile has it write one
+    summarised_at: int = 0  # how many steps there were when it wrote that
     cluster: Cluster | None = None  # what is being answered
     planned: Planned | None = None
     replies: list[ReplyRecord] = Field(default_factory=list)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -13,11 +12,11 @@ from agent_core.actions.types import Action
 from agent_core.apps.profile import profiles
 from agent_core.errors import ConfigInvalid
 from agent_core.gate import PolicyName, reply_task
+from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import USUAL
 from agent_core.observer import TreeUse
 from agent_core.session import GateState, Session, Status
 from agent_core.texts import Lang
-
-Dialect = Literal["autoglm", "json", "gelab", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +24,14 @@ class AgentSettings:
     """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA).
 
     A text to a customer that is longer than ``part_chars`` goes out in parts. ``blur`` covers secrets in pictures for
-    people.
+    people. ``model`` says how the model is asked and read.
     """
 
     lang: Lang = "zh"
     max_steps: int = 100
     elements: bool = True
     tree: TreeUse = "auto"
-    dialect: Dialect = "autoglm"
+    model: ModelProfile = USUAL
     timezone: str = ""
     part_chars: int = 500
     blur: bool = True
@@ -107,4 +106,6 @@ def gate_for(task: str, policy: PolicyName | None) -> GateState:
     raise ConfigInvalid(
         "The task names no app in which customers are answered.",
         advice=f"Name one of {names}, or choose another policy.",
+        key="no_reply_app",
+        known=names,
     )

@@ -10,12 +10,13 @@ from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile
 from agent_core.errors import ActionParseError
 from agent_core.model.base import Completion, Model, OnThinking
-from agent_core.model.prompt import app_name, build_messages
+from agent_core.model.history import app_name
+from agent_core.model.profile import ModelProfile
+from agent_core.model.prompt import build_messages
 from agent_core.observer import Observation
 from agent_core.questions import stuck
 from agent_core.result import ActResult
 from agent_core.session import Session
-from agent_core.settings import Dialect
 from agent_core.texts import say
 
 PARSE_TRIES = 3
@@ -36,10 +37,10 @@ class Thought:
 class Thinker:
     """Asks one model about one screen after the other."""
 
-    def __init__(self, model: Model, *, dialect: Dialect, elements: bool) -> None:
+    def __init__(self, model: Model, *, profile: ModelProfile, elements: bool) -> None:
         self._model = model
-        self._dialect: Dialect = dialect
-        self._elements = elements
+        self._profile = profile
+        self._elements = elements and profile.elements
 
     async def think(
         self, session: Session, seen: Observation, profile: AppProfile | None, on_thinking: OnThinking
@@ -52,14 +53,17 @@ class Thinker:
             picture=seen.frame,
             elements=seen.readings if self._elements else None,
             profile=profile,
+            model=self._profile,
         )
         completion = await self._model.complete(messages, on_thinking=on_thinking)
         seconds = time.monotonic() - begun
         try:
-            reply = parse_reply(completion.text, dialect=self._dialect)
+            reply = parse_reply(completion.text, dialect=self._profile.dialect)
         except ActionParseError as error:
             return Thought(completion, seconds, problem=self._unreadable(session, error))
         session.parse_failures = 0
+        if reply.summary:  # of what was done before this step and in it
+            session.summary, session.summarised_at = reply.summary, len(session.steps) + 1
         return Thought(completion, seconds, reply.thinking, reply.action, reply.ignored)
 
     def _unreadable(self, session: Session, error: ActionParseError) -> ActResult:

@@ -1,8 +1,10 @@
-"""From an action to the call that an AutoGLM model would have written: the inverse of reading, for the history."""
+"""From an action to the call that a model would have written: the inverse of reading, for the history."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 from agent_core.actions import types
 from agent_core.actions.dialects._text import escape_tags
@@ -27,6 +29,16 @@ def to_autoglm(action: Action) -> str:
     written = [f"action={_quoted(name)}"]
     written += [f"{key}={_written(value)}" for key, value in arguments.items()]
     return f"do({', '.join(written)})"
+
+
+def to_json(action: Action, *, thought: str = "") -> str:
+    """``action`` as the JSON object of the json dialect, such as ``{"action": "Tap", "element": [500, 300]}``."""
+    if isinstance(action, types.Finish):
+        named: dict[str, Any] = {"action": "finish" if action.success else "Abort", "message": action.message}
+    else:
+        name, arguments = _parts(action)
+        named = {"action": name.replace(" ", "_"), **arguments}
+    return json.dumps({**({"thought": thought} if thought else {}), **named}, ensure_ascii=False)
 
 
 def _parts(action: Action) -> tuple[str, dict[str, _Argument]]:  # noqa: C901, PLR0912 - one line an action

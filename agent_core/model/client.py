@@ -66,7 +66,8 @@ class ChatModel:
 
     ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens, not the whole
     reply. ``vision`` False: pictures are taken out of what is sent, and ``transcribe`` fails. ``extra_body`` is passed
-    on as it is. ConfigInvalid where a number is out of range.
+    on as it is. ``tools`` are offered with each request for an action (see ``model.tools``); an endpoint that knows
+    none is asked without them. ConfigInvalid where a number is out of range.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class ChatModel:
         timeout: float = 60.0,
         dialect: Dialect = "autoglm",
         vision: bool = True,
+        tools: Sequence[Mapping[str, Any]] = (),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         _checked(max_tokens, temperature, top_p, frequency_penalty, timeout)
@@ -100,6 +102,7 @@ class ChatModel:
         self._max_tokens = max_tokens
         self._extra_body = dict(extra_body or {})
         self._counts_tokens = True  # until the endpoint refuses stream_options
+        self._tools = list(tools)  # until the endpoint refuses them
         self._failures = Failures(name, api_key)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
@@ -258,12 +261,17 @@ class ChatModel:
 
     async def _open(self, messages: list[dict[str, Any]]) -> AsyncStream[ChatCompletionChunk]:
         extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if self._counts_tokens else {}
+        if self._tools:
+            extra["tools"] = self._tools
         try:
             stream: Any = await self._client.chat.completions.create(stream=True, **self._request(messages), **extra)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if not extra or "stream_options" not in error.message:
+            if "stream_options" in extra and "stream_options" in error.message:
+                self._counts_tokens = False  # an older endpoint; the tokens are not counted then
+            elif self._tools and "tool" in error.message.lower():
+                self._tools = []  # it is read in any form
+            else:
                 raise
-            self._counts_tokens = False  # an older endpoint; the tokens are not counted then
             return await self._open(messages)
         return cast("AsyncStream[ChatCompletionChunk]", stream)
 
@@ -274,7 +282,10 @@ class ChatModel:
             answer = ChatCompletion.model_validate_json(body)
         message = self._whole(answer)
         reader = ReplyReader(self._dialect, started)
-        if reader.feed(message.content or "", _reasoning(message)) and on_thinking is not None:
+        grown = reader.feed(message.content or "", _reasoning(message))
+        for call in message.tool_calls or ():
+            reader.feed_call(call.function.name, call.function.arguments)
+        if grown and on_thinking is not None:
             await on_thinking(reader.thinking)
         return reader.completion(answer.usage)
 
@@ -283,7 +294,7 @@ class ChatModel:
             raise self._failures.empty()
         choice = answer.choices[0]
         self._failures.check_ending(choice.finish_reason, choice.message.refusal)
-        if not (choice.message.content or _reasoning(choice.message)):
+        if not (choice.message.content or _reasoning(choice.message) or choice.message.tool_calls):
             raise self._failures.empty()
         return choice.message
 
@@ -336,7 +347,10 @@ class ChatModel:
         content, reasoning = (delta.content or "", _reasoning(delta)) if delta else ("", "")
         if reader.feed(content, reasoning) and on_thinking is not None:
             await on_thinking(reader.thinking)
-        return bool(content or reasoning)
+        calls = [call.function for call in (delta.tool_calls or () if delta else ()) if call.function is not None]
+        for call in calls:
+            reader.feed_call(call.name or "", call.arguments or "")
+        return bool(content or reasoning or calls)
 
 
 def _now() -> float:

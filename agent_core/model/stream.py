@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
 from typing import Any
@@ -31,6 +32,8 @@ class ReplyReader:
         self._watch = CallWatch(dialect)
         self._first: float | None = None
         self._thought: float | None = None
+        self._call = False
+        self._arguments = ""
         self.thinking = ""
         self.end: int | None = None
         self.end_time = 0.0  # of the event loop's clock
@@ -70,6 +73,23 @@ class ReplyReader:
             self.thinking = thinking
         return grown
 
+    def feed_call(self, name: str, arguments: str) -> None:
+        """Take a part of a tool call: its name, in the first part, and its arguments. Only the first call counts.
+
+        It becomes text in the json dialect, so that a call is read in one way only.
+        """
+        if self.end is not None:
+            return
+        if name and not self._call:
+            self._call = True
+            self.feed(f'\n{{"action": {json.dumps(name, ensure_ascii=False)}, "arguments": ', "")
+        if not self._call:
+            return
+        self._arguments += arguments
+        self.feed(arguments, "")
+        if _is_object(self._arguments):
+            self.feed("}", "")
+
     def _note_end(self, end: int | None) -> None:
         if end is not None:
             self.end = len(self._prefix) + end
@@ -90,6 +110,15 @@ class ReplyReader:
                 tokens_out=(usage.completion_tokens or 0) if usage else 0,
             ),
         )
+
+
+def _is_object(text: str) -> bool:
+    if not text.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _thinking_of(content: str) -> tuple[str, bool]:

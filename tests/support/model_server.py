@@ -39,9 +39,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Parts as they are: a text is a chunk, a number is a pause in seconds."""
+    """Parts as they are: a text is a chunk, a number is a pause in seconds, a mapping is a delta."""
 
-    parts: Sequence[str | float]
+    parts: Sequence[str | float | dict[str, Any]]
     usage: tuple[int, int] | None = (100, 20)
     finish: str = "stop"
 
@@ -89,6 +89,7 @@ class Whole:
     reasoning: str = ""
     finish: str = "stop"
     refusal: str | None = None
+    tool_calls: Sequence[dict[str, Any]] = ()
 
 
 Reply = str | Text | Chunks | Hang | Break | Status | Raw | Whole
@@ -130,6 +131,24 @@ class _Message(BaseModel):
     content: str | list[_TextPart | _ImagePart] | None = None
 
 
+class _Parameters(_Strict):
+    type: Literal["object"]
+    properties: dict[str, dict[str, Any]]
+    required: list[str] = []
+    additionalProperties: bool = False  # noqa: N815 - as JSON Schema calls it
+
+
+class _Function(_Strict):
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    description: str = Field(default="", max_length=1024)
+    parameters: _Parameters
+
+
+class _Tool(_Strict):
+    type: Literal["function"]
+    function: _Function
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -141,6 +160,7 @@ class _Request(BaseModel):
     top_p: float | None = Field(default=None, ge=0, le=1)
     frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
     stream_options: dict[str, bool] | None = None
+    tools: list[_Tool] | None = Field(default=None, min_length=1)
 
 
 class ScriptedModel:
@@ -247,6 +267,8 @@ class ScriptedModel:
             for part in reply.parts:
                 if isinstance(part, str):
                     await _send(response, {"content": part})
+                elif isinstance(part, dict):
+                    await _send(response, part)
                 else:
                     await asyncio.sleep(part)
         if isinstance(reply, Hang):
@@ -281,6 +303,8 @@ def _whole(reply: Whole | Text) -> dict[str, Any]:
         message["reasoning_content"] = reply.reasoning
     if isinstance(reply, Whole) and reply.refusal:
         message["refusal"] = reply.refusal
+    if isinstance(reply, Whole) and reply.tool_calls:
+        message["tool_calls"] = list(reply.tool_calls)
     return {
         "id": "scripted",
         "object": "chat.completion",

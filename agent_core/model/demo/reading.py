@@ -14,6 +14,9 @@ from typing import Any
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent_core.actions import parse_reply
+from agent_core.actions.write import to_autoglm
+from agent_core.errors import ActionParseError
 from agent_core.screen.ocr import OcrEngine
 
 _CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
@@ -109,19 +112,26 @@ def read_request(request: ChatRequest) -> View:
     info = _screen_info(newest.text)
     if info is None:
         return View(picture=picture, instruction=newest.text)
-    calls = [
-        found.group(1)
-        for message in request.messages
-        if message.role == "assistant" and (found := _CALL.search(message.text))
-    ]
+    calls = [_call(message.text) for message in request.messages if message.role == "assistant"]
     return View(
         task=_task(users[0].text),
         current_app=str(info.get("current_app") or ""),
         observation=str(info.get("last_observation") or "") if len(users) > 1 else "",
         seen=_elements(info.get("elements")),
         picture=picture,
-        calls=tuple(calls),
+        calls=tuple(filter(None, calls)),
     )
+
+
+def _call(turn: str) -> str:
+    """The call in a past turn, as this model would have written it, in whatever form it stands there; "" for none."""
+    found = _CALL.search(turn)
+    if found:
+        return found.group(1)
+    try:
+        return to_autoglm(parse_reply(turn, "auto").action)
+    except ActionParseError:
+        return ""
 
 
 def _screen_info(text: str) -> dict[str, Any] | None:

@@ -13,8 +13,12 @@ import pytest
 from PIL import Image
 
 from agent_core import errors
+from agent_core.actions import parse_reply
+from agent_core.actions.types import Finish, Tap
 from agent_core.model.client import CHECK_NUMBER, ChatModel
 from agent_core.model.pictures import data_url
+from agent_core.model.profile import model_profile
+from agent_core.model.prompt import tools_of
 from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole
 
 CALL = 'do(action="Tap", element=[500,300])'
@@ -128,6 +132,47 @@ async def test_an_endpoint_that_ignores_stream_is_read() -> None:
         await model.close()
     assert done.text == REPLY.removesuffix("</answer>")
     assert done.usage.tokens_in == 100
+
+
+def called(arguments: str = "", name: str = "") -> dict[str, Any]:
+    """A part of a tool call, as it is streamed."""
+    first = {"id": "call_1", "type": "function"} if name else {}
+    return {"tool_calls": [{"index": 0, **first, "function": {"name": name or None, "arguments": arguments}}]}
+
+
+async def test_a_tool_call_is_the_answer_and_what_follows_is_not_waited_for() -> None:
+    offered = tools_of(model_profile("general"), "zh")
+    parts: list[str | float | dict[str, Any]]
+    parts = ["点一下", called(name="Tap"), called('{"element": [500'), called(", 300]}"), " 接下来", 30.0]
+    async with ScriptedModel([Chunks(parts, finish="tool_calls")]) as server:
+        model = client(server, tools=offered, dialect="auto")
+        started = time.monotonic()
+        done = await model.complete(messages())
+        assert time.monotonic() - started < 5
+        await model.close()
+    assert server.invalid == []
+    assert [tool["function"]["name"] for tool in server.requests[0]["tools"]][:2] == ["Launch", "Tap"]
+    reply = parse_reply(done.text, "auto")
+    assert reply.action == Tap(element=(500, 300))
+    assert reply.thinking == "点一下"
+
+
+async def test_a_tool_call_that_is_not_streamed() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "finish", "arguments": '{"message": "好了"}'}}
+    async with ScriptedModel([Whole(None, finish="tool_calls", tool_calls=[call])]) as server:
+        model = client(server, tools=tools_of(model_profile("general"), "en"), dialect="auto")
+        done = await model.complete(messages())
+        await model.close()
+    assert parse_reply(done.text, "auto").action == Finish(message="好了")
+
+
+async def test_an_endpoint_that_knows_no_tools_is_asked_without() -> None:
+    async with ScriptedModel([Status(400, "this model does not support tools"), REPLY, REPLY]) as server:
+        model = client(server, tools=tools_of(model_profile("general"), "zh"))
+        assert (await model.complete(messages())).text
+        await model.complete(messages())
+        await model.close()
+    assert ["tools" in request for request in server.requests] == [True, False, False]
 
 
 async def test_a_reply_without_a_call_is_handed_on_whole() -> None:

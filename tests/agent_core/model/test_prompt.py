@@ -13,7 +13,7 @@ from PIL import Image
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.model.prompt import CONTEXT_TOKENS, PICTURE_TOKENS, REPLY_TOKENS, build_messages, system_prompt
+from agent_core.model.prompt import PICTURE_TOKENS, USUAL, build_messages, system_prompt
 from agent_core.model.tokens import MESSAGE_TOKENS, text_tokens
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
@@ -180,7 +180,7 @@ def test_a_hundred_steps_stay_in_the_window_with_one_prefix(words: int, with_ele
             else None
         )
         messages = build(state, elements=elements)
-        assert message_tokens(messages) <= CONTEXT_TOKENS - REPLY_TOKENS
+        assert message_tokens(messages) <= USUAL.context_tokens - USUAL.reply_tokens
         assert [m["role"] for m in messages[1:]] == ["user", "assistant"] * (len(messages[1:]) // 2) + ["user"]
         heads.add(json.dumps(messages[:2], ensure_ascii=False))
         openings.add(text_of(messages[1]))

@@ -1,0 +1,78 @@
+"""Model profiles: what a kind of model wants to be asked, and how it answers. Data, one TOML file a profile.
+
+A profile is found by the model's name, or named by the settings. The file's fields are those of ``ModelProfile``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent_core.actions.parse import Dialect
+from agent_core.errors import ConfigInvalid
+
+Form = Literal["autoglm", "json", "gelab"]
+OTHERS = "general"  # for a model that no other profile knows
+BY_NAME = "auto"
+
+
+class ModelProfile(BaseModel):
+    """``models``: names as shell patterns, in lower case, without what stands before a ``/``; the longest that fits
+    wins. ``form``: the prompt's texts and the form of past answers. ``dialect``: how replies are read.
+
+    ``history``: ``turns``, past steps as turns of the conversation; ``summary``, the model's own account of them, which
+    it writes anew each time. ``tools``: the actions are offered as tools, and a tool call is an answer.
+    ``context_tokens``: the window that a request and its reply of ``reply_tokens`` must fit in. ``vision`` False: no
+    pictures are sent; ``elements`` False: what is read of the screen is not listed as text.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    models: tuple[str, ...] = ()
+    form: Form
+    dialect: Dialect
+    history: Literal["turns", "summary"] = "turns"
+    tools: bool = False
+    vision: bool = True
+    elements: bool = True
+    context_tokens: int = Field(gt=4000)
+    reply_tokens: int = Field(default=3000, gt=0)
+
+    def fit(self, model: str) -> int:
+        """How closely this profile fits a model's name: the length of the pattern that does, 0 for none."""
+        plain = model.strip().lower().rpartition("/")[2]
+        return max((len(pattern) for pattern in self.models if fnmatchcase(plain, pattern)), default=0)
+
+
+@cache
+def model_profiles() -> tuple[ModelProfile, ...]:
+    """Every profile in the folder ``profiles``, by name."""
+    files = sorted(resources.files("agent_core.model").joinpath("profiles").iterdir(), key=lambda item: item.name)
+    return tuple(
+        ModelProfile.model_validate({"name": file.name.removesuffix(".toml"), **tomllib.loads(file.read_text("utf-8"))})
+        for file in files
+        if file.name.endswith(".toml")
+    )
+
+
+def model_profile(name: str) -> ModelProfile:
+    """The profile with this name; ConfigInvalid names those that there are."""
+    for profile in model_profiles():
+        if profile.name == name:
+            return profile
+    known = ", ".join([BY_NAME, *(profile.name for profile in model_profiles())])
+    raise ConfigInvalid(f"There is no model profile {name!r}.", advice=f"Choose one of {known}.")
+
+
+def profile_of_model(model: str, wanted: str = BY_NAME) -> ModelProfile:
+    """The profile ``wanted``, or where that is ``auto`` the one that fits the model's name best."""
+    if wanted != BY_NAME:
+        return model_profile(wanted)
+    best = max(model_profiles(), key=lambda profile: profile.fit(model))
+    return best if best.fit(model) else model_profile(OTHERS)
