@@ -2,6 +2,9 @@
 
 APScheduler only wakes up, from memory; the times are those of ``scheduler.times``, the key of a tick is the time for
 which it was planned. So any number of processes may run a clock over one database.
+
+A machine whose time jumps is survived: forwards, what was leapt over counts as missed; backwards, the schedules go on
+from the new time, and a tick that has started its run starts no second one.
 """
 
 from __future__ import annotations
@@ -16,13 +19,17 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.date import DateTrigger
 
 from agent_core.errors import InputRejected
-from scheduler.times import ScheduleTimes, parse_quiet, parse_schedule, parse_zone, times_between
+from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
+from scheduler.watches.order import KIND as WATCH
 from storage.engine import Database
-from storage.schedules import ScheduleRow, Schedules
+from storage.schedules import ScheduleRow, Schedules, Tick
 
 STARTUP_GRACE_SECONDS = 5.0  # a tick that is later than this at the start was missed
 LATE_GRACE_SECONDS = 300.0  # how late a tick may be in a process that was there (a stall, a laptop that slept)
 REFRESH_SECONDS = 30.0  # how soon the schedules that another process changed are seen
+QUEUED_SECONDS = 2.0  # how soon a tick that waits for the run before it is looked at again
+JUMP = timedelta(minutes=2)  # how far a machine's time may go back without a word; hosts differ by less
+COUNTED = 10_000  # missed ticks; more are not told apart
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +54,8 @@ class Clock:
         )
         self._alarms: dict[int, datetime] = {}  # what is set, by the database's time
         self._task: asyncio.Task[None] | None = None
+        self._seen: datetime | None = None  # the time of the last look
+        self._queued = False  # whether a tick waits for the run before it
 
     async def start(self) -> None:
         """Pass over (or catch up) what was missed, then wake up for what comes."""
@@ -65,11 +74,17 @@ class Clock:
 
     async def look(self, *, grace: timedelta = timedelta(seconds=LATE_GRACE_SECONDS)) -> None:
         """Take every tick that is due, and set the alarm for the next one of each schedule."""
-        schedules = await self._schedules.all()
+        schedules = await self._timed()
+        if self._went_back():
+            for schedule in schedules:
+                await self._after_a_jump(schedule)
+            schedules = await self._timed()
+        self._queued = False
         for schedule in schedules:
             try:
                 times = parse_schedule(schedule.expression, schedule.timezone)
                 if not schedule.paused:
+                    await self._start_queued(schedule)
                     await self._take(schedule, times, grace)
             except InputRejected as error:  # a row of another release; the others go on
                 log.error("schedule.unreadable", schedule_id=schedule.id, error=str(error))
@@ -78,21 +93,59 @@ class Clock:
         for schedule_id in set(self._alarms) - {schedule.id for schedule in schedules}:
             self._disarm(schedule_id)
 
+    async def _timed(self) -> list[ScheduleRow]:
+        """All but the watches, which have no times."""
+        return [schedule for schedule in await self._schedules.all() if schedule.kind != WATCH]
+
+    def _went_back(self) -> bool:
+        """Whether the time lies before that of the last look. A process that has just begun does not know."""
+        now, before = self._db.now(), self._seen
+        self._seen = now
+        if before is None:
+            return True
+        if before - now > JUMP:
+            log.warning("clock.went_back", seconds=round((before - now).total_seconds()))
+        return before - now > JUMP
+
+    async def _after_a_jump(self, schedule: ScheduleRow) -> None:
+        """Without this a schedule would stand still until the time is again where it was."""
+        now, newest = self._db.now(), schedule.last_planned_at
+        if newest is not None and newest - now > JUMP and await self._schedules.clock_went_back(schedule.id, now):
+            log.warning("schedule.from_the_future", schedule_id=schedule.id, newest=newest.isoformat())
+
+    async def _start_queued(self, schedule: ScheduleRow) -> None:
+        if schedule.queued_for is None:
+            return
+        result = await self._schedules.start_queued(schedule.id, quiet=self._is_quiet(schedule))
+        if result.tick is Tick.BUSY:
+            self._queued = True
+        else:
+            log.info("schedule.tick", schedule_id=schedule.id, result=str(result.tick), run_id=result.run_id)
+
+    def _is_quiet(self, schedule: ScheduleRow) -> bool:
+        quiet = parse_quiet(schedule.quiet)
+        return quiet is not None and quiet.holds(self._db.now(), parse_zone(schedule.timezone))
+
     async def _take(self, schedule: ScheduleRow, times: ScheduleTimes, grace: timedelta) -> None:
         now = self._db.now()
-        planned = times_between(times, schedule.last_planned_at or schedule.created_at, now)
-        due = [moment for moment in planned if moment + jitter_of(schedule, moment) <= now]
+        due = _due(schedule, times, now)
         if not due:
             return
-        newest = due[-1]
+        first, newest = due[0], due[-1]
         late = now - newest - jitter_of(schedule, newest) > grace
         if late and schedule.missed != "catch_up":
-            if await self._schedules.skip_missed(schedule.id, newest, len(due)):
+            if await self._schedules.skip_missed(schedule.id, newest, len(due), since=first):
                 log.warning("schedule.missed", schedule_id=schedule.id, ticks=len(due))
             return
-        quiet = parse_quiet(schedule.quiet)
-        is_quiet = quiet is not None and quiet.holds(now, parse_zone(schedule.timezone))
-        result = await self._schedules.tick(schedule.id, newest, missed=len(due) - 1, quiet=is_quiet)
+        away = now - first - jitter_of(schedule, first) > grace  # nobody was there for the first one
+        result = await self._schedules.tick(
+            schedule.id,
+            newest,
+            missed=len(due) - 1,
+            late_since=first if away else None,
+            quiet=self._is_quiet(schedule),
+        )
+        self._queued = self._queued or result.tick is Tick.QUEUED
         log.info("schedule.tick", schedule_id=schedule.id, result=str(result.tick), run_id=result.run_id)
 
     def _arm(self, schedule: ScheduleRow, times: ScheduleTimes) -> None:
@@ -126,8 +179,18 @@ class Clock:
     async def _follow(self) -> None:
         """Set the alarms anew when a schedule changes."""
         while True:
-            await self._db.signal("schedules").waiter().wait(self._refresh_seconds)
+            seconds = min(QUEUED_SECONDS, self._refresh_seconds) if self._queued else self._refresh_seconds
+            await self._db.signal("schedules").waiter().wait(seconds)
             await self._wake()
+
+
+def _due(schedule: ScheduleRow, times: ScheduleTimes, now: datetime) -> list[datetime]:
+    """The ticks that are to be taken; of very many the first ones, and the newest as the last."""
+    since = schedule.last_planned_at or schedule.created_at
+    planned = times_between(times, since, now, COUNTED)
+    newest = last_until(times, planned[-1], now) if len(planned) >= COUNTED else None
+    planned += [newest] if newest is not None else []
+    return [moment for moment in planned if moment + jitter_of(schedule, moment) <= now]
 
 
 def _job(schedule_id: int) -> str:

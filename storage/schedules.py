@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -14,16 +14,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.events import append_event
 from storage.requests import AlreadyMade, find, made_under, remember
-from storage.runs import ACTIVE, NewRun, insert_run
+from storage.runs import ACTIVE, NewRun, insert_run, waits_for_people
 from storage.tables import runs, schedules
 from storage.uncut import uncut
+
+REMOVED_KEPT = timedelta(days=7)  # how long a schedule that was removed can be put back
 
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
     """``expression`` in the zone ``timezone`` (a name of the tz database). ``kind``: ``run``, ``sweep`` or ``watch``.
 
-    ``missed``: ``skip`` or ``catch_up``. ``quiet``: hours without runs, ``22:00-07:00``, empty for none.
+    ``expression`` means the same whenever it is read; ``said`` is what the person wrote, where that is something else.
+    ``missed``: ``skip`` or ``catch_up``. ``overlap``, with the run of an earlier tick still going: ``skip``, or
+    ``queue`` one tick until it is over. ``quiet``: hours without runs, ``22:00-07:00``, empty for none.
     """
 
     expression: str
@@ -37,10 +41,17 @@ class NewSchedule:
     jitter_seconds: int = 0
     quiet: str = ""
     created_by: str = ""
+    said: str = ""
+    overlap: str = "skip"
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
+    """``last_what``: what became of the newest tick (a ``Tick``, ``missed`` or ``by_hand``), which was planned for
+    ``last_at``; ``last_run_id`` is the newest run. ``queued_for``: the tick whose run starts when the one before it is
+    over.
+    """
+
     id: int
     kind: str
     expression: str
@@ -60,13 +71,26 @@ class ScheduleRow:
     skipped_busy: int
     skipped_missed: int
     skipped_quiet: int
+    said: str
+    overlap: str
+    queued_for: datetime | None
+    last_what: str
+    last_at: datetime | None
+    last_run_id: str
+    removed_at: datetime | None
 
 
 class Tick(StrEnum):
     STARTED = "started"
     BUSY = "busy"  # the run of an earlier tick is still going
+    QUEUED = "queued"  # so it is, and this one starts when it is over
     QUIET = "quiet"
     TAKEN = "taken"  # another process had this tick, or the schedule is paused or gone
+
+
+MISSED, BY_HAND = "missed", "by_hand"  # more that may stand in ``last_what``
+_COUNTERS = {Tick.STARTED: "started", Tick.BUSY: "skipped_busy", Tick.QUIET: "skipped_quiet"}
+_THERE = schedules.c.removed_at.is_(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +126,56 @@ class Schedules:
             raise LookupError(f"Schedule {made}, made under this request before, was removed.")
         return before
 
-    async def get(self, schedule_id: int) -> ScheduleRow | None:
+    async def get(self, schedule_id: int, *, removed: bool = False) -> ScheduleRow | None:
+        """``removed``: also one that can be put back."""
+        wanted = sa.select(schedules).where(schedules.c.id == schedule_id, *([] if removed else [_THERE]))
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(schedules).where(schedules.c.id == schedule_id))
-            row = found.mappings().one_or_none()
+            row = (await connection.execute(wanted)).mappings().one_or_none()
         return None if row is None else ScheduleRow(**row)
 
     async def all(self) -> list[ScheduleRow]:
         async with self._db.read() as connection:
-            found = await connection.execute(sa.select(schedules).order_by(schedules.c.id))
+            found = await connection.execute(sa.select(schedules).where(_THERE).order_by(schedules.c.id))
             return [ScheduleRow(**row) for row in found.mappings()]
+
+    async def edit(self, schedule_id: int, values: Mapping[str, Any], *, other_times: bool = False) -> bool:
+        """Change columns. With ``other_times`` none of the old ticks is a missed one, and none waits."""
+        afresh = {"last_planned_at": self._db.now(), "queued_for": None} if other_times else {}
+        return await self._set(schedule_id, {**values, **afresh})
 
     async def pause(self, schedule_id: int, *, paused: bool) -> bool:
         """Pause or go on. Ticks of the time in between are not missed ones: they are not counted or caught up."""
-        values: dict[str, Any] = {"paused": paused}
+        values: dict[str, Any] = {"paused": paused, "queued_for": None}
         if not paused:
             values["last_planned_at"] = self._db.now()
         return await self._set(schedule_id, values)
 
     async def remove(self, schedule_id: int) -> bool:
+        """Gone for everybody, but kept for a while, to be put back."""
+        now = self._db.now()
         async with self._db.write() as connection:
-            done = await connection.execute(sa.delete(schedules).where(schedules.c.id == schedule_id))
+            await connection.execute(sa.delete(schedules).where(schedules.c.removed_at < now - REMOVED_KEPT))
+            done = await connection.execute(
+                sa.update(schedules)
+                .where(schedules.c.id == schedule_id, _THERE)
+                .values(removed_at=now, queued_for=None)
+            )
         self._db.signal("schedules").notify()
         return done.rowcount == 1
+
+    async def put_back(self, schedule_id: int) -> bool:
+        """Undo ``remove``. False where it is gone for good, or was never removed."""
+        now = self._db.now()
+        async with self._db.write() as connection:
+            done = await connection.execute(
+                sa.update(schedules)
+                .where(schedules.c.id == schedule_id, schedules.c.removed_at >= now - REMOVED_KEPT)
+                .values(removed_at=None, last_planned_at=now)
+            )
+        self._db.signal("schedules").notify()
+        return done.rowcount == 1
+
+    # Ticks ------------------------------------------------------------------------------------------------------------
 
     async def tick(
         self,
@@ -132,82 +183,166 @@ class Schedules:
         planned_at: datetime,
         *,
         missed: int = 0,
+        late_since: datetime | None = None,
         quiet: bool = False,
         run: NewRun | None = None,
     ) -> TickResult:
         """Take the tick planned for ``planned_at``; exactly one of all processes gets it.
 
         It starts a run (``run``, or one of the schedule's own task), unless the run of an earlier tick is still going
-        or ``quiet`` says that it falls into the quiet hours. ``missed``: earlier ticks that were missed. What starts
-        no run is counted and told in the event log (``schedule``, no run: ``schedule_id``, ``what``, ``planned_at``).
+        or ``quiet`` says that it falls into the quiet hours. ``missed``: earlier ticks that were missed.
+        ``late_since``: the first tick that nobody was there for, where this one makes up for it. What starts no run,
+        and what was missed, is told in the event log (``schedule``, no run: ``schedule_id``, ``what``, ``planned_at``).
         """
         async with self._db.write(durable=True) as connection:
             take = (
                 sa.update(schedules)
-                .where(
-                    schedules.c.id == schedule_id,
-                    schedules.c.paused.is_(False),
-                    sa.or_(schedules.c.last_planned_at.is_(None), schedules.c.last_planned_at < planned_at),
-                )
+                .where(self._open(schedule_id, planned_at))
                 .values(last_planned_at=planned_at, skipped_missed=schedules.c.skipped_missed + missed)
                 .returning(*schedules.c)
             )
             row = (await connection.execute(take)).mappings().one_or_none()
             if row is None:
                 return TickResult(Tick.TAKEN)
-            going = await connection.execute(
-                sa.select(runs.c.id).where(runs.c.schedule_id == schedule_id, runs.c.status.in_(ACTIVE)).limit(1)
-            )
-            if quiet:
-                result = TickResult(Tick.QUIET)
-            elif going.scalar_one_or_none() is not None:
-                result = TickResult(Tick.BUSY)
-            else:
-                run_id = await insert_run(connection, self._db, run or _run_of(ScheduleRow(**row), planned_at))
-                result = TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
-            counter = {Tick.STARTED: "started", Tick.BUSY: "skipped_busy", Tick.QUIET: "skipped_quiet"}.get(result.tick)
-            if counter is not None and counter != "started":
-                told = {"schedule_id": schedule_id, "what": str(result.tick), "planned_at": planned_at.isoformat()}
-                await append_event(connection, self._db, "", "schedule", told)
-            if missed:
-                await self._tell_missed(connection, schedule_id, planned_at, missed)
-            if counter is not None:
-                count = sa.update(schedules).where(schedules.c.id == schedule_id)
-                await connection.execute(count.values({counter: schedules.c[counter] + 1}))
+            schedule = ScheduleRow(**row)
+            result = await self._outcome(connection, schedule, planned_at, quiet=quiet, run=run)
+            if result.tick is not Tick.TAKEN:
+                await self._note(connection, schedule_id, str(result.tick), planned_at, result)
+            if result.tick in {Tick.BUSY, Tick.QUIET, Tick.QUEUED}:
+                await self._tell(connection, schedule_id, str(result.tick), planned_at)
+            if missed or late_since is not None:
+                told: dict[str, Any] = {"count": missed}
+                if late_since is not None:
+                    started = result.tick is Tick.STARTED
+                    told |= {"since": late_since.isoformat(), "caught_up": started}
+                await self._tell(connection, schedule_id, MISSED, planned_at, **told)
         self._db.signal("runs").notify()
         self._db.signal("events").notify()
         return result
 
-    async def skip_missed(self, schedule_id: int, up_to: datetime, count: int) -> bool:
-        """Pass over ``count`` ticks planned until ``up_to``. False where another process has said so already."""
+    async def _outcome(
+        self, connection: AsyncConnection, row: ScheduleRow, planned_at: datetime, *, quiet: bool, run: NewRun | None
+    ) -> TickResult:
+        if quiet:
+            return TickResult(Tick.QUIET)
+        if await self._going(connection, row.id):
+            if row.overlap != "queue" or row.queued_for is not None:
+                return TickResult(Tick.BUSY)
+            await self._change(connection, row.id, {"queued_for": planned_at})
+            return TickResult(Tick.QUEUED)
+        run_id = await insert_run(connection, self._db, run or run_of(row, planned_at))
+        return TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
+
+    async def start_queued(self, schedule_id: int, *, quiet: bool = False, run: NewRun | None = None) -> TickResult:
+        """Start the run of the tick that waited, where the one before it is over. ``quiet``: it is not made any more.
+
+        BUSY where it waits on; TAKEN where none waits. ``run`` as with ``tick``.
+        """
+        async with self._db.write(durable=True) as connection:
+            wanted = sa.select(schedules).where(
+                schedules.c.id == schedule_id,
+                schedules.c.queued_for.is_not(None),
+                schedules.c.paused.is_(False),
+                _THERE,
+            )
+            row = (await connection.execute(wanted.with_for_update())).mappings().one_or_none()
+            if row is None:
+                return TickResult(Tick.TAKEN)
+            schedule = ScheduleRow(**row)
+            planned_at = schedule.queued_for
+            if planned_at is None:
+                return TickResult(Tick.TAKEN)
+            if not quiet and await self._going(connection, schedule_id):
+                return TickResult(Tick.BUSY)
+            await self._change(connection, schedule_id, {"queued_for": None})
+            result = TickResult(Tick.QUIET)
+            if not quiet:
+                run_id = await insert_run(connection, self._db, run or run_of(schedule, planned_at))
+                result = TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
+            if result.tick is not Tick.TAKEN:
+                await self._note(connection, schedule_id, str(result.tick), planned_at, result)
+        self._db.signal("runs").notify()
+        self._db.signal("events").notify()
+        return result
+
+    async def skip_missed(
+        self, schedule_id: int, up_to: datetime, count: int, *, since: datetime | None = None
+    ) -> bool:
+        """Pass over ``count`` ticks planned from ``since`` until ``up_to``. False where another process has said so."""
+        values = {"last_what": MISSED, "last_at": up_to, "skipped_missed": schedules.c.skipped_missed + count}
         async with self._db.write() as connection:
             done = await connection.execute(
-                sa.update(schedules)
-                .where(
-                    schedules.c.id == schedule_id,
-                    schedules.c.paused.is_(False),
-                    sa.or_(schedules.c.last_planned_at.is_(None), schedules.c.last_planned_at < up_to),
-                )
-                .values(last_planned_at=up_to, skipped_missed=schedules.c.skipped_missed + count)
+                sa.update(schedules).where(self._open(schedule_id, up_to)).values(last_planned_at=up_to, **values)
             )
             first = done.rowcount == 1
             if first:
-                await self._tell_missed(connection, schedule_id, up_to, count)
+                told = {"count": count, "since": (since or up_to).isoformat(), "caught_up": False}
+                await self._tell(connection, schedule_id, MISSED, up_to, **told)
         self._db.signal("events").notify()
         return first
 
-    async def _tell_missed(self, connection: AsyncConnection, schedule_id: int, up_to: datetime, count: int) -> None:
-        told = {"schedule_id": schedule_id, "what": "missed", "count": count, "planned_at": up_to.isoformat()}
+    async def clock_went_back(self, schedule_id: int, since: datetime) -> bool:
+        """The newest tick lies after ``since``, which is now: go on from now. False where another process has done so.
+
+        A tick that has started a run starts no second one: its planned time is the run's.
+        """
+        async with self._db.write() as connection:
+            done = await connection.execute(
+                sa.update(schedules)
+                .where(schedules.c.id == schedule_id, schedules.c.last_planned_at > since, _THERE)
+                .values(last_planned_at=since, queued_for=None)
+            )
+        return done.rowcount == 1
+
+    async def by_hand(self, schedule_id: int, run_id: str) -> None:
+        """A person has started a run of it."""
+        await self._set(schedule_id, {"last_what": BY_HAND, "last_at": self._db.now(), "last_run_id": run_id})
+
+    @staticmethod
+    def _open(schedule_id: int, planned_at: datetime) -> sa.ColumnElement[bool]:
+        """The tick of ``planned_at`` is still to be taken."""
+        fresh = sa.or_(schedules.c.last_planned_at.is_(None), schedules.c.last_planned_at < planned_at)
+        return sa.and_(schedules.c.id == schedule_id, schedules.c.paused.is_(False), _THERE, fresh)
+
+    @staticmethod
+    async def _going(connection: AsyncConnection, schedule_id: int) -> bool:
+        """Whether an earlier run is under way; not a sweep whose contacts wait for people, maybe for days."""
+        active = sa.and_(runs.c.schedule_id == schedule_id, runs.c.status.in_(ACTIVE))
+        wanted = sa.select(runs.c.id).where(active, ~waits_for_people()).limit(1)
+        return (await connection.execute(wanted)).scalar_one_or_none() is not None
+
+    async def _note(
+        self, connection: AsyncConnection, schedule_id: int, what: str, planned_at: datetime, result: TickResult
+    ) -> None:
+        """Count it, and remember it as the newest."""
+        values: dict[str, Any] = {"last_what": what, "last_at": planned_at}
+        if result.run_id:
+            values["last_run_id"] = result.run_id
+        if counter := _COUNTERS.get(result.tick):
+            values[counter] = schedules.c[counter] + 1
+        await self._change(connection, schedule_id, values)
+
+    @staticmethod
+    async def _change(connection: AsyncConnection, schedule_id: int, values: Mapping[str, Any]) -> None:
+        await connection.execute(sa.update(schedules).where(schedules.c.id == schedule_id).values(**values))
+
+    async def _tell(
+        self, connection: AsyncConnection, schedule_id: int, what: str, planned_at: datetime, **more: object
+    ) -> None:
+        told = {"schedule_id": schedule_id, "what": what, **more, "planned_at": planned_at.isoformat()}
         await append_event(connection, self._db, "", "schedule", told)
 
     async def _set(self, schedule_id: int, values: dict[str, Any]) -> bool:
         async with self._db.write() as connection:
-            done = await connection.execute(sa.update(schedules).where(schedules.c.id == schedule_id).values(**values))
+            done = await connection.execute(
+                sa.update(schedules).where(schedules.c.id == schedule_id, _THERE).values(**values)
+            )
         self._db.signal("schedules").notify()
         return done.rowcount == 1
 
 
-def _run_of(schedule: ScheduleRow, planned_at: datetime) -> NewRun:
+def run_of(schedule: ScheduleRow, planned_at: datetime | None) -> NewRun:
+    """What a tick starts; with no time, what a person starts between ticks."""
     return NewRun(
         task=schedule.task,
         serial=schedule.serial,

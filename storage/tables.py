@@ -78,8 +78,14 @@ runs = sa.Table(
     sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=_no()),
     sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # who asked for it first, by name
     sa.Column("hold", sa.Boolean, nullable=False, server_default=_no()),
+    # Which host took which leg; another may take the run once that leg is not the current one, or the host is gone.
+    sa.Column("host", sa.Text, nullable=False, server_default=""),
+    sa.Column("host_leg", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("any_phone", sa.Boolean, nullable=False, server_default=_no()),  # it asked for none; serial is a choice
+    sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep that it belongs to
     sa.UniqueConstraint("schedule_id", "planned_at"),
     sa.Index(None, "status", "leg_due_at"),
+    sa.Index(None, "parent_id"),
     sa.Index(None, "created_at"),
 )
 
@@ -101,6 +107,8 @@ events = sa.Table(
     sa.Column("picture_id", BigId, sa.ForeignKey("pictures.id", ondelete="SET NULL")),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Index(None, "run_id", "id"),
+    sa.Index(None, "created_at"),
+    sa.Index(None, "picture_id"),
     sqlite_autoincrement=True,  # a number is never given twice, or a consumer would miss an event
 )
 
@@ -251,6 +259,13 @@ schedules = sa.Table(
     sa.Column("skipped_busy", sa.Integer, nullable=False, server_default="0"),
     sa.Column("skipped_missed", sa.Integer, nullable=False, server_default="0"),
     sa.Column("skipped_quiet", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("said", sa.Text, nullable=False, server_default=""),  # the expression as a person wrote it
+    sa.Column("overlap", sa.Text, nullable=False, server_default="skip"),
+    sa.Column("queued_for", UtcTime),  # the tick that starts its run when the one before it is over
+    sa.Column("last_what", sa.Text, nullable=False, server_default=""),  # what became of the newest tick
+    sa.Column("last_at", UtcTime),
+    sa.Column("last_run_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("removed_at", UtcTime),  # kept for a while, to be put back
     sqlite_autoincrement=True,  # runs keep the number of a schedule that was deleted
 )
 
@@ -376,6 +391,7 @@ requests = sa.Table(
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("subject_id", sa.Text, nullable=False),
     sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
 )
 
 # Where digests go. An owner's own chat without a row gets both; any other chat gets what its row says.
@@ -412,4 +428,93 @@ watched = sa.Table(
     sa.Column("told_at", UtcTime),  # None: nobody was told of this time
     sa.Column("why", sa.Text, nullable=False, server_default=""),
     sa.Column("looked_at", UtcTime, nullable=False),
+)
+
+# The phones that were seen, so that one that is away keeps its name.
+phones = sa.Table(
+    "phones",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("model", sa.Text, nullable=False, server_default=""),  # as adb writes it, with underscores
+    sa.Column("seen_at", UtcTime, nullable=False),
+)
+
+# The processes that work phones, by name: one process a name at a time.
+hosts = sa.Table(
+    "hosts",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),  # of the process that has the name
+    sa.Column("release", sa.Text, nullable=False, server_default=""),
+    sa.Column("state", sa.Text, nullable=False),  # up, draining, ended
+    sa.Column("started_at", UtcTime, nullable=False),
+    sa.Column("heartbeat_at", UtcTime, nullable=False),
+)
+
+# What each host sees of the phones; a phone may be seen by several. It counts as long as its host's heartbeat is fresh.
+host_phones = sa.Table(
+    "host_phones",
+    metadata,
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),  # as adb writes it: device, offline, unauthorized; gone: not listed
+    sa.Column("since", UtcTime, nullable=False),
+    sa.Index(None, "serial"),
+)
+
+# What one process wants of a phone that another one reaches.
+phone_requests = sa.Table(
+    "phone_requests",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # screenshot
+    sa.Column("state", sa.Text, nullable=False),  # open, done, failed
+    sa.Column("jpeg", sa.LargeBinary),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("error_kind", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "host", "state"),
+    sqlite_autoincrement=True,
+)
+
+# What the look of a sweep found; its contacts are runs of their own.
+sweeps = sa.Table(
+    "sweeps",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("contacts", sa.Integer, nullable=False),  # looked at
+    sa.Column("started", sa.Integer, nullable=False),
+    sa.Column("calls", sa.Integer, nullable=False),  # round trips to the phone
+    sa.Column("details", Json, nullable=False),  # who was left out, and why
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
+# The list of chats as it was at the last look.
+sweep_lists = sa.Table(
+    "sweep_lists",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("app", sa.Text, primary_key=True),
+    sa.Column("memory", Json, nullable=False),
+    sa.Column("looked_at", UtcTime, nullable=False),
+)
+
+# What sweeps know of a contact. ``state``: of what was unread as the run was started; "" once nothing was.
+contact_marks = sa.Table(
+    "contact_marks",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("app", sa.Text, primary_key=True),
+    sa.Column("contact", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False, server_default=""),
+    sa.Column("waiting_since", UtcTime),  # None: they are not waiting
+    sa.Column("run_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("swept_at", UtcTime, nullable=False),
 )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from agent_core.errors import InputRejected
 from agent_core.tasks import TaskRules
-from bot.chat.cards import Card, schedule_lines
+from bot.chat.cards import Card
+from bot.chat.schedules import schedule_lines
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import print_json
+from bot.commands.common import fail, print_json, settings_from, words_of_contacts
 from bot.desk.actors import Actor
-from bot.desk.schedules_port import ScheduleView
+from bot.desk.schedules_port import ScheduleView, ScheduleWish
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -23,37 +26,111 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Number = Annotated[str, typer.Argument(help="The schedule's number, see `phonedesk schedule list`.")]
+Policy = Annotated[
+    Literal["reply", "careful", "open"] | None,
+    typer.Option(help="What holds for the task; without it, what its text says."),
+]
+Apps = Annotated[list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")]
+Device = Annotated[str | None, typer.Option(help="The phone, by serial or name; '' for any.")]
+Zone = Annotated[str | None, typer.Option("--tz", help="The time zone, such as Asia/Shanghai.")]
+Missed = Annotated[
+    Literal["skip", "catch_up"] | None,
+    typer.Option(help="A tick that was missed while nothing ran: pass over it, or make up for it once."),
+]
+Overlap = Annotated[
+    Literal["skip", "queue"] | None,
+    typer.Option(help="A tick while the run before is still going: pass over it, or let one wait."),
+]
+Quiet = Annotated[str | None, typer.Option(help="Hours without runs, 22:00-07:00; '' for none.")]
+Jitter = Annotated[int | None, typer.Option(min=0, help="Start by chance up to so many seconds later.")]
 
 schedule = typer.Typer(
     no_args_is_help=True,
-    help='What is done when. Example: phonedesk schedule add "*/5 9-18 * * 1-5" "QQ回复联系人11"',
+    help='What is done when. Example: phonedesk schedule add "工作日 9:00-18:00 每5分钟" "QQ回复联系人11"',
 )
 
 
 @schedule.command()
 def add(
-    expression: Annotated[str, typer.Argument(help='Five cron fields, "every 5m", or "at 18:30".')],
+    expression: Annotated[
+        str, typer.Argument(help='Words such as "weekdays 9:00-18:00 every 5m" or "每天9点", or five cron fields.')
+    ],
     task: Annotated[str, typer.Argument(help="What to do.")],
-    policy: Annotated[
-        Literal["reply", "careful", "open"] | None,
-        typer.Option(help="What holds for the task; without it, what its text says."),
-    ] = None,
-    app: Annotated[
-        list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")
-    ] = None,
+    policy: Policy = None,
+    app: Apps = None,
+    device: Device = None,
+    tz: Zone = None,
+    missed: Missed = None,
+    overlap: Overlap = None,
+    quiet: Quiet = None,
+    jitter: Jitter = None,
     as_json: Json = False,
 ) -> None:
     """Add a schedule and show its next three times.
 
-    Example: phonedesk schedule add "*/5 9-18 * * 1-5" "QQ回复联系人11"
+    Example: phonedesk schedule add "weekdays 9:00-18:00 every 5m" "QQ回复联系人11"
     """
     rules = TaskRules(policy or "", tuple(app or ()))
-    _one(lambda desk, me: desk.add_schedule(me, expression, task, chat=None, rules=rules), "schedule.added", as_json)
+    wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
+    _one(
+        lambda desk, me: desk.add_schedule(me, expression, task, chat=None, rules=rules, wish=wish),
+        "schedule.added",
+        as_json,
+    )
+
+
+@schedule.command()
+def watch(
+    contacts: Annotated[list[str] | None, typer.Argument(help="Contacts, as their names stand in the app.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Contacts with this tag; may be given again.")] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="Everybody, but for groups.")] = False,
+    app: Annotated[str, typer.Option(help="The chat app: qq or wechat.")] = "qq",
+    device: Device = None,
+    tz: Zone = None,
+    quiet: Quiet = None,
+    as_json: Json = False,
+) -> None:
+    """Answer contacts as soon as they write, by the phone's notifications, where serve or a worker is at work.
+
+    Example: phonedesk schedule watch 11 小王 --quiet 22:00-07:00
+    """
+    names = contacts or []
+    if everybody == bool(names or tag):
+        fail(InputRejected("Either contacts and tags, or --all.", advice="Name who is to be watched."))
+    whom = ["all"] if everybody else words_of_contacts(names, tag or [])
+    wish = ScheduleWish(device, tz, quiet=quiet)
+    task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
+    _one(lambda desk, me: desk.add_schedule(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
+
+
+@schedule.command()
+def edit(
+    number: Number,
+    when: Annotated[str | None, typer.Option(help="The new time, as with add.")] = None,
+    task: Annotated[str | None, typer.Option(help="The new task.")] = None,
+    policy: Policy = None,
+    app: Apps = None,
+    device: Device = None,
+    tz: Zone = None,
+    missed: Missed = None,
+    overlap: Overlap = None,
+    quiet: Quiet = None,
+    jitter: Jitter = None,
+    as_json: Json = False,
+) -> None:
+    """Change what is given. Example: phonedesk schedule edit 1 --when "daily at 10:00" --missed catch_up"""
+    rules = None if policy is None and app is None else TaskRules(policy or "", tuple(app or ()))
+    wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
+    _one(
+        lambda desk, me: desk.edit_schedule(me, number, expression=when, task=task, rules=rules, wish=wish),
+        "schedule.edited",
+        as_json,
+    )
 
 
 @schedule.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the schedules with their next three times.
+    """List the schedules: next three times, what became of the last tick, counts.
 
     Example: phonedesk schedule list --json
     """
@@ -81,9 +158,75 @@ def resume(number: Number, as_json: Json = False) -> None:
 
 
 @schedule.command()
+def run(number: Number, as_json: Json = False) -> None:
+    """Start its task now, where `phonedesk serve` is at work. Example: phonedesk schedule run 1"""
+    started, lang = with_desk(lambda desk, me: desk.run_schedule(me, number))
+    if as_json:
+        print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
+    else:
+        Console().print(texts(lang).get("schedule.running", id=number.strip().lstrip("#")), markup=False)
+
+
+@schedule.command()
 def remove(number: Number, as_json: Json = False) -> None:
     """Remove a schedule. Example: phonedesk schedule remove 1"""
     _one(lambda desk, me: desk.remove_schedule(me, number), "schedule.removed", as_json)
+
+
+@schedule.command()
+def undo(number: Number, as_json: Json = False) -> None:
+    """Bring back a schedule that was removed within a week. Example: phonedesk schedule undo 1"""
+    _one(lambda desk, me: desk.put_back_schedule(me, number), "schedule.back", as_json)
+
+
+@schedule.command("next")
+def next_(
+    expression: Annotated[str, typer.Argument(help="A time as with add.")],
+    tz: Annotated[str, typer.Option("--tz", help="The time zone; without it the configured one.")] = "",
+    since: Annotated[str, typer.Option("--from", help="After this time: 2026-03-28T12:00; without it now.")] = "",
+    count: Annotated[int, typer.Option(min=1, max=1000, help="How many times.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Show what a time means: the form that is kept of it, and its next times.
+
+    Example: phonedesk schedule next "30 2 * * *" --tz Europe/Berlin --from 2026-03-28T12:00 --count 3 --json
+    """
+    from scheduler.times import parse_schedule, parse_zone
+    from scheduler.times.natural import understand, windows_of
+
+    settings = settings_from()
+    timezone = tz or settings.timezone
+    try:
+        zone = parse_zone(timezone)
+        after = _moment(since).astimezone(zone) if _aware(since) else _moment(since).replace(tzinfo=zone)
+        kept = understand(expression, timezone, after)
+        coming = [moment.astimezone(zone) for moment in parse_schedule(kept, timezone).next(after, count)]
+    except InputRejected as error:
+        fail(error)
+    windows = windows_of(kept, timezone)
+    if as_json:
+        told = {"expression": expression, "means": kept, "timezone": timezone, "from": after.isoformat()}
+        print_json({**told, "windows": windows, "next_times": [moment.isoformat() for moment in coming]})
+        return
+    out, words = Console(highlight=False), texts(settings.lang)
+    out.print(f"{words.get('schedule.means')}: {kept} ({timezone})", markup=False)
+    for window, last in windows:
+        start, _, end = window.partition("-")
+        out.print(words.get("schedule.window_means", start=start, end=end, last=last), markup=False)
+    for moment in coming:
+        out.print(f"{moment:%a %Y-%m-%d %H:%M:%S %z}", markup=False)
+
+
+def _moment(text: str) -> datetime:
+    """An ISO 8601 time; now for an empty one. InputRejected."""
+    try:
+        return datetime.fromisoformat(text) if text else datetime.now(UTC)
+    except ValueError as error:
+        raise InputRejected(f"Not a time: {text!r}.", advice="Write it as 2026-03-28T12:00.") from error
+
+
+def _aware(text: str) -> bool:
+    return _moment(text).tzinfo is not None
 
 
 def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
@@ -96,4 +239,9 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, 
 
 
 def _plain(view: ScheduleView) -> dict[str, Any]:
-    return {**asdict(view), "next_times": [moment.isoformat() for moment in view.next_times]}
+    plain = {**asdict(view), "next_times": [moment.isoformat() for moment in view.next_times]}
+    if view.last is not None:
+        ended = view.last.ended_at
+        times = {"at": view.last.at.isoformat(), "ended_at": ended.isoformat() if ended else None}
+        plain["last"] = {**asdict(view.last), **times}
+    return plain

@@ -1,22 +1,37 @@
-"""Schedules: add, list, pause, resume, remove."""
+"""Schedules: add, edit, list, pause, resume, run, remove."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role
-from bot.desk.house import DeskPart, chat_data, chat_ref, sees
-from bot.desk.schedules_port import ScheduleView
-from scheduler.times import parse_schedule, parse_zone
-from storage.schedules import NewSchedule, ScheduleRow, Schedules
+from bot.desk.house import chat_data, chat_ref, no_phone, sees
+from bot.desk.port import RunStatus, RunView
+from bot.desk.runs import RunsDesk
+from bot.desk.schedules_port import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
+from scheduler.priorities import PERSON
+from scheduler.times import parse_quiet, parse_schedule, parse_zone
+from scheduler.times.natural import understand, windows_of
+from scheduler.watches.order import KIND as WATCH
+from scheduler.watches.order import kind_of, sweep_of
+from storage.runs import RunRow, Runs
+from storage.schedules import NewSchedule, ScheduleRow, Schedules, run_of
 
 SHOWN_TIMES = 3
+LOOKED_AT_TIMES = 20  # between which the jitter must lie
+MOST_JITTER = 6 * 3600
+CHOICES = {"missed": ("skip", "catch_up"), "overlap": ("skip", "queue")}
+MAX_NUMBER = 9  # digits
 
 
-class SchedulesDesk(DeskPart):
+class SchedulesDesk(RunsDesk):
     async def add_schedule(
         self,
         actor: Actor,
@@ -24,38 +39,84 @@ class SchedulesDesk(DeskPart):
         task: str,
         *,
         chat: ChatRef | None,
-        serial: str = "",
         rules: TaskRules = NO_RULES,
+        wish: ScheduleWish = NO_WISH,
         key: str = "",
     ) -> ScheduleView:
         """A new schedule with its next three times. BadRequest where the expression cannot be read."""
         task = check_task(task)
+        kind = _kind(task)
         check_rules(task, rules)
         await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
-        try:
-            times = parse_schedule(expression, self.house.timezone)
-        except InputRejected as error:
-            raise BadRequest(error.message, advice=error.advice, key="bad_schedule", said=expression) from error
-        if not times.next(self._db.now()):
-            said = f"This time is over: {expression}."
-            raise BadRequest(said, advice="Give one that is to come.", key="time_over", said=expression)
+        values = await self._values(wish)
+        timezone = str(values.pop("timezone", self.house.timezone))
+        _check_watch(kind == WATCH, expression, rules, wish)
+        kept = "" if kind == WATCH else self._understood(expression, timezone)
+        _check_jitter(kept, timezone, int(values.get("jitter_seconds", 0)), self._db.now())
+        said = " ".join(expression.split())
         row = await Schedules(self._db).add(
             NewSchedule(
-                expression=expression,
-                timezone=self.house.timezone,
+                expression=kept,
+                said="" if said == kept else said,
+                timezone=timezone,
                 task=task,
-                serial=serial or self.house.serial,
+                kind=kind,
                 chat=chat_data(chat) if chat else await self._owners_chat(),
                 options={"lang": actor.lang, **rules.data()},
                 created_by=actor.id,
+                **{"serial": self.house.serial, **values},
             ),
             key=key,
         )
-        return self._schedule_view(row)
+        return await self._schedule_view(row)
+
+    async def edit_schedule(
+        self,
+        actor: Actor,
+        schedule_id: str,
+        *,
+        expression: str | None = None,
+        task: str | None = None,
+        chat: ChatRef | None = None,
+        rules: TaskRules | None = None,
+        wish: ScheduleWish = NO_WISH,
+    ) -> ScheduleView:
+        row = await self._known(actor, schedule_id, "edit", chat=chat)
+        values = await self._values(wish)
+        _check_watch(row.kind == WATCH, expression or "", rules, wish)
+        if task is not None or rules is not None:
+            values["task"] = check_task(task if task is not None else row.task)
+            values["kind"] = _kind(values["task"])
+            if WATCH in (row.kind, values["kind"]) and row.kind != values["kind"]:
+                said = "A watch stays a watch, and nothing else becomes one."
+                raise BadRequest(said, advice="Add a new one.", key="watch_stays", number=row.id)
+            rules = check_rules(values["task"], rules if rules is not None else TaskRules.of(row.options))
+            others = {name: value for name, value in row.options.items() if name not in {"policy", "apps"}}
+            values["options"] = {**others, **rules.data()}
+        if chat is not None:
+            values["chat"] = chat_data(chat)
+        timezone = str(values.get("timezone", row.timezone))
+        kept = row.expression
+        if row.kind != WATCH and (expression is not None or timezone != row.timezone):
+            said = " ".join((expression if expression is not None else row.said or row.expression).split())
+            # Tomorrow was meant of another day: only what is written anew is counted from now.
+            kept = self._understood(said if expression is not None else row.expression, timezone)
+            values |= {"expression": kept, "said": "" if said == kept else said}
+        _check_jitter(kept, timezone, int(values.get("jitter_seconds", row.jitter_seconds)), self._db.now())
+        if values:
+            other_times = (kept, timezone) != (row.expression, row.timezone)
+            await Schedules(self._db).edit(row.id, values, other_times=other_times)
+        return await self._again(row)
 
     async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]:
         await self._allow(actor, Role.VIEWER, "schedule list")
-        return [self._schedule_view(row) for row in await Schedules(self._db).all() if sees(actor, row.serial)]
+        rows = await Schedules(self._db).all()
+        return [await self._schedule_view(row) for row in rows if sees(actor, row.serial)]
+
+    async def find_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        row = await self._named_schedule(schedule_id)
+        await self._allow(actor, Role.VIEWER, "schedule show", phone=row.serial if row else None, schedule=schedule_id)
+        return await self._schedule_view(row or _none(schedule_id))
 
     async def pause_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
         row = await self._known(actor, schedule_id, "pause")
@@ -67,32 +128,206 @@ class SchedulesDesk(DeskPart):
         await Schedules(self._db).pause(row.id, paused=False)
         return await self._again(row)
 
+    async def run_schedule(
+        self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = ""
+    ) -> RunView:
+        row = await self._named_schedule(schedule_id)
+        await self._allow(
+            actor,
+            Role.OPERATOR,
+            "schedule run",
+            phone=row.serial if row else None,
+            chat=chat,
+            schedule=schedule_id,
+        )
+        row = row or _none(schedule_id)
+        made = sweep_of(row, row.serial) if row.kind == WATCH else run_of(row, None)
+        wanted = replace(made, requested_by=actor.id, priority=PERSON)
+        if chat is not None:
+            wanted = replace(wanted, chat=chat_data(chat), options={**wanted.options, "lang": actor.lang})
+        run_id = await Runs(self._db).create(wanted, key=key)
+        view = await self.run(run_id) if run_id is not None else None
+        if run_id is None or view is None:
+            raise NotFound(f"The run of schedule {row.id} is gone.", key="no_run", name=run_id or "")
+        await Schedules(self._db).by_hand(row.id, run_id)
+        return view
+
     async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
         row = await self._known(actor, schedule_id, "remove")
         await Schedules(self._db).remove(row.id)
-        return replace(self._schedule_view(row), next_times=())
+        return replace(await self._schedule_view(row), next_times=())
 
-    async def _known(self, actor: Actor, schedule_id: str, what: str) -> ScheduleRow:
-        await self._allow(actor, Role.OWNER, f"schedule {what}", schedule=schedule_id)
-        number = schedule_id.strip().lstrip("#")
-        row = await Schedules(self._db).get(int(number)) if number.isdecimal() and len(number) < 10 else None
-        if row is None:
-            said = f"There is no schedule {schedule_id}."
-            raise NotFound(said, advice="See the list of schedules.", key="no_schedule", number=schedule_id)
-        return row
+    async def put_back_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        await self._allow(actor, Role.OWNER, "schedule put back", schedule=schedule_id)
+        number = _number(schedule_id)
+        if number is None or not await Schedules(self._db).put_back(number):
+            said = f"There is no schedule {schedule_id} that was removed within a week."
+            raise BadRequest(said, key="schedule_not_removed", number=schedule_id)
+        return await self._schedule_view(await self._named_schedule(schedule_id) or _none(schedule_id))
+
+    async def schedule_news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
+        since, row = data.get("since"), await Schedules(self._db).get(int(data.get("schedule_id") or 0))
+        if row is None or not since or data.get("what") != "missed":
+            return None
+        chat = chat_ref(row.chat)
+        if chat is None or not await self._is_seen_in(chat, row.serial):
+            chat = chat_ref(await self._owners_chat())
+        if chat is None:
+            return None
+        zone = parse_zone(row.timezone)
+        return ScheduleNews(
+            schedule=await self._schedule_view(row),
+            lang="en" if row.options.get("lang") == "en" else "zh",
+            chat=chat,
+            count=int(data.get("count") or 0),
+            since=datetime.fromisoformat(str(since)).astimezone(zone),
+            until=datetime.fromisoformat(str(data["planned_at"])).astimezone(zone),
+            caught_up=bool(data.get("caught_up")),
+        )
+
+    # What is asked for ------------------------------------------------------------------------------------------------
+
+    def _understood(self, expression: str, timezone: str) -> str:
+        """The form that is kept. BadRequest says what was understood and what was not, in the person's language."""
+        now = self._db.now()
+        try:
+            kept = understand(expression, timezone, now)
+        except InputRejected as error:
+            raise _refused(error, said=expression) from error
+        if not parse_schedule(kept, timezone).next(now):
+            said = f"This time is over: {expression}."
+            raise BadRequest(said, advice="Give one that is to come.", key="time_over", said=expression)
+        return kept
+
+    async def _values(self, wish: ScheduleWish) -> dict[str, Any]:
+        """The columns that are wished for. BadRequest, NotFound for a phone."""
+        values: dict[str, Any] = {}
+        for name, known in CHOICES.items():
+            chosen = getattr(wish, name)
+            if chosen is not None and chosen not in known:
+                listed = ", ".join(known)
+                said = f"There is no {chosen!r} for {name}."
+                raise BadRequest(said, advice=f"One of {listed}.", key="not_one_of", said=chosen, known=listed)
+            values |= {} if chosen is None else {name: chosen}
+        try:
+            if wish.timezone is not None:
+                values["timezone"] = parse_zone(wish.timezone).key
+            if wish.quiet is not None:
+                values["quiet"] = str(parse_quiet(wish.quiet) or "")
+        except InputRejected as error:
+            raise _refused(error) from error
+        if wish.jitter_seconds is not None:
+            values["jitter_seconds"] = wish.jitter_seconds
+        if wish.serial is not None:
+            values["serial"] = await self._phone_named(wish.serial) if wish.serial else ""
+        return values
+
+    async def _phone_named(self, written: str) -> str:
+        book = await self._book(await self.house.entries())
+        serial = book.serial(written)
+        if serial not in book.known:  # one that was seen before may come back
+            raise no_phone(written)
+        return serial
+
+    # Rows -------------------------------------------------------------------------------------------------------------
+
+    async def _known(self, actor: Actor, schedule_id: str, what: str, *, chat: ChatRef | None = None) -> ScheduleRow:
+        await self._allow(actor, Role.OWNER, f"schedule {what}", chat=chat, schedule=schedule_id)
+        return await self._named_schedule(schedule_id) or _none(schedule_id)
+
+    async def _named_schedule(self, schedule_id: str) -> ScheduleRow | None:
+        number = _number(schedule_id)
+        return None if number is None else await Schedules(self._db).get(number)
 
     async def _again(self, row: ScheduleRow) -> ScheduleView:
-        return self._schedule_view(await Schedules(self._db).get(row.id) or row)
+        return await self._schedule_view(await Schedules(self._db).get(row.id) or row)
 
-    def _schedule_view(self, row: ScheduleRow) -> ScheduleView:
+    async def _schedule_view(self, row: ScheduleRow) -> ScheduleView:
         zone = parse_zone(row.timezone)
-        coming = parse_schedule(row.expression, row.timezone).next(self._db.now(), SHOWN_TIMES)
+        watch = row.kind == WATCH  # which has no times
+        coming = [] if watch else parse_schedule(row.expression, row.timezone).next(self._db.now(), SHOWN_TIMES)
+        book = await self._book()
         return ScheduleView(
             id=str(row.id),
-            expression=row.expression,
+            expression=row.said or row.expression,
+            means=row.expression,
+            windows=() if watch else windows_of(row.expression, row.timezone),
             task=row.task,
+            kind=row.kind,
             next_times=tuple(moment.astimezone(zone) for moment in coming),
             paused=row.paused,
             rules=TaskRules.of(row.options),
             chat=chat_ref(row.chat),
+            timezone=row.timezone,
+            elsewhere=row.timezone != self.house.timezone,
+            serial=row.serial,
+            phone=book.name(row.serial),
+            missed=row.missed,
+            overlap=row.overlap,
+            quiet=row.quiet,
+            jitter_seconds=row.jitter_seconds,
+            last=await self._last_tick(row, zone),
+            started=row.started,
+            skipped_busy=row.skipped_busy,
+            skipped_missed=row.skipped_missed,
+            skipped_quiet=row.skipped_quiet,
+        )
+
+    async def _last_tick(self, row: ScheduleRow, zone: ZoneInfo) -> LastTick | None:
+        if row.last_at is None:
+            return None
+        run: RunRow | None = await Runs(self._db).get(row.last_run_id) if row.last_run_id else None
+        last = LastTick(cast("What", row.last_what), row.last_at.astimezone(zone), row.last_run_id)
+        if run is None:  # none yet, or one that is not kept any more
+            return last
+        ended = run.ended_at.astimezone(zone) if run.ended_at else None
+        return replace(last, status=RunStatus(run.status), ended_at=ended, message=run.message)
+
+
+def _number(schedule_id: str) -> int | None:
+    number = schedule_id.strip().lstrip("#＃").strip()
+    return int(number) if number.isdecimal() and len(number) <= MAX_NUMBER else None
+
+
+def _none(schedule_id: str) -> ScheduleRow:
+    said = f"There is no schedule {schedule_id}."
+    raise NotFound(said, advice="See the list of schedules.", key="no_schedule", number=schedule_id)
+
+
+def _refused(error: InputRejected, **values: object) -> BadRequest:
+    """What the reader of times said, as the desk's own error."""
+    told = {**values, **error.values}
+    return BadRequest(error.message, advice=error.advice, key=error.key or "bad_schedule", **told)
+
+
+def _kind(task: str) -> str:
+    """What a schedule with this task is. BadRequest where a watch names nobody."""
+    try:
+        return kind_of(task)
+    except InputRejected as error:
+        if error.key:
+            raise _refused(error) from error
+        raise
+
+
+def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish: ScheduleWish) -> None:  # noqa: FBT001 - what is checked
+    """A watch has no times and nothing that goes with them, and its runs are replies."""
+    timely = expression or wish.missed or wish.overlap or wish.jitter_seconds
+    if is_watch and (timely or (rules is not None and rules != NO_RULES)):
+        said = "A watch has no times: it answers when somebody writes."
+        raise BadRequest(said, advice="Leave the time out; for every few minutes, take a sweep.", key="watch_no_time")
+
+
+def _check_jitter(expression: str, timezone: str, seconds: int, now: datetime) -> None:
+    """A jitter is shorter than the time between two ticks, or it would bring them out of order."""
+    if not expression:
+        return
+    times = parse_schedule(expression, timezone).next(now, LOOKED_AT_TIMES)
+    gaps = [after - before for before, after in pairwise(times)]
+    most = min([timedelta(seconds=MOST_JITTER), *(gap - timedelta(seconds=1) for gap in gaps)])
+    if not timedelta(0) <= timedelta(seconds=seconds) <= most:
+        allowed = int(most.total_seconds())
+        said = f"The jitter is from 0 to {allowed} seconds here, not {seconds}."
+        raise BadRequest(
+            said, advice="It must be shorter than the time between two ticks.", key="bad_jitter", most=allowed
         )
