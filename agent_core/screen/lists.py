@@ -32,6 +32,11 @@ class ChatRow:
     confidence: float = 1.0
 
 
+def is_time(text: str) -> bool:
+    """Whether ``text`` is what a row says of when: ``14:05``, ``昨天``, ``星期三`` …"""
+    return bool(_TIME.match(text.strip()))
+
+
 def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
     """The rows from the top. A row is a name with what stands under it in the same column, right of an avatar."""
     width, height = frame.size

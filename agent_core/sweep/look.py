@@ -1,0 +1,313 @@
+"""The look itself: notifications, one picture, and only where that changed, what stands in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from typing import Protocol
+
+import structlog
+
+from agent_core.apps.profile import AppProfile
+from agent_core.defaults import FreeLease
+from agent_core.devices.base import Device, Frame, Key, Node, Notification, WindowKind
+from agent_core.devices.base import Look as WindowLook
+from agent_core.devices.stillness import wait_until_still
+from agent_core.errors import CommandFailed, ScreenOff, TreeUnavailable
+from agent_core.geometry import Box, Point
+from agent_core.observer import TreeUse
+from agent_core.ports import Lease
+from agent_core.screen import picture
+from agent_core.screen.compare import without_status
+from agent_core.screen.fingerprint import fingerprint
+from agent_core.screen.reader import ScreenReader, TreeHealth
+from agent_core.screen.readings import ChatScreen, Reading, Side
+from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook
+from agent_core.sweep.rows import Found, Row, digest, is_list, notes_digest, own_notes, timed
+
+MOST_PAGES = 6
+MOST_WAYS = 6  # acts that lead to the list; then it is not to be had
+TABS = 0.9  # of the screen's height: the tabs stand below
+STATUS = 0.05  # of the screen's height: the clock and the battery stand above
+
+log = structlog.get_logger(__name__)
+
+
+class Shown(Protocol):
+    """A picture, and what was in front as it was taken."""
+
+    @property
+    def frame(self) -> Frame: ...
+
+    @property
+    def look(self) -> WindowLook: ...
+
+
+class SweptDevice(Device, Protocol):
+    """A phone that can be looked at cheaply."""
+
+    @property
+    def round_trips(self) -> int: ...
+
+    async def observe(self) -> Shown:
+        """Picture, window and screen state in one round trip. ScreenOff."""
+
+
+async def look_for_unread(
+    device: SweptDevice,
+    reader: ScreenReader,
+    profile: AppProfile,
+    *,
+    before: ListMemory | None = None,
+    known: Sequence[str] = (),
+    lease: Lease | None = None,
+    tree: TreeUse = "auto",
+    most_pages: int = MOST_PAGES,
+) -> UnreadLook:
+    """Who has written in this app. No model is asked; nothing is typed; only what leads to the list is tapped.
+
+    ``before``: what the last look remembered; where the list looks as it did then, nothing is read. ``known``: names of
+    contacts, whole. The app is left on its list. Raises errors of the phone, and LeaseLost.
+    """
+    looking = _Looking(device, reader, profile, before, known, lease or FreeLease(), tree, most_pages)
+    return await looking.look()
+
+
+@dataclass(slots=True)
+class _Page:
+    """One screen of the app and what was read of it. ``readings`` None: nothing can read it."""
+
+    frame: Frame
+    nodes: Sequence[Node] | None
+    readings: Sequence[Reading] | None
+    rows: Sequence[Row] = ()
+    chat: ChatScreen | None = None
+
+    @property
+    def is_list(self) -> bool:
+        return self.chat is None and is_list(self.rows)
+
+
+class _Looking:
+    def __init__(
+        self,
+        device: SweptDevice,
+        reader: ScreenReader,
+        profile: AppProfile,
+        before: ListMemory | None,
+        known: Sequence[str],
+        lease: Lease,
+        tree: TreeUse,
+        most_pages: int,
+    ) -> None:
+        self._device, self._reader, self._profile, self._lease = device, reader, profile, lease
+        self._before, self._most_pages = before, most_pages
+        self._trees = tree != "off" and not (tree == "auto" and before is not None and before.no_tree)
+        self._tree_failed = False
+        self._found = Found(profile, known)
+        self._calls_before = device.round_trips
+        self._pages = 0
+
+    async def look(self) -> UnreadLook:
+        notes = await self._notifications()
+        shown = await self._observe()
+        before = self._before
+        noted = notes_digest(notes)
+        if before is not None and before.notes == noted and self._in_front(shown) and self._is_as(before, shown):
+            return UnreadLook(
+                LookOutcome.UNCHANGED, before.waiting, before.seen, before.aside, calls=self._calls, memory=before
+            )
+        page = await self._to_list(shown)
+        if page is None or page.readings is None:
+            self._found.add_notes(notes)
+            outcome = LookOutcome.NO_LIST if page is None else LookOutcome.UNREADABLE
+            return self._result(outcome, None)
+        first = print_of(page.frame)
+        await self._read_all(page, notes)
+        self._found.add_notes(notes)
+        memory = ListMemory(
+            first,
+            noted,
+            self._found.in_order(),
+            tuple(self._found.aside.values()),
+            tuple(self._found.seen),
+            no_tree=not self._trees or self._tree_failed,
+        )
+        return self._result(LookOutcome.READ, memory)
+
+    @staticmethod
+    def _is_as(before: ListMemory, shown: Shown) -> bool:
+        return before.picture == print_of(shown.frame)
+
+    def _result(self, outcome: LookOutcome, memory: ListMemory | None) -> UnreadLook:
+        found = self._found
+        return UnreadLook(
+            outcome,
+            found.in_order(),
+            tuple(found.seen),
+            tuple(found.aside.values()),
+            self._pages,
+            self._calls,
+            memory,
+        )
+
+    @property
+    def _calls(self) -> int:
+        return self._device.round_trips - self._calls_before
+
+    # To the list ------------------------------------------------------------------------------------------------------
+
+    async def _to_list(self, shown: Shown) -> _Page | None:
+        """The list of chats, in front; a page without readings where nothing can read it. None: it does not come."""
+        for _ in range(MOST_WAYS):
+            if not self._in_front(shown):
+                shown = await self._bring_app(shown)
+                continue
+            page = await self._read(shown.frame)
+            if page.readings is None or page.is_list:
+                return page
+            if page.chat is not None:
+                self._note_open_chat(page.chat)
+            tab = self._tab(page)
+            if tab is not None and page.chat is None:
+                shown = await self._act(shown, partial(self._device.tap, tab))
+            else:
+                shown = await self._act(shown, partial(self._device.key, Key.BACK))
+        return None
+
+    async def _bring_app(self, shown: Shown) -> Shown:
+        if shown.look.window.kind is WindowKind.SHADE:
+            return await self._act(shown, partial(self._device.key, Key.BACK))
+        if shown.look.window.kind is WindowKind.LOCK:
+            await self._lease.check()
+            await self._device.wake()
+        package = next((name for name in self._profile.packages), "")
+        return await self._act(shown, partial(self._device.launch, package))
+
+    def _note_open_chat(self, chat: ChatScreen) -> None:
+        """Messages that came into the chat that stood open are not unread for the app; they are for us."""
+        newest = chat.newest
+        if newest is not None and newest.side is Side.THEM and chat.title:
+            self._found.add_open_chat(without_status(chat.title), IN_CHAT + digest(fingerprint(chat)))
+
+    def _tab(self, page: _Page) -> Point | None:
+        """The way to the list that the app's own tabs offer."""
+        height = page.frame.size[1]
+        for reading in page.readings or ():
+            if reading.box.center.y > TABS * height and reading.text.strip() in self._profile.list_tabs:
+                return reading.box.center
+        return None
+
+    # The list ---------------------------------------------------------------------------------------------------------
+
+    async def _read_all(self, page: _Page, notes: Sequence[Notification]) -> None:
+        """This page, and those around it while more is unread than was found."""
+        self._add(page, notes)
+        at = 0  # pages below the first
+        for direction in (-1, 1):
+            while self._pages < self._most_pages and self._more(page):
+                moved = await self._scroll(page, direction)
+                if moved is None:
+                    break
+                at, page = at + direction, moved
+                self._add(page, notes)
+            if direction < 0 and at < 0:
+                at = 0  # the list begins here
+        while at > 0 and (moved := await self._scroll(page, -1, read=False)) is not None:
+            at, page = at - 1, moved
+
+    def _add(self, page: _Page, notes: Sequence[Notification]) -> None:
+        self._pages += 1
+        self._found.add_rows(page.rows, page.nodes or (), notes)
+
+    def _more(self, page: _Page) -> bool:
+        """Whether the app counts more than was found."""
+        return self._badge(page) > self._found.unread
+
+    def _badge(self, page: _Page) -> int:
+        """What the tab of the list counts as unread; 1 where there is a mark that cannot be read, 0 for none."""
+        width, height = page.frame.size
+        tab = self._tab(page)
+        middle = tab.x if tab is not None else width // 8
+        area = Box(middle - width // 9, round(0.92 * height), middle + width // 9, height)
+        counts = [
+            int(text.rstrip("+"))
+            for reading in page.readings or ()
+            if area.contains(reading.box.center) and (text := reading.text.strip()).rstrip("+").isdecimal()
+        ]
+        return max(counts) if counts else min(1, len(picture.red_marks(page.frame.image, area)))
+
+    async def _scroll(self, page: _Page, direction: int, *, read: bool = True) -> _Page | None:
+        """The next page below (1) or above (-1). None where the list ends."""
+        width, height = page.frame.size
+        low, high = Point(width // 2, round(0.8 * height)), Point(width // 2, round(0.3 * height))
+        start, end = (low, high) if direction > 0 else (high, low)
+        await self._lease.check()
+        await self._device.swipe(start, end)
+        still = await wait_until_still(self._device, before=page.frame.digest)
+        if print_of(still.frame) == print_of(page.frame):
+            return None
+        moved = await self._read(still.frame) if read else _Page(still.frame, None, ())
+        return moved if not read or moved.is_list else None
+
+    # Looking ----------------------------------------------------------------------------------------------------------
+
+    async def _notifications(self) -> list[Notification]:
+        try:
+            return own_notes(await self._device.notifications(), self._profile)
+        except CommandFailed as error:  # some makers refuse it; the list tells the same
+            log.info("notifications_not_read", serial=self._device.serial, error=str(error))
+            return []
+
+    async def _observe(self) -> Shown:
+        try:
+            return await self._device.observe()
+        except ScreenOff:
+            await self._lease.check()
+            await self._device.wake()
+            return await self._device.observe()
+
+    async def _act(self, shown: Shown, act: Callable[[], Awaitable[None]]) -> Shown:
+        await self._lease.check()
+        await act()
+        await wait_until_still(self._device, before=shown.frame.digest)
+        return await self._observe()
+
+    def _in_front(self, shown: Shown) -> bool:
+        window = shown.look.window
+        return window.kind is WindowKind.APP and window.package in self._profile.packages
+
+    async def _read(self, frame: Frame) -> _Page:
+        nodes = await self._nodes(frame)
+        healthy = nodes if nodes is not None and self._reader.health(nodes, frame) is TreeHealth.FULL else None
+        if healthy is None and not self._reader.reads_pictures:
+            return _Page(frame, nodes, None)
+        chat = await self._reader.chat(frame, healthy, self._profile, use_model=False)
+        if chat is not None and not chat.sure and healthy is not None and self._reader.reads_pictures:
+            healthy = None  # it may be the tree of another screen
+            chat = await self._reader.chat(frame, None, self._profile, use_model=False)
+        if chat is not None:
+            return _Page(frame, nodes, (), chat=chat)
+        readings = await self._reader.readings(frame, healthy)
+        rows = await self._reader.rows(frame, healthy)
+        return _Page(frame, nodes, readings, timed(rows, readings, frame.size[0]))
+
+    async def _nodes(self, frame: Frame) -> Sequence[Node] | None:
+        if not self._trees:
+            return None
+        try:
+            nodes = await self._device.tree()
+        except TreeUnavailable:
+            self._tree_failed = True
+            return None
+        self._tree_failed = self._reader.health(nodes, frame) is not TreeHealth.FULL
+        return nodes
+
+
+def print_of(frame: Frame) -> str:
+    """A digest of what the picture shows below the status bar."""
+    width, height = frame.size
+    shown = frame.image.crop((0, round(STATUS * height), width, height))
+    return blake2b(shown.tobytes(), digest_size=16).hexdigest()

@@ -1,0 +1,54 @@
+"""Who has written, by the phone's notifications alone: what a watch goes by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Notification
+from agent_core.geometry import Box
+from agent_core.screen.compare import fold, same_name
+from agent_core.screen.lists import ChatRow
+from agent_core.sweep.rows import aside_of, digest, own_notes, sender_of, whole_name
+
+_NOWHERE = Box(0, 0, 1, 1)
+_TELLS_OF_MESSAGES = re.compile(r"消息|message", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """``contacts``: who has written, each with a state that is another one once they write again, as far as the phone
+    tells when. ``nameless``: the same of notifications that tell of messages and not of whose they are; "" without any.
+    """
+
+    contacts: Mapping[str, str] = field(default_factory=dict)
+    nameless: str = ""
+
+
+def noted(
+    notes: Sequence[Notification],
+    profile: AppProfile,
+    *,
+    known: Sequence[str] = (),
+    targets: Sequence[str] | None = None,
+) -> Noted:
+    """Of all the phone's notifications those of this app. ``known``: names of contacts, whole; ``targets``: who is
+    meant, None for every contact that is no group and no account of the app.
+    """
+    contacts: dict[str, list[str]] = {}
+    nameless: list[str] = []
+    for note in own_notes(notes, profile):
+        said = f"{note.key}|{fold(note.text)}|{note.updated_ms}"
+        sender = sender_of(note, profile)
+        row = ChatRow(sender, _NOWHERE, 1, note.text)
+        called = whole_name(row, known, (), ()) if sender else None
+        if called is None:  # hidden, of several, or a name that is cut off
+            nameless += [said] if sender or _TELLS_OF_MESSAGES.search(f"{note.title} {note.text}") else []
+        elif targets is None and aside_of(row, called, known, profile) is not None:
+            continue
+        elif targets is None or any(same_name(called, name) for name in targets):
+            contacts.setdefault(called, []).append(said)
+    states = {called: digest("note", *sorted(said)) for called, said in contacts.items()}
+    return Noted(states, digest("nameless", *sorted(nameless)) if nameless else "")

@@ -1,0 +1,164 @@
+"""What the rows of a list of chats, and an app's notifications, say about who is waiting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Node, Notification
+from agent_core.geometry import Box
+from agent_core.screen.compare import counts_members, fold, name, same_name
+from agent_core.screen.lists import ChatRow, is_time
+from agent_core.screen.readings import Reading
+from agent_core.sweep.result import Aside, SetAside, Waiting
+
+_CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
+_SENDER = re.compile(r"^(?:\[[^\]]*(?:@|条)[^\]]*\]\s*)?[^：:\s]{1,20}[：:]\s*\S")  # a group's row tells who wrote
+_CALLED = re.compile(r"^\[[^\]]*@[^\]]*\]")  # [有人@我]
+_GROUP = re.compile(r"群(?:聊)?$")
+_COUNTED = re.compile(r"\s*[(（]\d+\s*(?:条|则|messages?)?[^)）]*[)）]$", re.IGNORECASE)
+_NOWHERE = Box(0, 0, 1, 1)
+_CLOCK = re.compile(r"\d{1,2}[:：]\d{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``since``: the time that stands in the row where it is one of the clock; "" otherwise."""
+
+    row: ChatRow
+    since: str = ""
+
+
+def timed(rows: Sequence[ChatRow], readings: Sequence[Reading], width: int) -> list[Row]:
+    """The rows with what the clock says in each."""
+    found = []
+    for row in rows:
+        times = [
+            reading.text.strip()
+            for reading in readings
+            if row.box.top <= reading.box.center.y < row.box.bottom
+            and reading.box.right > 0.75 * width
+            and is_time(reading.text)
+        ]
+        found.append(Row(row, times[0] if times else ""))
+    return found
+
+
+def is_list(rows: Sequence[Row]) -> bool:
+    """Whether these are chats: an address book, and what a search finds, tell no times."""
+    return any(row.since for row in rows)
+
+
+def digest(*parts: str) -> str:
+    return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def state_of(row: Row) -> str:
+    """What changes when the contact writes again. A day's name is left out: it changes at midnight by itself."""
+    clock = row.since if _CLOCK.search(row.since) else ""
+    return digest("row", str(row.row.unread), fold(row.row.preview), clock)
+
+
+def own_notes(notes: Sequence[Notification], profile: AppProfile) -> list[Notification]:
+    return [note for note in notes if note.package in profile.packages]
+
+
+def notes_digest(notes: Sequence[Notification]) -> str:
+    return digest(*sorted(f"{note.key}|{note.title}|{note.text}" for note in notes))
+
+
+def sender_of(note: Notification, profile: AppProfile) -> str:
+    """The contact that a notification names; "" where it tells of several, or of the app alone."""
+    title = _COUNTED.sub("", note.title).strip()
+    return "" if not title or title in (profile.name, *profile.aliases) else title
+
+
+def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes: Sequence[str]) -> str | None:
+    """The contact's name. One that is cut off in the row is looked for elsewhere; None where it is not found, or may be
+    one of several.
+    """
+    written = row.name.strip()
+    if not _CUT.search(written):
+        exact = [one for one in known if same_name(written, one)]
+        alike = [one for one in known if fold(one) == fold(written)]
+        return exact[0] if exact else alike[0] if len(alike) == 1 and row.confidence < 1.0 else written
+    start = name(_CUT.sub("", written))
+    inside = [
+        said
+        for node in nodes
+        if row.box.contains(node.box.center)
+        for said in (node.description.strip(), node.text.strip())
+    ]
+    for source in (inside, notes, known):
+        full = {one for one in source if name(one).startswith(start) and not _CUT.search(one) and name(one) != start}
+        if full:
+            return full.pop() if len(full) == 1 else None
+    return None
+
+
+def aside_of(row: ChatRow, called: str, known: Sequence[str], profile: AppProfile) -> Aside | None:
+    """Why this row is not answered; None for a contact. Contacts of the list, and those asked for, never are groups."""
+    if any(same_name(called, service) for service in (*profile.service_rows, *profile.ai_entries)):
+        return Aside.SERVICE
+    if any(same_name(called, one) for one in known):
+        return None
+    group = counts_members(called) or _GROUP.search(called) or _CALLED.match(row.preview) or _SENDER.match(row.preview)
+    return Aside.GROUP if group else None
+
+
+@dataclass
+class Found:
+    """What has been seen so far, over all pages and the notifications."""
+
+    profile: AppProfile
+    known: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self.waiting: dict[str, Waiting] = {}
+        self.aside: dict[str, SetAside] = {}
+        self.seen: dict[str, None] = {}
+        self.unread = 0
+
+    def add_rows(self, rows: Sequence[Row], nodes: Sequence[Node], notes: Sequence[Notification]) -> None:
+        senders = [sender_of(note, self.profile) for note in notes]
+        for row in rows:
+            called = whole_name(row.row, self.known, nodes, senders)
+            shown = called or row.row.name
+            if shown in self.waiting or shown in self.aside or shown in self.seen:
+                continue  # the last row of one page is the first of the next
+            if not row.row.unread:
+                self.seen[shown] = None
+                continue
+            self.unread += row.row.unread
+            why = Aside.CUT_OFF if called is None else aside_of(row.row, called, self.known, self.profile)
+            if why is not None:
+                self.aside[shown] = SetAside(shown, why)
+            else:
+                self.waiting[shown] = Waiting(shown, state_of(row), len(self.waiting) + 1, row.row.unread)
+
+    def add_notes(self, notes: Sequence[Notification]) -> None:
+        """Who is told of by a notification and stands in no row that was read. The newest notification is the first."""
+        for note in notes:
+            called = sender_of(note, self.profile)
+            if not called or called in self.waiting or called in self.aside or called in self.seen:
+                continue
+            row = ChatRow(called, _NOWHERE, 1, note.text)
+            why = aside_of(row, called, self.known, self.profile)
+            if why is not None:
+                self.aside[called] = SetAside(called, why)
+            else:
+                self.waiting[called] = Waiting(called, digest("note", fold(note.text)), len(self.waiting) + 1)
+
+    def add_open_chat(self, contact: str, state: str) -> None:
+        """Whose chat stood in front: nothing of it is unread, whatever they wrote last."""
+        why = aside_of(ChatRow(contact, _NOWHERE), contact, self.known, self.profile)
+        if why is not None:
+            self.aside[contact] = SetAside(contact, why)
+        else:
+            self.waiting[contact] = Waiting(contact, state)
+
+    def in_order(self) -> tuple[Waiting, ...]:
+        return tuple(sorted(self.waiting.values(), key=lambda one: -one.place))

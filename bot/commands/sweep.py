@@ -1,0 +1,84 @@
+"""``phonedesk sweep``: a cheap look at who has written, and an answer for those who have, in this terminal."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from agent_core.errors import InputRejected
+from bot.chat.texts import texts
+from bot.commands.common import Exit, print_json, result_of, run_async, settings_from, words_of_contacts
+from bot.settings import Settings
+
+BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
+
+
+def sweep(
+    contacts: Annotated[list[str] | None, typer.Argument(help="Contacts, as their names stand in the app.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Contacts with this tag; may be given again.")] = None,
+    unread: Annotated[
+        bool, typer.Option("--unread", help="Everybody who has written something new; meant where nobody is named.")
+    ] = False,
+    app: Annotated[str, typer.Option(help="The chat app: qq or wechat.")] = "qq",
+    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
+    ] = False,
+) -> None:
+    """Look who has written something new, and answer them, one after the other. Without news no model is asked.
+
+    Example: phonedesk sweep --unread
+    """
+    settings = settings_from()
+    started = time.monotonic()
+    done = run_async(lambda: _sweep(settings, _words(contacts or [], tag or [], unread, app), device, as_json))
+    if as_json:
+        print_json({**done, "seconds": round(time.monotonic() - started, 3)})
+    raise typer.Exit(BY_STATUS[done["status"]])
+
+
+def _words(contacts: list[str], tags: list[str], unread: bool, app: str) -> str:
+    """What was asked for, as it would be written in a chat."""
+    if unread and (contacts or tags):
+        raise InputRejected("--unread is everybody: it goes with no contact and no tag.")
+    return " ".join([app, *words_of_contacts(contacts, tags)])
+
+
+async def _sweep(settings: Settings, words: str, device: str, as_json: bool) -> dict[str, Any]:
+    # What a run needs takes a second to import; `--help` does not need it.
+    from bot.app import open_core
+    from bot.chat.sweeps import left_lines
+    from bot.sweeping import sweep_here
+    from bot.terminal.ask import TerminalHuman
+    from bot.terminal.live import LiveRuns, outcome_line
+    from scheduler.ports import StoredHuman
+    from scheduler.sweeps.order import read_order
+
+    order = read_order(words)
+    said = texts(settings.lang)
+    console = Console(stderr=as_json)
+    async with open_core(settings) as core:
+        store = LiveRuns(core.runs(), console, said)
+        human = StoredHuman(core.db, hold_seconds=0) if as_json else TerminalHuman(core.db, console, said)
+        task = f"{said.get('sweep.word')} {words}"
+        done = await sweep_here(core, order, task, serial=device, human=human, store=store)
+    for _, session in done.sessions:
+        console.print(outcome_line(session, said))
+    for line in left_lines(done.look.details, said, looked=done.look.contacts, started=len(done.sessions)):
+        console.print(Text(line))
+    details = done.look.details
+    return {
+        "status": done.status,
+        "run_id": done.run_id,
+        "outcome": done.look.outcome,
+        "looked": done.look.contacts,
+        "round_trips": done.look.calls,
+        "contacts": [{"contact": contact, **result_of(session, 0)} for contact, session in done.sessions],
+        "quiet": details["quiet"],
+        "left": [{"contact": contact, "why": why} for contact, why in details["left"]],
+        "aside": [{"name": name, "why": why} for name, why in details["aside"]],
+    }

@@ -1,0 +1,154 @@
+"""The one leg of a sweep: the cheap look, and the runs for those who have something new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent_core.apps.profile import AppProfile
+from agent_core.errors import CommandFailed
+from agent_core.observer import TreeUse
+from agent_core.ports import Lease
+from agent_core.screen.reader import ScreenReader
+from agent_core.sweep import ListMemory, LookOutcome, UnreadLook, look_for_unread
+from agent_core.sweep.look import SweptDevice
+from scheduler.priorities import SWEEP, WATCH
+from scheduler.quiet import quiet_of
+from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
+from scheduler.sweeps.plan import Left, Plan, Rules, plan
+from scheduler.worker import LegOutcome
+from storage.contacts import Contacts
+from storage.engine import Database
+from storage.runs import NewRun, RunRow, Runs
+from storage.schedules import Schedules
+from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
+
+QUIET_HOURS = "quiet hours"  # the message of a run that was not begun since they had
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepEyes:
+    """What a look needs besides the phone."""
+
+    reader: ScreenReader
+    tree: TreeUse = "auto"
+    cool_down_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A look and what follows from it: stored, and started, by ``Sweeps``."""
+
+    sweep: NewSweep
+    start: tuple[NewSwept, ...]
+
+
+async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease) -> Prepared:
+    """Look at the phone, with its lease in hand, and choose. CommandFailed where the list cannot be had or read."""
+    order = SweepOrder.of(row.options, row.task)
+    app, sweeps, place = order.profile, Sweeps(db), Place(device.serial, order.app)
+    targets, known = await contacts_of(db, order, device.serial)
+    before = ListMemory.of(await sweeps.memory(place))
+    look = await look_for_unread(device, eyes.reader, app, before=before, known=known, lease=lease, tree=eyes.tree)
+    _check(look, app, targets)
+    watches = bool(row.options.get(BY_WATCH))
+    cool_down = timedelta(seconds=eyes.cool_down_seconds)
+    rules = Rules(db.now(), cool_down, asked=row.planned_at is None, blindly=not watches)
+    chosen = plan(look, targets, await sweeps.marks(place), rules)
+    runs = [(one, reply_to(one.contact, app)) for one in chosen.start]
+    start = tuple(
+        NewSwept(one.contact, one.state, one.tries, _run(row, task, one.contact, device.serial))
+        for one, task in runs
+        if task is not None
+    )
+    unnamed = [one.contact for one, task in runs if task is None]
+    told_before = {one.name for one in before.aside} if before is not None and not rules.asked else set()
+    new = NewSweep(
+        place,
+        look.outcome.value,
+        contacts=len(targets) if targets is not None else len(look.waiting) + len(look.seen),
+        calls=look.calls,
+        memory=look.memory.data() if look.memory is not None else None,
+        waiting=chosen.waiting,
+        seen=look.seen,
+        details=_details(look, chosen, unnamed, told_before, everybody=targets is None),
+    )
+    log.info("sweep_looked", run_id=row.id, outcome=look.outcome.value, calls=look.calls, started=len(start))
+    return Prepared(new, start)
+
+
+async def sweep_leg(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEyes, lease: Lease) -> LegOutcome:
+    """A leg of a sweep by a worker. ``waiting``: its runs go on. A leg that is repeated starts nobody twice."""
+    sweeps = Sweeps(db)
+    if await sweeps.get(row.id) is None:
+        if await in_quiet_hours(db, row, db.now()):
+            return LegOutcome("succeeded", QUIET_HOURS)
+        prepared = await prepare(db, row, device, eyes, lease)
+        if await sweeps.looked(row.id, row.leg, prepared.sweep, prepared.start) is None:
+            return LegOutcome("stopped")
+    return LegOutcome("waiting" if await sweeps.waiting_runs(row.id) else "succeeded")
+
+
+async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:
+    """Whether a sweep, or a run of it, may not begin now: its schedule has quiet hours, and has them now."""
+    sweep = await Runs(db).get(row.parent_id) if row.parent_id else row
+    schedule = await Schedules(db).get(sweep.schedule_id) if sweep is not None and sweep.schedule_id else None
+    return schedule is not None and bool(schedule.quiet) and quiet_of(schedule.quiet, schedule.timezone).holds(now)
+
+
+async def contacts_of(db: Database, order: SweepOrder, serial: str) -> tuple[list[str] | None, list[str]]:
+    """Who is meant (None: everybody), and the names of all contacts that are known, with those that are meant."""
+    rows = [row for row in await Contacts(db).all(app=order.app) if row.serial in ("", serial)]
+    known = [row.name for row in rows]
+    if order.everybody:
+        return None, known
+    tagged = [row.name for row in rows if set(row.tags) & set(order.tags)]
+    targets = list(dict.fromkeys([*order.names, *tagged]))
+    return targets, list(dict.fromkeys([*known, *targets]))
+
+
+def _check(look: UnreadLook, app: AppProfile, targets: Sequence[str] | None) -> None:
+    if look.waiting or look.readable:
+        return
+    if look.outcome is LookOutcome.NO_LIST:
+        raise CommandFailed(
+            f"{app.name} did not come to its list of chats.",
+            advice="Look at the phone: is somebody logged in, is a dialogue open?",
+        )
+    if not targets:
+        raise CommandFailed(
+            "The list of chats cannot be read.",
+            advice="Install the extra [ocr], allow the accessibility tree, or name the contacts.",
+        )
+
+
+def _run(row: RunRow, task: str, contact: str, serial: str) -> NewRun:
+    kept = {name: row.options[name] for name in ("lang", BY_WATCH) if name in row.options}
+    options = {"contact": contact, **kept}
+    return NewRun(
+        task,
+        serial,
+        priority=WATCH if BY_WATCH in kept else SWEEP,
+        options=options,
+        requested_by=row.requested_by,
+        chat=row.chat,
+        parent_id=row.id,
+    )
+
+
+def _details(
+    look: UnreadLook, chosen: Plan, unnamed: Sequence[str], told_before: set[str], *, everybody: bool
+) -> dict[str, object]:
+    """For people: who was left out and why. Groups and the like only for who wants everybody, and once."""
+    aside = [[one.name, one.why.value] for one in look.aside if everybody and one.name not in told_before]
+    left = [[contact, why.value] for contact, why in chosen.left]
+    return {
+        "aside": aside,
+        "left": [*left, *([contact, Left.UNNAMED.value] for contact in unnamed)],
+        "quiet": list(chosen.quiet),
+    }

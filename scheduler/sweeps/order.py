@@ -1,0 +1,117 @@
+"""Who a sweep is about, as people write it: ``11 小王``, ``#vip``, ``未读``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent_core.apps.profile import AppProfile, profile, profiles
+from agent_core.errors import InputRejected
+from agent_core.gate.detect import reply_task
+
+WORDS = ("巡检", "扫一遍", "sweep")
+EVERYBODY = frozenset(
+    {"未读", "所有", "所有未读", "全部未读", "有未读的", "所有人", "全部", "unread", "everyone", "everybody", "all"}
+)
+MOST_NAMES = 50
+KIND = "sweep"  # of a run's options, and of a schedule
+BY_WATCH = "watch"  # in a run's options: a watch has started it
+_PART = re.compile(r"[\"“「『']([^\"”」』']+)[\"”」』']|([^\s,，、;；]+)")
+_QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOrder:
+    """``names`` and ``tags``: contacts by name and by tag; both empty for everybody who has written something new.
+
+    ``app``: the key of the app's profile.
+    """
+
+    names: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    app: str = "qq"
+
+    @property
+    def everybody(self) -> bool:
+        return not self.names and not self.tags
+
+    @property
+    def profile(self) -> AppProfile:
+        return profile(self.app)
+
+    def data(self) -> dict[str, object]:
+        """For a run's or a schedule's options."""
+        return {"kind": KIND, KIND: {"names": list(self.names), "tags": list(self.tags), "app": self.app}}
+
+    @classmethod
+    def of(cls, options: Mapping[str, object], task: str = "") -> SweepOrder:
+        """From the options of a run, else from its task's text."""
+        kept = options.get(KIND)
+        if not isinstance(kept, Mapping):
+            return read_task(task) or cls()
+        return cls(tuple(map(str, kept["names"])), tuple(map(str, kept["tags"])), str(kept["app"]))
+
+
+def read_task(task: str) -> SweepOrder | None:
+    """The sweep that a task's text orders (``巡检 11、12``, ``sweep #vip``); None where it is another task.
+
+    InputRejected as with ``read_order``.
+    """
+    text = task.strip()
+    for word in WORDS:
+        if text[: len(word)].lower() == word:
+            after = text[len(word) :]
+            if not after or after[0] in " \t\n:：,，":
+                return read_order(after.lstrip(" \t\n:：,，"))
+    return None
+
+
+def kind_of(task: str) -> str:
+    """What a schedule with this task starts: ``sweep`` or ``run``. InputRejected as with ``read_order``."""
+    return "run" if read_task(task) is None else KIND
+
+
+def read_order(text: str) -> SweepOrder:
+    """Names (in quotes where they hold blanks), ``#tags``, or ``未读``, which is meant where nothing is written.
+
+    An app may stand first (``微信 未读``). InputRejected for too many names, or a name that no task can carry.
+    """
+    names: list[str] = []
+    tags: list[str] = []
+    app, everybody = "qq", False
+    for place, found in enumerate(_PART.finditer(text)):
+        quoted, plain = found[1], found[2]
+        word = (quoted or plain).strip()
+        if quoted is None and place == 0 and (meant := _app(word)):
+            app = meant
+        elif quoted is None and word[0] in "#＃" and len(word) > 1:
+            tags.append(word[1:])
+        elif quoted is None and word.lower() in EVERYBODY:
+            everybody = True
+        else:
+            names.append(word)
+    if len(names) > MOST_NAMES:
+        raise InputRejected(f"More than {MOST_NAMES} contacts.", advice="Give them a tag and sweep that.")
+    if everybody and (names or tags):
+        raise InputRejected("Everybody with something unread, or some contacts: not both.", advice="Leave one out.")
+    order = SweepOrder(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tags)), app)
+    for name in order.names:
+        if reply_to(name, order.profile) is None:
+            raise InputRejected(f"{name!r} cannot be a contact's name.", advice="Write it as it stands in the app.")
+    return order
+
+
+def _app(word: str) -> str:
+    return next((p.key for p in profiles() if word.lower() in {n.lower() for n in (p.name, *p.aliases)}), "")
+
+
+def reply_to(contact: str, app: AppProfile) -> str | None:
+    """The task that answers this contact, in the form that people write it; None where no text names exactly them."""
+    forms = [contact, *(f"{left}{contact}{right}" for left, right in _QUOTES)]
+    for form in forms:
+        task = f"{app.name}回复联系人{form}"
+        read = reply_task(task)
+        if read is not None and read.contact == contact and read.profile.key == app.key:
+            return task
+    return None

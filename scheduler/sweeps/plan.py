@@ -1,0 +1,133 @@
+"""Who of those that wait is answered now: pure decisions, no database and no phone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from agent_core.screen.compare import same_name
+from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
+from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, WAITING
+from storage.sweeps import MarkRow
+
+MOST_TRIES = 3  # of one and the same message; then it is left to people
+BLIND = "blind"  # the state of a contact of whom nothing could be seen
+
+
+class Left(StrEnum):
+    """Why somebody who waits is not answered by this sweep."""
+
+    AT_WORK = "at_work"  # a run for them is in the line, or under way
+    ASKED = "asked"  # a run of theirs waits for a person
+    COOLING = "cooling"  # answered a moment ago
+    SETTLED = "settled"  # looked into before; nothing has changed since
+    GIVEN_UP = "given_up"  # failed again and again
+    UNNAMED = "unnamed"  # no task can name them
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    contact: str
+    state: str
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``start``: who has waited longest first. ``left``: who waits and is not answered now. ``quiet``: of those who
+    were asked for, who has nothing new.
+    """
+
+    start: tuple[Chosen, ...] = ()
+    left: tuple[tuple[str, Left], ...] = ()
+    quiet: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """``asked``: a person wants it now, so nobody cools down and what failed is tried again.
+
+    ``blindly``: who was named is looked into also where nothing can be read.
+    """
+
+    now: datetime
+    cool_down: timedelta
+    asked: bool = False
+    blindly: bool = True
+
+
+def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, MarkRow], rules: Rules) -> Plan:
+    """``targets``: the contacts that the sweep is about; None for everybody."""
+    waiting = list(look.waiting)
+    if targets is not None:
+        waiting = [one for one in waiting if any(same_name(one.contact, name) for name in targets)]
+    named = {one.contact for one in waiting}
+    waiting += [one for one in _owed(marks, rules.now) if one.contact not in named and _is_meant(one, targets)]
+    if targets is not None and not look.readable and rules.blindly:
+        waiting += [Waiting(name, BLIND) for name in targets if not _is_in(name, waiting)]
+    waiting.sort(key=lambda one: _since(marks.get(one.contact), rules.now))
+    start: list[Chosen] = []
+    left: list[tuple[str, Left]] = []
+    for one in waiting:
+        mark = marks.get(one.contact, MarkRow(one.contact))
+        why = _why_not(one, mark, rules)
+        if why is None:
+            again = mark.run_status == FAILED and mark.state == one.state
+            start.append(Chosen(one.contact, one.state, mark.tries + 1 if again else 1))
+        else:
+            left.append((one.contact, why))
+    quiet = tuple(name for name in targets or () if not _is_in(name, waiting))
+    return Plan(tuple(start), tuple(left), quiet, tuple(one.contact for one in waiting))
+
+
+def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
+    if not mark.run_id:
+        return None
+    if mark.run_status in (QUEUED, RUNNING) or (mark.run_status == WAITING and mark.run_due):
+        return Left.AT_WORK
+    newer = one.state not in (mark.state, BLIND)
+    if mark.run_status == WAITING:
+        # Where their chat stood open, it may well show what the person was asked about.
+        as_asked = one.state.startswith(IN_CHAT) and not mark.state.startswith(IN_CHAT)
+        return None if newer and not as_asked else Left.ASKED
+    if rules.asked or newer or (mark.run_status == STOPPED and not mark.run_started):
+        return None
+    rested = [moment for moment in (mark.answered_at, mark.run_ended_at) if moment is not None]
+    if rested and rules.now - max(rested) < rules.cool_down:
+        return Left.COOLING
+    if one.state == BLIND:
+        return None
+    if mark.run_status == FAILED:
+        return None if mark.tries < MOST_TRIES else Left.GIVEN_UP
+    return Left.SETTLED
+
+
+def _owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
+    """Whose run failed: opening their chat took the mark from the list, but nobody has answered them."""
+    owed = [
+        mark
+        for mark in marks.values()
+        if mark.run_status == FAILED
+        and mark.tries < MOST_TRIES
+        and (mark.answered_at is None or mark.answered_at < (mark.run_ended_at or now))
+    ]
+    return [Waiting(mark.contact, mark.state) for mark in owed]
+
+
+def _is_meant(one: Waiting, targets: Sequence[str] | None) -> bool:
+    return targets is None or any(same_name(one.contact, name) for name in targets)
+
+
+def _is_in(name: str, waiting: Sequence[Waiting]) -> bool:
+    return any(same_name(one.contact, name) for one in waiting)
+
+
+def _since(mark: MarkRow | None, now: datetime) -> datetime:
+    """Since when they wait. Who was answered since then, and writes again, waits from now on."""
+    if mark is None or mark.waiting_since is None:
+        return now
+    answered = mark.answered_at is not None and mark.answered_at > mark.waiting_since
+    return now if answered else mark.waiting_since

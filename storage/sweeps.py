@@ -1,0 +1,273 @@
+"""Sweeps: what their looks found, the runs that they start, and since when contacts have been waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from storage.engine import Database
+from storage.events import append_event
+from storage.ledger import SENT
+from storage.runs import ACTIVE, RUNNING, NewRun, insert_run
+from storage.tables import contact_marks, replies, runs, sweep_lists, sweeps
+from storage.uncut import uncut
+
+APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An app on a phone."""
+
+    serial: str
+    app: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRow:
+    """What is known of a contact. ``run_…``: of the run that a sweep started last for them; "" and None without one.
+
+    ``state``: what was unread then; "" once nothing was. ``answered_at``: when a reply last reached them, by any run.
+    ``run_started``: an agent had it in hand.
+    """
+
+    contact: str
+    state: str = ""
+    waiting_since: datetime | None = None
+    run_id: str = ""
+    tries: int = 0
+    run_status: str = ""
+    run_due: bool = False
+    run_started: bool = False
+    run_ended_at: datetime | None = None
+    answered_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """``outcome`` is of ``agent_core.sweep``; ``details``: who was left out, and why."""
+
+    run_id: str
+    serial: str
+    app: str
+    outcome: str
+    contacts: int
+    started: int
+    calls: int
+    details: Mapping[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """A run of a sweep. ``texts``: what reached the contact. ``due``: a leg of it is to be started."""
+
+    run_id: str
+    contact: str
+    status: str
+    message: str
+    due: bool
+    started: bool
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewSweep:
+    """What a look came to. ``waiting``: everybody who waits, who has waited longest first; ``seen``: who does not.
+
+    ``memory`` None: what was remembered is forgotten.
+    """
+
+    place: Place
+    outcome: str
+    contacts: int
+    calls: int
+    memory: Mapping[str, Any] | None = None
+    waiting: Sequence[str] = ()
+    seen: Sequence[str] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSwept:
+    """A run to be started for a contact. ``state``: of what is unread now."""
+
+    contact: str
+    state: str
+    tries: int
+    run: NewRun
+
+
+@uncut
+class Sweeps:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def get(self, run_id: str) -> SweepRow | None:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(sweeps).where(sweeps.c.run_id == run_id))
+            row = found.mappings().one_or_none()
+        return None if row is None else SweepRow(**row)
+
+    async def memory(self, place: Place) -> Mapping[str, Any] | None:
+        """What the last look at this list remembered."""
+        wanted = sa.select(sweep_lists.c.memory).where(
+            sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(wanted)).scalar_one_or_none()
+
+    async def marks(self, place: Place) -> dict[str, MarkRow]:
+        """By contact."""
+        marked = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
+        wanted = (
+            sa.select(
+                contact_marks.c.contact,
+                contact_marks.c.state,
+                contact_marks.c.waiting_since,
+                contact_marks.c.run_id,
+                contact_marks.c.tries,
+                sa.func.coalesce(runs.c.status, "").label("run_status"),
+                runs.c.leg_due_at.is_not(None).label("run_due"),
+                runs.c.session.is_not(None).label("run_started"),
+                runs.c.ended_at.label("run_ended_at"),
+            )
+            .select_from(contact_marks.outerjoin(runs, runs.c.id == contact_marks.c.run_id))
+            .where(marked)
+        )
+        answered = (
+            sa.select(replies.c.contact, sa.func.max(replies.c.updated_at).label("at"))
+            .where(replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == SENT)
+            .group_by(replies.c.contact)
+        )
+        async with self._db.read() as connection:
+            at = {row.contact: row.at for row in await connection.execute(answered)}
+            rows = (await connection.execute(wanted)).mappings().all()
+        return {row["contact"]: MarkRow(**row, answered_at=at.get(row["contact"])) for row in rows}
+
+    async def looked(self, sweep_id: str, leg: int, new: NewSweep, start: Sequence[NewSwept]) -> list[str] | None:
+        """Store a look and start its runs, all or nothing; the ids of the runs. ``leg``: the sweep's, at work.
+
+        None where it is not this leg's turn any more, or Stop was asked for: nothing was stored. A leg that is repeated
+        after its process died is given what the first one stored.
+        """
+        async with self._db.write(durable=True) as connection:
+            mine = sa.and_(
+                runs.c.id == sweep_id, runs.c.leg == leg, runs.c.status == RUNNING, runs.c.stop_requested.is_(False)
+            )
+            # The row in hand, whoever comes second waits here.
+            if (await connection.execute(sa.update(runs).where(mine).values(status=RUNNING))).rowcount != 1:
+                return None
+            before = await connection.execute(sa.select(sweeps.c.run_id).where(sweeps.c.run_id == sweep_id))
+            if before.first() is not None:
+                its = sa.select(runs.c.id).where(runs.c.parent_id == sweep_id).order_by(runs.c.id)
+                return list((await connection.execute(its)).scalars())
+            await self._remember(connection, sweep_id, new, len(start))
+            started = [await begin_run(connection, self._db, new.place, one) for one in start]
+            told = {"contacts": new.contacts, "started": len(started), "outcome": new.outcome}
+            await append_event(connection, self._db, sweep_id, "sweep", told)
+        self._db.signal("runs").notify()
+        self._db.signal("events").notify()
+        return started
+
+    async def start(self, place: Place, one: NewSwept) -> str:
+        """Start one more run of a sweep, for a process that does them one after the other itself."""
+        async with self._db.write(durable=True) as connection:
+            run_id = await begin_run(connection, self._db, place, one)
+            counted = sa.update(sweeps).where(sweeps.c.run_id == one.run.parent_id)
+            await connection.execute(counted.values(started=sweeps.c.started + 1))
+        self._db.signal("events").notify()
+        return run_id
+
+    async def runs(self, sweep_id: str) -> list[Swept]:
+        """Those of a sweep, in the order in which they were started."""
+        its = sa.select(
+            runs.c.id, runs.c.options, runs.c.status, runs.c.message, runs.c.leg_due_at, runs.c.started_at
+        ).where(runs.c.parent_id == sweep_id)
+        sent = (
+            sa.select(replies.c.run_id, replies.c.text)
+            .where(replies.c.run_id.in_(sa.select(runs.c.id).where(runs.c.parent_id == sweep_id)))
+            .where(replies.c.state == SENT)
+            .order_by(replies.c.id)
+        )
+        async with self._db.read() as connection:
+            rows = (await connection.execute(its.order_by(runs.c.id))).all()
+            texts = (await connection.execute(sent)).all()
+        return [
+            Swept(
+                row.id,
+                str(row.options.get("contact") or ""),
+                row.status,
+                row.message,
+                row.leg_due_at is not None,
+                row.started_at is not None,
+                tuple(reply.text for reply in texts if reply.run_id == row.id),
+            )
+            for row in rows
+        ]
+
+    async def waiting_runs(self, sweep_id: str) -> bool:
+        """Whether some of a sweep's runs are not over."""
+        wanted = sa.select(runs.c.id).where(runs.c.parent_id == sweep_id, runs.c.status.in_(ACTIVE)).limit(1)
+        async with self._db.read() as connection:
+            return (await connection.execute(wanted)).first() is not None
+
+    async def _remember(self, connection: AsyncConnection, sweep_id: str, new: NewSweep, started: int) -> None:
+        now, place = self._db.now(), new.place
+        row = {
+            "run_id": sweep_id,
+            "serial": place.serial,
+            "app": place.app,
+            "outcome": new.outcome,
+            "contacts": new.contacts,
+            "started": started,
+            "calls": new.calls,
+            "details": dict(new.details),
+            "created_at": now,
+        }
+        await connection.execute(sa.insert(sweeps).values(**row))
+        of_place = sa.and_(sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app)
+        await connection.execute(sa.delete(sweep_lists).where(of_place))
+        if new.memory is not None:
+            kept = {"serial": place.serial, "app": place.app, "memory": dict(new.memory), "looked_at": now}
+            await connection.execute(sa.insert(sweep_lists).values(**kept))
+        await self._note(connection, new)
+
+    async def _note(self, connection: AsyncConnection, new: NewSweep) -> None:
+        """Since when each of them waits; who does not wait any more."""
+        now, place = self._db.now(), new.place
+        of_place = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
+        waits = sa.select(contact_marks.c.contact).where(of_place, contact_marks.c.waiting_since.is_not(None))
+        before = set((await connection.execute(waits)).scalars())
+        for place_in_line, contact in enumerate(new.waiting):
+            if contact not in before:
+                since = {"waiting_since": now + place_in_line * APART, "swept_at": now}
+                await _mark(connection, self._db, place, contact, since)
+        over = [contact for contact in new.seen if contact not in new.waiting]
+        if over:
+            done = sa.update(contact_marks).where(of_place, contact_marks.c.contact.in_(over))
+            await connection.execute(done.values(state="", waiting_since=None))
+
+
+async def begin_run(connection: AsyncConnection, db: Database, place: Place, one: NewSwept) -> str:
+    """Add the run that answers a contact, inside a transaction, and note with them that it does."""
+    run_id = await insert_run(connection, db, one.run)
+    if run_id is None:
+        raise RuntimeError("The run was not stored.")
+    values = {"state": one.state, "run_id": run_id, "tries": one.tries, "swept_at": db.now()}
+    await _mark(connection, db, place, one.contact, values)
+    return run_id
+
+
+async def _mark(
+    connection: AsyncConnection, db: Database, place: Place, contact: str, values: Mapping[str, Any]
+) -> None:
+    row = {"serial": place.serial, "app": place.app, "contact": contact, **values}
+    statement = db.insert(contact_marks).values(**row)
+    statement = statement.on_conflict_do_update(index_elements=["serial", "app", "contact"], set_=dict(values))
+    await connection.execute(statement)

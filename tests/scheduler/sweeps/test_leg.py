@@ -1,0 +1,129 @@
+"""The leg of a sweep on a virtual phone, by real adb, over a real database."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.defaults import FreeLease
+from agent_core.errors import CommandFailed
+from agent_core.observer import TreeUse
+from agent_core.screen.reader import ScreenReader
+from scheduler.sweeps.leg import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_leg
+from scheduler.sweeps.order import read_order
+from storage.contacts import Contacts, NewContact
+from storage.engine import Database
+from storage.runs import NewRun, RunRow, Runs
+from storage.schedules import NewSchedule, Schedules
+from storage.sweeps import Sweeps
+from tests.storage.conftest import Clock
+from tests.support.lab import OCR, Lab, lab
+
+BY_TREE = SweepEyes(ScreenReader(ocr=None, model=None))
+LEASE = FreeLease()
+
+
+async def at_work(db: Database, at: Lab, words: str = "未读", **values: object) -> RunRow:
+    """A sweep whose leg has begun."""
+    options = {"lang": "en", **read_order(words).data()}
+    new = NewRun(f"巡检 {words}", at.device.serial, options=options, **values)  # type: ignore[arg-type]
+    run_id = await Runs(db).create(new)
+    assert run_id is not None
+    row = await Runs(db).begin_leg(run_id, 1, serial=at.device.serial)
+    assert row is not None
+    return row
+
+
+async def contacts(db: Database, row: RunRow) -> list[str]:
+    return [one.contact for one in await Sweeps(db).runs(row.id)]
+
+
+@pytest.mark.parametrize("tree", ["auto", "off"])
+async def test_an_idle_sweep_costs_three_calls_at_most_whatever_the_number_of_contacts(
+    db: Database, tree: TreeUse
+) -> None:
+    eyes = SweepEyes(ScreenReader(ocr=OCR if tree == "off" else None, model=None), tree)
+    names = ["110", "小11", "老客户A"]
+    for name in names:
+        await Contacts(db).add(NewContact("qq", name, tags=["shop"]))
+    async with lab() as at:
+        for words, looked, most in (("#shop", 3, 99), ("#shop", 3, 2), ("110", 1, 2)):
+            row = await at_work(db, at, words)
+            assert (await sweep_leg(db, row, at.device, eyes, LEASE)).status == "succeeded"
+            swept = await Sweeps(db).get(row.id)
+            assert swept is not None
+            assert (swept.contacts, swept.started, swept.calls <= most) == (looked, 0, True)
+            assert swept.details["quiet"] == (names if looked == 3 else ["110"])
+        assert at.phone.report()["chats_opened"] == []
+
+
+async def test_a_leg_that_is_killed_and_repeated_starts_each_once(db: Database) -> None:
+    async with lab() as at:
+        at.phone.receive("老客户A", "在吗")
+        row = await at_work(db, at)
+        await prepare(db, row, at.device, BY_TREE, LEASE)  # killed between the look and its runs
+        await Runs(db).interrupt_leg(row.id, 1)
+        second = await Runs(db).begin_leg(row.id, 2, serial=at.device.serial)
+        assert second is not None
+        assert (await sweep_leg(db, second, at.device, BY_TREE, LEASE)).status == "waiting"
+        await Runs(db).interrupt_leg(row.id, 2)  # killed between its runs and being told so
+        third = await Runs(db).begin_leg(row.id, 3, serial=at.device.serial)
+        assert third is not None
+        calls = at.device.round_trips
+        assert (await sweep_leg(db, third, at.device, BY_TREE, LEASE)).status == "waiting"
+        assert (await contacts(db, row), at.device.round_trips) == (["11", "老客户A"], calls)
+        runs = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
+        assert [(run.task, run.priority < 0, run.options) for run in runs if run is not None] == [
+            ("QQ回复联系人11", True, {"contact": "11", "lang": "en"}),
+            ("QQ回复联系人老客户A", True, {"contact": "老客户A", "lang": "en"}),
+        ]
+
+
+async def test_who_is_at_work_or_has_not_changed_is_not_begun_again(db: Database, clock: Clock) -> None:
+    async with lab() as at:
+        first = await at_work(db, at, schedule_id=7, planned_at=clock.time)
+        await sweep_leg(db, first, at.device, BY_TREE, LEASE)
+        (child,) = await Sweeps(db).runs(first.id)
+
+        async def next_sweep() -> list[str]:
+            clock.move(minutes=5)
+            row = await at_work(db, at, schedule_id=7, planned_at=clock.time)
+            await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            return await contacts(db, row)
+
+        assert await next_sweep() == []  # it is in the line
+        await Runs(db).begin_leg(child.run_id, 1, serial=at.device.serial)
+        await Runs(db).save_session(child.run_id, "{}")
+        await Runs(db).end_leg(child.run_id, 1, status="succeeded")
+        assert await next_sweep() == []  # nothing was to be answered, and nothing has changed
+        at.phone.receive("11", "还在吗？")
+        assert await next_sweep() == ["11"]
+
+
+async def test_in_the_quiet_hours_nothing_is_begun(db: Database, clock: Clock) -> None:
+    schedule = await Schedules(db).add(
+        NewSchedule("every 5m", "UTC", "巡检", kind="sweep", serial="P1", quiet="22:00-07:00")
+    )
+    async with lab() as at:
+        row = await at_work(db, at, schedule_id=schedule.id, planned_at=clock.time)
+        await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+        (child,) = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
+        assert child is not None
+        assert not await in_quiet_hours(db, child, clock.time)
+        clock.time = clock.time.replace(hour=22)
+        assert await in_quiet_hours(db, child, clock.time)
+        late = await at_work(db, at, schedule_id=schedule.id, planned_at=clock.time)
+        calls = at.device.round_trips
+        outcome = await sweep_leg(db, late, at.device, BY_TREE, LEASE)
+        assert (outcome.status, outcome.message, at.device.round_trips) == ("succeeded", QUIET_HOURS, calls)
+
+
+async def test_a_list_that_cannot_be_had_or_read_is_said(db: Database) -> None:
+    async with lab() as at:
+        blind = SweepEyes(ScreenReader(ocr=None, model=None), "off")
+        await at.open_chat()  # its notification is gone
+        at.phone.set_fault("not_logged_in")
+        with pytest.raises(CommandFailed, match="list of chats"):
+            await prepare(db, await at_work(db, at), at.device, BY_TREE, LEASE)
+        at.phone.set_fault("not_logged_in", False)
+        named = await prepare(db, await at_work(db, at, "110"), at.device, blind, LEASE)
+        assert [one.contact for one in named.start] == ["110"]  # looked into by a run of its own

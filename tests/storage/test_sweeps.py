@@ -1,0 +1,167 @@
+"""Sweeps in the database: their runs are started once, and they end with the last of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from storage.engine import Database
+from storage.figures import Figures, Span, SweptFigures
+from storage.history import History, HistoryFilter
+from storage.questions import Questions
+from storage.runs import NewRun, Runs
+from storage.schedules import NewSchedule, Schedules, Tick
+from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
+from tests.storage.conftest import Clock
+
+PLACE = Place("P1", "qq")
+LOOKED = NewSweep(PLACE, "read", contacts=3, calls=2, memory={"picture": "x"}, waiting=("a", "b"), seen=("c",))
+
+
+async def begun(db: Database, **values: object) -> str:
+    """A sweep whose leg is at work."""
+    sweep = await Runs(db).create(NewRun("巡检", "P1", **values))  # type: ignore[arg-type]
+    assert sweep is not None
+    await Runs(db).begin_leg(sweep, 1, serial="P1")
+    return sweep
+
+
+def of(sweep: str, *contacts: str) -> list[NewSwept]:
+    return [
+        NewSwept(one, "s1", 1, NewRun(f"QQ回复联系人{one}", "P1", options={"contact": one}, parent_id=sweep))
+        for one in contacts
+    ]
+
+
+async def end(db: Database, run_id: str, status: str) -> None:
+    await Runs(db).begin_leg(run_id, 1, serial="P1")
+    await Runs(db).end_leg(run_id, 1, status=status)
+
+
+async def status(db: Database, run_id: str) -> str:
+    row = await Runs(db).get(run_id)
+    assert row is not None
+    return row.status
+
+
+async def test_a_look_that_is_repeated_starts_nobody_twice(db: Database) -> None:
+    sweeps, sweep = Sweeps(db), await begun(db)
+    started = await sweeps.looked(sweep, 1, LOOKED, of(sweep, "a", "b"))
+    assert started is not None
+    assert await sweeps.looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c")) == started  # killed before it was told
+    assert [one.contact for one in await sweeps.runs(sweep)] == ["a", "b"]
+    assert (await sweeps.memory(PLACE), (await sweeps.marks(PLACE))["a"].run_id) == ({"picture": "x"}, started[0])
+    assert await sweeps.looked(sweep, 2, LOOKED, []) is None  # not this leg's turn
+
+
+async def test_a_sweep_that_was_stopped_while_it_looked_starts_nobody(db: Database) -> None:
+    sweeps, sweep = Sweeps(db), await begun(db)
+    await Runs(db).request_stop(sweep)
+    assert await sweeps.looked(sweep, 1, LOOKED, of(sweep, "a")) is None
+    assert await sweeps.runs(sweep) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        ("succeeded", "succeeded", "succeeded"),
+        ("failed", "succeeded", "succeeded"),
+        ("failed", "stopped", "failed"),
+    ],
+)
+async def test_it_ends_with_the_last_of_its_runs(db: Database, first: str, second: str, whole: str) -> None:
+    sweep = await begun(db)
+    started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b")) or []
+    await Runs(db).wait_leg(sweep, 1)
+    row = await Runs(db).get(sweep)
+    assert row is not None
+    assert (row.status, row.leg_due_at) == ("waiting", None)  # nothing of its own is to be started
+    await end(db, started[0], first)
+    assert await status(db, sweep) == "waiting"
+    await end(db, started[1], second)
+    assert await status(db, sweep) == whole
+
+
+async def test_whose_runs_ended_before_it_waited_ends_as_well(db: Database) -> None:
+    sweep = await begun(db)
+    (one,) = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a")) or []
+    await Runs(db).request_stop(one)  # by hand, in the line
+    await Runs(db).wait_leg(sweep, 1)
+    assert await status(db, sweep) == "succeeded"
+
+
+async def test_stop_takes_all_its_runs_and_it_ends_with_the_one_at_work(db: Database) -> None:
+    sweep = await begun(db)
+    started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c")) or []
+    await Runs(db).wait_leg(sweep, 1)
+    await Runs(db).begin_leg(started[0], 1, serial="P1")
+    assert await Runs(db).request_stop(sweep, by="owner") == "waiting"
+    assert [await status(db, one) for one in started] == ["running", "stopped", "stopped"]
+    assert await Runs(db).asked(started) == dict.fromkeys(started, (True, False))
+    await Runs(db).end_leg(started[0], 1, status="stopped")
+    assert await status(db, sweep) == "stopped"
+
+
+async def test_since_when_they_wait_is_kept_until_they_do_not(db: Database, clock: Clock) -> None:
+    sweeps = Sweeps(db)
+    first = await begun(db)
+    await sweeps.looked(first, 1, LOOKED, of(first, "a"))
+    since = {name: mark.waiting_since for name, mark in (await sweeps.marks(PLACE)).items()}
+    a, b = since["a"], since["b"]
+    assert a is not None
+    assert b is not None
+    assert a < b  # as they were told: who has waited longest is the first
+    clock.move(minutes=5)
+    second = await begun(db)
+    await sweeps.looked(second, 1, replace(LOOKED, waiting=("c", "b"), seen=("a",), memory=None), [])
+    marks = await sweeps.marks(PLACE)
+    assert marks["b"].waiting_since == b
+    assert marks["c"].waiting_since == clock.time
+    assert (marks["a"].waiting_since, marks["a"].state) == (None, "")
+    assert await sweeps.memory(PLACE) is None
+
+
+async def test_a_tick_is_skipped_while_its_contacts_are_at_work_not_while_they_wait_for_people(
+    db: Database, clock: Clock
+) -> None:
+    schedules = Schedules(db)
+    row = await schedules.add(NewSchedule("every 5m", "Asia/Shanghai", "巡检", kind="sweep", serial="P1"))
+
+    async def tick() -> Tick:
+        clock.move(minutes=5)
+        return (await schedules.tick(row.id, clock.time)).tick
+
+    assert await tick() is Tick.STARTED
+    (sweep,) = [run.id for run in await Runs(db).find(schedule_id=row.id)]
+    await Runs(db).begin_leg(sweep, 1, serial="P1")
+    started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a")) or []
+    await Runs(db).wait_leg(sweep, 1)
+    assert await tick() is Tick.BUSY
+    await Runs(db).begin_leg(started[0], 1, serial="P1")
+    assert await tick() is Tick.BUSY
+    # A question without a leg of its own: the run waits for a person.
+    await Questions(db).ask("q1", run_id=started[0], kind="no_sure_answer", payload={})
+    await Runs(db).wait_leg(started[0], 1)
+    assert await status(db, started[0]) == "waiting"
+    assert await tick() is Tick.STARTED
+
+
+async def test_the_figures_tell_of_looks(db: Database, clock: Clock) -> None:
+    for runs in (("a",), (), ()):
+        sweep = await begun(db)
+        await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, *runs))
+    span = Span(clock.time, clock.time + timedelta(seconds=1))
+    assert await Figures(db).swept(span) == SweptFigures(sweeps=3, contacts=9, idle=2)
+    assert await Figures(db).swept(replace(span, serials=["P2"])) == SweptFigures()
+
+
+async def test_looks_that_found_nobody_do_not_fill_the_history(db: Database, clock: Clock) -> None:
+    for runs, planned in (((), True), (("a",), True), ((), False)):
+        clock.move(minutes=5)
+        when = {"schedule_id": 1, "planned_at": clock.time} if planned else {}
+        sweep = await begun(db, **when)
+        await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, *runs))
+        await Runs(db).end_leg(sweep, 1, status="succeeded")
+    assert [run.number for run in await History(db).find(HistoryFilter())] == [4, 3, 2]  # 3 is the run of 2
