@@ -12,7 +12,10 @@ import asyncio
 import fcntl
 import logging
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 
@@ -22,11 +25,18 @@ from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid
 from scheduler.queue import Work
+from storage.engine import utc_now
 
 APPLICATION = "phonedesk"
 # Never changes with a release: DBOS leaves legs of another version alone for ever.
 APPLICATION_VERSION = "1"
 POLL_SECONDS = 0.5
+# A leg that is over is known for so long, so that one that is handed in again, by its id, is not done again. After that
+# its run has long gone on: the worker would see that it is not this leg's turn.
+KEEP_LEGS = timedelta(days=2)
+FORGET_EVERY_SECONDS = 3600.0
+FORGET_AT_ONCE = 200
+OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 
 log = structlog.get_logger(__name__)
 
@@ -57,24 +67,30 @@ class ProcessLock:
     def held(self) -> bool:
         return self._file is not None
 
-    def acquire(self) -> None:
-        """ConfigInvalid where another process has it."""
+    def acquire(self, token: str = "") -> str:
+        """The token of the process that had it before. ConfigInvalid where another process has it.
+
+        ``token``: what this process is known by elsewhere.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = self.path.open("a+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.seek(0)
-            holder = file.read().strip() or "unknown"
+            holder = file.read().partition(" ")[0].strip() or "unknown"
             file.close()
             raise ConfigInvalid(
-                f"Another process ({holder}) works with this executor id.",
-                advice="Stop it, or give this one its own executor id (PHONEDESK_QUEUE__EXECUTOR_ID).",
+                f"Another process ({holder}) on this machine works as this host.",
+                advice="Stop it, or give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID).",
             ) from error
+        file.seek(0)
+        former = file.read().partition(" ")[2].strip()
         file.truncate(0)
-        file.write(str(os.getpid()))
+        file.write(f"{os.getpid()} {token}")
         file.flush()
         self._file = file
+        return former
 
     def release(self) -> None:
         if self._file is not None:
@@ -95,26 +111,42 @@ def system_url(url: str) -> str:
 class DbosQueue:
     """``url``: DBOS's own database (another file than ours where it is SQLite). ``executor_id``: stays the same over
     restarts, differs between processes. ``lock_path``: the file that keeps a second process of this id out.
+
+    It forgets its own old legs: DBOS itself keeps them for ever.
     """
 
-    def __init__(self, url: str, *, executor_id: str, lock_path: Path, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        executor_id: str,
+        lock_path: Path,
+        poll_seconds: float = POLL_SECONDS,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
         self._url = system_url(url)
         self._executor_id = executor_id
         self._poll_seconds = poll_seconds
         self._name = f"legs-{executor_id}"
         self._lock = ProcessLock(lock_path)
         self._running = False
+        self._clock = clock
+        self._forgetting: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> bool:
         return self._running
 
-    def claim(self) -> None:
+    def claim(self, token: str = "") -> str:
         """Take the process lock before ``start``; ConfigInvalid where another process has this executor id.
 
-        The holder may take back the phones that its former process left.
+        The holder may take back the phones that its former process left; that one's token is given, it is dead.
         """
-        self._lock.acquire()
+        return self._lock.acquire(token)
+
+    def release(self) -> None:
+        """Give the process lock back where the queue was never started; ``stop`` does it, too."""
+        self._lock.release()
 
     async def start(self, work: Work) -> None:
         """Launch and hand out legs. ConfigInvalid where another process has this executor id."""
@@ -145,6 +177,37 @@ class DbosQueue:
             await self.stop()
             raise
         self._running = True
+        self._forgetting = asyncio.create_task(self._forget_forever(), name="queue-forgets")
+
+    async def forget(self) -> int:
+        """Delete the legs that were over ``KEEP_LEGS`` ago; how many."""
+        before = (self._clock() - KEEP_LEGS).isoformat()
+        count = 0
+        while True:
+            old = await DBOS.list_workflows_async(
+                queue_name=self._name,
+                status=OVER,
+                end_time=before,
+                completed_before=before,
+                limit=FORGET_AT_ONCE,
+                load_input=False,
+                load_output=False,
+            )
+            if not old:
+                break
+            await DBOS.delete_workflows_async([leg.workflow_id for leg in old])
+            count += len(old)
+        if count:
+            log.info("old_legs_deleted", legs=count)
+        return count
+
+    async def _forget_forever(self) -> None:
+        while True:
+            await asyncio.sleep(FORGET_EVERY_SECONDS)
+            try:
+                await self.forget()
+            except Exception as error:  # noqa: BLE001 - its database may be away for a moment; the next time does it
+                log.warning("old_legs_not_deleted", error=repr(error))
 
     async def enqueue(self, leg_id: str) -> None:
         if not self._running:
@@ -154,6 +217,11 @@ class DbosQueue:
 
     async def stop(self) -> None:
         """Destroy DBOS in a thread (in the loop it would block it), and give the loop an executor again."""
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._forgetting
+            self._forgetting = None
         if self._running:
             self._running = False
             loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ LOOK_SECONDS = 5.0  # how soon questions of other processes are seen
 
 log = structlog.get_logger(__name__)
 
-Then = Literal["skip", "deny", "no", "stop", "told", "wait"]
+Then = Literal["skip", "leave", "deny", "no", "stop", "told", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,10 @@ WAITS = "wait"
 AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
     QuestionKind.NO_SURE_ANSWER: AtDeadline("skip", SKIP, "No text leaves without a person; the rest is answered."),
     QuestionKind.UNREADABLE: AtDeadline("skip", SKIP, "As above."),
-    QuestionKind.FOREIGN_DRAFT: AtDeadline("skip", SKIP, "Somebody's draft is theirs: it stays, and nothing is typed."),
-    QuestionKind.CHAT_CHANGED: AtDeadline("skip", SKIP, "The customer writes on; the next run reads all of it."),
+    QuestionKind.FOREIGN_DRAFT: AtDeadline(
+        "leave", SKIP, "Somebody's draft is theirs: it stays, and nothing is typed."
+    ),
+    QuestionKind.CHAT_CHANGED: AtDeadline("leave", SKIP, "The customer writes on; the next run reads all of it."),
     QuestionKind.STILL_SEND: AtDeadline("skip", SKIP, "The chat has moved on since the answer was chosen."),
     QuestionKind.SENSITIVE_TAP: AtDeadline("deny", "deny", "What costs something is done with consent only."),
     QuestionKind.RIGHT_CHAT: AtDeadline("no", "no", "An answer in the wrong chat cannot be taken back."),

@@ -1,33 +1,60 @@
-"""What is old and over is deleted: events with their pictures, updates that were handled, messages that were sent.
+"""What is old and over is deleted, in bites, and the room that it took given back to the disk at night.
 
-Runs, questions, replies and answers stay: they are what people look up.
+What goes when, and what stays for ever, is in ``storage.retention``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import structlog
 
 from storage.engine import Database
-from storage.events import Events
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.retention import Retention
 
 EVERY_SECONDS = 3600.0
+LOOK_SECONDS = 10.0
+LONG = timedelta(days=365)  # how long the audit log and saved sessions are kept, at least
+NIGHT = range(2, 6)  # hours, in the owner's zone
+JUMP = timedelta(minutes=2)  # a machine that slept, or a clock that was set
 
 log = structlog.get_logger(__name__)
 
+Bite = Callable[[datetime], Awaitable[int]]
+
 
 class Housekeeping:
-    """``start`` until ``stop``. ``keep``: how old something may be; over a day, while Telegram repeats updates."""
+    """``start`` until ``stop``. ``keep``: how old something may be; over a day, while Telegram repeats updates.
 
-    def __init__(self, db: Database, *, keep: timedelta, every_seconds: float = EVERY_SECONDS) -> None:
+    ``zone``: where it is night when it is night for the shop; None for this machine's.
+
+    It looks at the clock, too: one that jumps is told of in the log, and nothing is deleted before the time has stood
+    for a whole ``every_seconds``, since a clock that is wrong by a month makes everything look old.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        keep: timedelta,
+        zone: tzinfo | None = None,
+        every_seconds: float = EVERY_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._db = db
+        self._retention = Retention(db)
         self._keep = keep
+        self._zone = zone
         self._every_seconds = every_seconds
+        self._look_seconds = min(look_seconds, every_seconds)
+        self._elapsed = elapsed
+        self._seen = (db.now(), elapsed())
+        self._due = elapsed()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -41,21 +68,67 @@ class Housekeeping:
             self._task = None
 
     async def once(self) -> dict[str, int]:
-        """Delete what is too old; how many rows of each."""
-        before = self._db.now() - self._keep
-        gone = {
-            "events": await Events(self._db).prune(before),
-            "inbox": await Inbox(self._db).prune(before),
-            "outbox": await Outbox(self._db).prune(before),
+        """Delete what is too old; how many rows of each, those of which there were none left out."""
+        now = self._db.now()
+        old, very_old = now - self._keep, now - max(self._keep, LONG)
+        bites: dict[str, tuple[Bite, datetime]] = {
+            "events": (self._retention.events, old),
+            "inbox": (self._retention.inbox, old),
+            "outbox": (self._retention.outbox, old),
+            "requests": (self._retention.requests, old),
+            "question_copies": (self._retention.copies, old),
+            "audit": (self._retention.audit, very_old),
+            "sessions": (self._retention.sessions, very_old),
         }
-        if any(gone.values()):
-            log.info("old_rows_deleted", before=before.isoformat(), **gone)
+        gone = {name: await self._all(bite, before) for name, (bite, before) in bites.items()}
+        gone = {name: count for name, count in gone.items() if count}
+        if gone:
+            log.info("old_rows_deleted", before=old.isoformat(), **gone)
         return gone
+
+    async def shrink(self) -> int:
+        """Give the room of what was deleted back to the disk, as long as nothing is at work; the number of pages."""
+        pages = 0
+        while not await self._retention.at_work():
+            given = await self._db.shrink()
+            if not given:
+                break
+            pages += given
+            await asyncio.sleep(0)
+        if pages:
+            log.info("database_shrunk", pages=pages)
+        return pages
+
+    def jumped(self) -> timedelta:
+        """By how much the clock has jumped since the last look; 0 for a clock that goes as it should."""
+        (time_then, then), (time_now, now) = self._seen, (self._db.now(), self._elapsed())
+        self._seen = (time_now, now)
+        jump = (time_now - time_then) - timedelta(seconds=now - then)
+        return jump if abs(jump) > JUMP else timedelta()
+
+    async def look(self) -> None:
+        """One look at the clock; and where it is time, the rest."""
+        if jump := self.jumped():
+            log.warning("clock_jumped", seconds=round(jump.total_seconds()))
+            self._due = self._elapsed() + self._every_seconds
+        if self._elapsed() < self._due:
+            return
+        self._due = self._elapsed() + self._every_seconds
+        await self.once()
+        if self._db.now().astimezone(self._zone).hour in NIGHT:
+            await self.shrink()
+
+    async def _all(self, bite: Bite, before: datetime) -> int:
+        count = 0
+        while gone := await bite(before):
+            count += gone
+            await asyncio.sleep(0)  # whoever waits to write goes first
+        return count
 
     async def _forever(self) -> None:
         while True:
             try:
-                await self.once()
+                await self.look()
             except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next time does it
                 log.warning("housekeeping_failed", error=repr(error))
-            await asyncio.sleep(self._every_seconds)
+            await asyncio.sleep(self._look_seconds)

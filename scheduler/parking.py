@@ -32,17 +32,22 @@ async def park(device: Device, lease: Lease, session: Session) -> bool:
     Of a chat that was opened by its number it is forgotten, so that the next leg may open it so once more. The caller
     saves the session.
     """
-    if not may_go_home(session):
+    if not may_go_home(session) or not await go_home(device, lease, session.run_id):
         return False
+    session.opened_by_number = False
+    return True
+
+
+async def go_home(device: Device, lease: Lease, run_id: str) -> bool:
+    """Bring the phone to its home screen; False where that failed, which is logged. LeaseLost."""
     try:
         await lease.check()
         await device.key(Key.HOME)
     except LeaseLost:
         raise
     except PhonedeskError as error:
-        log.warning("phone_not_parked", serial=device.serial, run=session.run_id, error=str(error))
+        log.warning("phone_not_parked", serial=device.serial, run=run_id, error=str(error))
         return False
-    session.opened_by_number = False
     return True
 
 

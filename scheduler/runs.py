@@ -11,15 +11,19 @@ from typing import Any
 
 import structlog
 
+from scheduler.hosts import Fleet
+from scheduler.line import places
+from scheduler.priorities import BEGUN, PERSON
 from scheduler.queue import Queue, leg_id
 from scheduler.worker import Worker
 from storage.engine import Database
+from storage.events import Events
+from storage.hosts import USABLE, HostPhone, Hosts
 from storage.leases import LEASE_SECONDS, Leases
 from storage.questions import AnswerResult, Questions
 from storage.runs import NewRun, RunRow, Runs
 
 RECONCILE_SECONDS = 1.0
-MISSING_PHONE_SECONDS = 15.0
 LOST_LEG_SECONDS = 60.0
 
 log = structlog.get_logger(__name__)
@@ -44,7 +48,7 @@ class RunService:
         options: Mapping[str, Any] | None = None,
         requested_by: str = "",
         chat: Mapping[str, Any] | None = None,
-        priority: int = 0,
+        priority: int = PERSON,
         key: str = "",
     ) -> str:
         """Have a task done; the run's id. ``serial`` empty: on any phone that is free.
@@ -84,12 +88,18 @@ class RunService:
         """Bring a held run back. False where it is not held."""
         return await self._runs.resume(run_id)
 
-    async def answer(self, question_id: str, answer: Mapping[str, Any], *, by: str) -> AnswerResult:
-        """Answer a question; the first answer wins. KeyError for an unknown question."""
-        return await self._questions.answer(question_id, answer, by=by)
+    async def answer(
+        self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
+    ) -> AnswerResult:
+        """Answer a question; the first answer wins. KeyError for an unknown question. ``at``: when it was given."""
+        return await self._questions.answer(question_id, answer, by=by, at=at)
 
     async def get(self, run_id: str) -> RunRow | None:
         return await self._runs.get(run_id)
+
+    async def place(self, run_id: str, phones: Sequence[str]) -> int:
+        """The place of a run in the line of its phone, from 1; 0 where it is in none. ``phones``: the usable ones."""
+        return places(await self._runs.due(begun=BEGUN), phones).get(run_id, 0)
 
 
 @dataclass(slots=True)
@@ -105,33 +115,42 @@ class Reconciler:
     """Has due legs started: at once when something changes in this process, and every second for what others changed.
 
     For each phone one leg is under way at a time, the first in line. ``phones``: the phones that this process reaches;
-    without it every phone is its own. A run whose phone nobody reaches is started after ``missing_phone_seconds``
-    nevertheless, so that it ends with the phone's own error.
+    without it every phone is its own. A run whose phone nobody reaches waits, as ``fleet`` says how long; after that it
+    is started nevertheless, so that it ends with the phone's own error. ``queue``: None where this process starts none.
+
+    ``tells``: that the phone of a run in the line went away, or is back, is told in the event log, as an event
+    ``phone`` with ``missing``, for those who show the run.
     """
 
     def __init__(
         self,
         db: Database,
-        queue: Queue,
+        queue: Queue | None,
         *,
         worker: Worker | None = None,
         phones: Phones | None = None,
+        fleet: Fleet | None = None,
+        tells: bool = True,
         lease_seconds: float = LEASE_SECONDS,
         every_seconds: float = RECONCILE_SECONDS,
-        missing_phone_seconds: float = MISSING_PHONE_SECONDS,
         lost_leg_seconds: float = LOST_LEG_SECONDS,
     ) -> None:
         self._db = db
         self._queue = queue
         self._worker = worker
+        self._host = worker.owner if worker is not None else ""
         self._phones = phones
+        self._fleet = fleet or Fleet(db, lease_seconds)
+        self._tells = tells
         self._runs = Runs(db)
         self._questions = Questions(db)
+        self._events = Events(db)
         self._leases = Leases(db, seconds=lease_seconds)
+        self._hosts = Hosts(db, seconds=lease_seconds)
         self._every_seconds = every_seconds
-        self._missing_phone = timedelta(seconds=missing_phone_seconds)
         self._lost_leg = timedelta(seconds=lost_leg_seconds)
         self._started: dict[str, _Started] = {}
+        self._missing: dict[str, bool] = {}  # runs in the line: whether their phone was there at the last look
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -159,32 +178,81 @@ class Reconciler:
             log.warning("runs.revived", run_ids=revived)
 
     async def _hand_out(self) -> list[str]:
-        due = await self._runs.due()
+        due = await self._runs.due(begun=BEGUN)
         self._forget_begun(due)
         if not due:
+            self._missing.clear()
             return []
+        here = None if self._phones is None else list(await self._phones())
+        fleet = await self._seen(due, here)
+        if here is not None and self._tells:
+            await self._tell_of_phones(due, fleet)
+        if self._queue is None:
+            return []
+        elsewhere = await self._taken_elsewhere(due)
         busy = {lease.serial for lease in await self._leases.held()}
         busy |= {started.serial for started in self._started.values()}
-        here = None if self._phones is None else list(await self._phones())
+        busy |= {run.serial for run in elsewhere.values()}
+        free = await self._free(due, here, busy)
         handed = []
         for run in due:
+            if run.id in elsewhere:
+                continue
             if run.id in self._started:
                 await self._look_after(run)
                 continue
-            serial = self._phone_for(run, here, busy)
-            if serial is None:
-                continue
-            if serial and not run.serial and not await self._runs.assign(run.id, serial):
-                continue
-            busy |= {serial} if serial else set()
-            self._started[run.id] = _Started(run.leg, serial, self._db.now())
-            handed.append(leg_id(run.id, run.leg))
-            try:
-                await self._queue.enqueue(handed[-1])
-            except BaseException:
-                del self._started[run.id]
-                raise
+            serial = self._phone_for(run, here, fleet, free, busy)
+            if serial is not None and (leg := await self._start(self._queue, run, serial)) is not None:
+                busy.add(serial)
+                handed.append(leg)
         return handed
+
+    async def _start(self, queue: Queue, run: RunRow, serial: str) -> str | None:
+        """Hand a leg to the queue; its id, None where another host has it."""
+        alive_after = self._db.now() - self._hosts.ttl
+        leg = await self._runs.take(run, serial, self._host, alive_after=alive_after)
+        if leg is None:
+            return None
+        self._started[run.id] = _Started(leg, serial, self._db.now())
+        try:
+            await queue.enqueue(leg_id(run.id, leg))
+        except BaseException:
+            del self._started[run.id]
+            raise
+        return leg_id(run.id, leg)
+
+    async def _taken_elsewhere(self, due: Sequence[RunRow]) -> dict[str, RunRow]:
+        """The runs whose leg lies in the queue of another host that lives."""
+        taken = {run.id: run for run in due if run.taken_by() not in {"", self._host}}
+        if not taken:
+            return {}
+        alive = await self._hosts.alive()
+        return {run_id: run for run_id, run in taken.items() if run.taken_by() in alive}
+
+    async def _seen(self, due: Sequence[RunRow], here: Sequence[str] | None) -> dict[str, HostPhone]:
+        """The phones of all hosts; asked for only where a run waits for one that is not here."""
+        mine = [HostPhone(serial, self._host, USABLE, self._db.now(), alive=True) for serial in here or ()]
+        found = {phone.serial: phone for phone in mine}
+        if here is None or all(run.wanted in found if run.wanted else found for run in due):
+            return found
+        return {**await self._fleet.phones(), **found}
+
+    async def _tell_of_phones(self, due: Sequence[RunRow], fleet: Mapping[str, HostPhone]) -> None:
+        """Whoever joins the line is shown with what its phone is then; only a change is news."""
+        before, self._missing = self._missing, {}
+        for run in due:
+            missing = self._fleet.is_missing(run, fleet)
+            self._missing[run.id] = missing
+            if before.get(run.id, missing) is not missing:
+                await self._events.append(run.id, "phone", {"missing": missing})
+
+    async def _free(self, due: Sequence[RunRow], here: Sequence[str] | None, busy: set[str]) -> list[str]:
+        """The phones that a run which takes any can have, the one that was used longest ago first."""
+        free = [serial for serial in here or () if serial not in busy]
+        if len(free) > 1 and any(not run.wanted for run in due):
+            used = await self._leases.last_used()
+            free.sort(key=lambda serial: used[serial].timestamp() if serial in used else 0.0)
+        return free
 
     def _forget_begun(self, due: Sequence[RunRow]) -> None:
         still = {run.id: run.leg for run in due}
@@ -198,17 +266,25 @@ class Reconciler:
             log.warning("leg.lost", run_id=run.id, leg=run.leg)
             await self._runs.requeue_leg(run.id, run.leg)
 
-    def _phone_for(self, run: RunRow, here: Sequence[str] | None, busy: set[str]) -> str | None:
+    def _phone_for(
+        self,
+        run: RunRow,
+        here: Sequence[str] | None,
+        fleet: Mapping[str, HostPhone],
+        free: Sequence[str],
+        busy: set[str],
+    ) -> str | None:
         """The phone to start on; empty: start without one, to fail; None: not now."""
-        overdue = run.leg_due_at is not None and self._db.now() - run.leg_due_at >= self._missing_phone
-        if run.serial:
-            if run.serial in busy:
+        if run.wanted:
+            if run.wanted in busy:
                 return None
-            return run.serial if here is None or run.serial in here or overdue else None
-        free = [serial for serial in here or () if serial not in busy]
-        if free:
-            return free[0]
-        return "" if overdue and not here else None
+            if here is None or run.wanted in here:
+                return run.wanted
+        elif (chosen := next((serial for serial in free if serial not in busy), None)) is not None:
+            return chosen
+        if here is None or not self._fleet.is_missing(run, fleet):
+            return None
+        return run.wanted if self._fleet.gives_up(run, fleet) else None
 
     async def _forever(self) -> None:
         loop = asyncio.get_running_loop()

@@ -25,9 +25,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LegOutcome:
-    """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. Otherwise the run is over."""
+    """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be taken up
+    again, by whoever reaches the phone. Otherwise the run is over.
+    """
 
-    status: Literal["waiting", "held", "succeeded", "failed", "stopped"]
+    status: Literal["waiting", "held", "put_back", "succeeded", "failed", "stopped"]
     message: str = ""
 
 
@@ -67,6 +69,8 @@ class HeldLease:
 
 
 LegWork = Callable[[str, int, HeldLease], Awaitable[LegOutcome]]
+MayBegin = Callable[[RunRow], Awaitable[bool]]
+"""Whether a leg may begin in this process now; otherwise it goes back into the line."""
 
 
 class Worker:
@@ -82,10 +86,12 @@ class Worker:
         work: LegWork,
         *,
         owner: str,
+        may_begin: MayBegin | None = None,
         lease_seconds: float = LEASE_SECONDS,
         watch_seconds: float = WATCH_SECONDS,
     ) -> None:
         self._db = db
+        self._may_begin = may_begin
         self._runs = Runs(db)
         self._leases = Leases(db, seconds=lease_seconds)
         self._work = work
@@ -97,6 +103,10 @@ class Worker:
         self._idle.set()
         self._closing = False
         self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def owner(self) -> str:
+        return self._owner
 
     @property
     def runs_at_work(self) -> list[str]:
@@ -146,7 +156,7 @@ class Worker:
         if not run.serial:
             await self._runs.end_leg(run_id, leg, status="failed", message=str(DeviceOffline("No phone is attached.")))
             return
-        if self._closing:
+        if self._closing or (self._may_begin is not None and not await self._may_begin(run)):
             await self._runs.requeue_leg(run_id, leg)
             return
         row = await self._leases.acquire(run.serial, self._owner, run_id)
@@ -197,7 +207,7 @@ class Worker:
 
     async def _store(self, run_id: str, leg: int, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> None:
         outcome = self._outcome(run_id, lease, task)
-        if outcome is None:
+        if outcome is None or outcome.status == "put_back":
             await self._runs.interrupt_leg(run_id, leg)
         elif outcome.status in ("waiting", "held"):  # whether it is held stands in its row
             await self._runs.wait_leg(run_id, leg, message=outcome.message)

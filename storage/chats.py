@@ -8,7 +8,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.tables import cards, digest_chats, digests, pairing_codes, people, question_copies, runs, schedules, topics
+from storage.tables import (
+    cards,
+    digest_chats,
+    digests,
+    outbox,
+    pairing_codes,
+    people,
+    question_copies,
+    runs,
+    schedules,
+    topics,
+)
 from storage.uncut import uncut
 
 
@@ -37,6 +48,17 @@ class Chats:
             gone = [(str(subject), str(subject_id)) for subject, subject_id in found]
             await connection.execute(sa.delete(cards).where(shown))
         return gone
+
+    async def known(self, channel: str) -> set[str]:
+        """The ids of the chats in which something was said, or is to be said, in this channel."""
+        said = sa.select(outbox.c.chat_key.label("chat_id")).union(
+            sa.select(topics.c.chat_id),
+            sa.select(cards.c.chat_id).where(cards.c.chat["channel"].as_string() == channel),
+        )
+        async with self._db.read() as connection:
+            here = set((await connection.execute(said)).scalars())
+            digests_to = (await connection.execute(sa.select(digest_chats.c.chat_key))).scalars()
+            return here | {key.partition(":")[2] for key in digests_to if key.startswith(f"{channel}:")}
 
     async def forget_topic(self, channel: str, chat_id: str, thread_id: str) -> list[tuple[str, str]]:
         """A topic is gone with all that stood in it: forget its cards. Gives (subject, its id) of each."""

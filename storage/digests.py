@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,13 @@ from storage.uncut import uncut
 
 DAILY, WEEKLY = "daily", "weekly"
 SENT, EMPTY, MISSED = "sent", "empty", "missed"
+BEFORE = "before"  # due before it was turned on
 
 
 @dataclass(frozen=True, slots=True)
 class DigestChatRow:
     """``chat`` as with cards. ``person_id``: the first who turned on what is on, and the chat is shown what this
-    person may see.
+    person may see. ``changed_at``: what was due before is not sent, of no kind.
     """
 
     chat_key: str
@@ -49,20 +50,38 @@ class Digests:
         return None if row is None else DigestChatRow(**row)
 
     async def set_chat(
-        self, chat_key: str, chat: Mapping[str, Any], *, daily: bool, weekly: bool, person_id: int
+        self,
+        chat_key: str,
+        chat: Mapping[str, Any],
+        *,
+        daily: bool,
+        weekly: bool,
+        person_id: int,
+        since: datetime | None = None,
+        begins: Collection[str] = (),
     ) -> DigestChatRow:
+        """What the chat gets. ``since``: what was due before is not sent, now where it is None.
+
+        ``begins``: the kinds that begin now, whatever ``since`` says for those that go on.
+        """
+        now = self._db.now()
         values = {
             "chat": dict(chat),
             "daily": daily,
             "weekly": weekly,
             "person_id": person_id,
-            "changed_at": self._db.now(),
+            "changed_at": since or now,
         }
         new = self._db.insert(digest_chats).values(chat_key=chat_key, **values)
         new = new.on_conflict_do_update(index_elements=["chat_key"], set_=values)
         async with self._db.write(durable=True) as connection:
             await connection.execute(new)
-        return DigestChatRow(chat_key, dict(chat), daily, weekly, person_id, self._db.now())
+            for kind in begins:
+                passed = self._db.insert(digests).values(
+                    chat_key=chat_key, kind=kind, planned_at=now, state=BEFORE, created_at=now
+                )
+                await connection.execute(passed.on_conflict_do_nothing())
+        return DigestChatRow(chat_key, dict(chat), daily, weekly, person_id, since or now)
 
     async def is_out(self, chat_key: str, kind: str, planned_at: datetime) -> bool:
         """Whether this one, or a later one of its kind, was dealt with for this chat."""

@@ -27,6 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
+SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
 
@@ -84,14 +85,14 @@ def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _prepare_sqlite(engine: AsyncEngine) -> None:
+def _prepare_sqlite(engine: AsyncEngine, busy_seconds: float) -> None:
     """Transactions are begun by us, not guessed by the driver; the settings of a connection."""
 
     @sa.event.listens_for(engine.sync_engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in (f"busy_timeout={BUSY_SECONDS * 1000}", "foreign_keys=ON", "synchronous=NORMAL"):
+        for pragma in (f"busy_timeout={round(busy_seconds * 1000)}", "foreign_keys=ON", "synchronous=NORMAL"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
@@ -101,9 +102,13 @@ def _prepare_sqlite(engine: AsyncEngine) -> None:
 
 
 class Database:
-    """``url`` as in the settings; ``clock`` gives the time of every row (UTC, aware)."""
+    """``url`` as in the settings; ``clock`` gives the time of every row (UTC, aware). ``busy_seconds``: how long SQLite
+    waits for another process that writes.
+    """
 
-    def __init__(self, url: str | URL, *, clock: Clock = utc_now, pool_size: int = 5) -> None:
+    def __init__(
+        self, url: str | URL, *, clock: Clock = utc_now, pool_size: int = 5, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
         self.url = database_url(url)
         self.clock = clock
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
@@ -118,7 +123,7 @@ class Database:
             hide_parameters=True,  # what customers and people wrote is in no error's words: those reach cards and logs
         )
         if self.is_sqlite:
-            _prepare_sqlite(self.engine)
+            _prepare_sqlite(self.engine, busy_seconds)
         self._signals: defaultdict[str, Signal] = defaultdict(Signal)
         # Writers of one process stand in line here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
@@ -186,6 +191,8 @@ class Database:
                     async with self.engine.connect() as connection:
                         raw = await connection.get_raw_connection()
                         if raw.driver_connection is not None:
+                            # Before the first table, or it has no effect: what is deleted can be given back.
+                            await raw.driver_connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
                             await raw.driver_connection.execute("PRAGMA journal_mode=WAL")
                     return
                 except sqlite3.OperationalError as error:
@@ -193,5 +200,26 @@ class Database:
                         raise
                     await asyncio.sleep(0.01)
 
+    async def shrink(self, pages: int = SHRINK_PAGES) -> int:
+        """Give one bite of what was deleted back to the disk; how many pages. PostgreSQL does it by itself: 0."""
+        if not self.is_sqlite:
+            return 0
+        async with self._writing, self.engine.connect() as connection:
+            driver = (await connection.get_raw_connection()).driver_connection
+            if driver is None:
+                return 0
+            free = await _number(driver, "PRAGMA freelist_count")
+            if free:
+                await driver.execute_fetchall(f"PRAGMA incremental_vacuum({pages})")
+            given = free - await _number(driver, "PRAGMA freelist_count")
+            if not given:
+                await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+            return given
+
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+async def _number(driver: Any, pragma: str) -> int:
+    ((value,),) = await driver.execute_fetchall(pragma)
+    return int(value)

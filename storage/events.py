@@ -132,10 +132,3 @@ class Events:
         )
         async with self._db.write() as connection:
             await connection.execute(statement)
-
-    async def prune(self, before: datetime) -> int:
-        """Delete events and pictures that are older; the number of events."""
-        async with self._db.write() as connection:
-            gone = await connection.execute(sa.delete(events).where(events.c.created_at < before))
-            await connection.execute(sa.delete(pictures).where(pictures.c.created_at < before))
-            return gone.rowcount

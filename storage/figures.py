@@ -9,7 +9,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.tables import answers, events, questions, runs
+from storage.tables import answers, events, questions, runs, sweeps
 from storage.uncut import uncut
 
 
@@ -41,6 +41,15 @@ class Usage:
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SweptFigures:
+    """``contacts``: looked at, once a sweep. ``idle``: sweeps that found nobody to answer, so asked no model."""
+
+    sweeps: int = 0
+    contacts: int = 0
+    idle: int = 0
 
 
 @uncut
@@ -78,6 +87,19 @@ class Figures:
             wanted = wanted.where(runs.c.serial.in_(span.serials))
         async with self._db.read() as connection:
             return (await connection.execute(wanted)).scalar_one()
+
+    async def swept(self, span: Span) -> SweptFigures:
+        """The looks of the sweeps in this time."""
+        idle = sa.func.coalesce(sa.func.sum(sa.case((sweeps.c.started == 0, 1), else_=0)), 0)
+        contacts = sa.func.coalesce(sa.func.sum(sweeps.c.contacts), 0)
+        wanted = sa.select(sa.func.count(), contacts, idle).where(
+            sweeps.c.created_at >= span.since, sweeps.c.created_at < span.until
+        )
+        if span.serials:
+            wanted = wanted.where(sweeps.c.serial.in_(span.serials))
+        async with self._db.read() as connection:
+            looks, looked_at, without = (await connection.execute(wanted)).one()
+        return SweptFigures(int(looks), int(looked_at), int(without))
 
     async def usage(self, span: Span) -> Usage:
         """What the steps of the event log used; of steps that were deleted with their events nothing is known."""

@@ -13,9 +13,27 @@ import sqlalchemy as sa
 
 from storage.answers import SENT
 from storage.engine import Database
-from storage.runs import LISTED, RunRow
-from storage.tables import answers, runs
+from storage.questions import OPEN
+from storage.runs import LISTED, QUEUED, RUNNING, SUCCEEDED, WAITING, RunRow
+from storage.tables import answers, questions, runs, sweeps
 from storage.uncut import uncut
+
+_ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))
+# Sweeps that began by themselves and found nobody to answer: there are hundreds a day, and nothing to tell of them.
+_IDLE = sa.and_(
+    runs.c.planned_at.is_not(None),
+    runs.c.status == SUCCEEDED,
+    sa.exists().where(sweeps.c.run_id == runs.c.id, sweeps.c.started == 0),
+)
+_IN_LINE = sa.and_(runs.c.status == WAITING, runs.c.leg_due_at.is_not(None))
+# What people call some of the states, see ``bot.desk.runs.status_of``: who waits for a phone is queued.
+AT: Mapping[str, sa.ColumnElement[bool]] = {
+    QUEUED: sa.or_(runs.c.status == QUEUED, _IN_LINE),
+    RUNNING: sa.and_(runs.c.status == RUNNING, ~_ASKS),
+    WAITING: sa.or_(
+        sa.and_(runs.c.status == WAITING, runs.c.leg_due_at.is_(None)), sa.and_(runs.c.status == RUNNING, _ASKS)
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +41,13 @@ class HistoryFilter:
     """Which runs; what is not given matters not.
 
     ``words`` stand in the task or the outcome, in what a customer asked or got, or are a contact's or a phone's whole
-    name. ``contact``: something was asked by this one. ``since`` is inside, ``until`` is not (both aware). ``serials``:
-    only these phones, empty for all.
+    name (``phone``: the serial that it is the name of). ``contact``: something was asked by this one. ``statuses``: as
+    people see them, ``AT`` names them. ``since`` is inside, ``until`` is not (both aware). ``serials``: only these
+    phones, empty for all.
     """
 
     words: str = ""
+    phone: str = ""
     contact: str = ""
     statuses: Sequence[str] = ()
     since: datetime | None = None
@@ -35,7 +55,7 @@ class HistoryFilter:
     serials: Sequence[str] = ()
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        found: list[sa.ColumnElement[bool]] = []
+        found: list[sa.ColumnElement[bool]] = [~_IDLE]
         if self.words:
             named = sa.or_(
                 answers.c.contact == self.words,
@@ -45,7 +65,7 @@ class HistoryFilter:
             places = (runs.c.task, runs.c.message)
             found.append(
                 sa.or_(
-                    runs.c.serial == self.words,
+                    runs.c.serial == (self.phone or self.words),
                     *(place.icontains(self.words, autoescape=True) for place in places),
                     runs.c.id.in_(sa.select(answers.c.run_id).where(named)),
                 )
@@ -53,7 +73,7 @@ class HistoryFilter:
         if self.contact:
             found.append(runs.c.id.in_(sa.select(answers.c.run_id).where(answers.c.contact == self.contact)))
         if self.statuses:
-            found.append(runs.c.status.in_(self.statuses))
+            found.append(sa.or_(*(AT.get(status, runs.c.status == status) for status in self.statuses)))
         if self.since is not None:
             found.append(runs.c.created_at >= self.since)
         if self.until is not None:
@@ -115,6 +135,12 @@ class History:
         async with self._db.read() as connection:
             found: str | None = (await connection.execute(statement)).scalar_one_or_none()
         return found if number > 0 else None
+
+    async def asking(self, run_ids: Sequence[str]) -> set[str]:
+        """Those of these runs that have an open question."""
+        statement = sa.select(questions.c.run_id).where(questions.c.run_id.in_(run_ids), questions.c.state == OPEN)
+        async with self._db.read() as connection:
+            return set((await connection.execute(statement)).scalars())
 
     async def sent_by(self, run_ids: Sequence[str]) -> Mapping[str, tuple[SentText, ...]]:
         """What each of these runs has sent, the oldest first; runs that sent nothing are left out."""

@@ -60,25 +60,24 @@ class Inbox:
             row = (await connection.execute(sa.select(inbox).where(inbox.c.update_id == update_id))).mappings().first()
         return None if row is None else InboxRow(**row)
 
+    async def begun(self, update_id: int) -> None:
+        """Count a try, before it is made: a try that takes the process with it is counted, too."""
+        await self._set(update_id, attempts=inbox.c.attempts + 1)
+
+    async def put_back(self, update_id: int) -> None:
+        """The try that was counted last was none; nothing happens where the update is not waiting any more."""
+        await self._set(
+            update_id, only=sa.and_(inbox.c.state == NEW, inbox.c.attempts > 0), attempts=inbox.c.attempts - 1
+        )
+
     async def done(self, update_id: int) -> None:
-        await self._set(update_id, state=DONE)
+        await self._set(update_id, state=DONE, error="")
 
     async def failed(self, update_id: int, error: str, *, give_up: bool) -> None:
-        """Count a failure; with ``give_up`` the update is not handed out again."""
+        """With ``give_up`` the update is not handed out again."""
         await self._set(update_id, state=FAILED if give_up else NEW, error=error)
 
-    async def prune(self, before: datetime) -> int:
-        """Delete what is done and older (Telegram keeps updates for 24 h, so keep at least as long)."""
+    async def _set(self, update_id: int, *, only: sa.ColumnElement[bool] | None = None, **values: object) -> None:
+        change = sa.update(inbox).where(inbox.c.update_id == update_id).values(**values)
         async with self._db.write() as connection:
-            gone = await connection.execute(
-                sa.delete(inbox).where(inbox.c.state != NEW, inbox.c.received_at < before),
-            )
-            return gone.rowcount
-
-    async def _set(self, update_id: int, *, state: str, error: str = "") -> None:
-        async with self._db.write() as connection:
-            await connection.execute(
-                sa.update(inbox)
-                .where(inbox.c.update_id == update_id)
-                .values(state=state, error=error, attempts=inbox.c.attempts + 1)
-            )
+            await connection.execute(change if only is None else change.where(only))

@@ -93,6 +93,12 @@ class Leases:
         async with self._db.read() as connection:
             return [LeaseRow(**row) for row in (await connection.execute(live)).mappings()]
 
+    async def last_used(self) -> dict[str, datetime]:
+        """When each phone was taken last, by its serial; those that never were are left out."""
+        used = sa.select(leases.c.serial, leases.c.acquired_at).where(leases.c.acquired_at.is_not(None))
+        async with self._db.read() as connection:
+            return {row.serial: row.acquired_at for row in await connection.execute(used)}
+
     async def _change(self, lease: LeaseRow, **values: Any) -> bool:
         """Only the holder changes its lease. One whose time ran out may renew as long as nobody took the phone."""
         change = (

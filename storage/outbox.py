@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,9 +68,12 @@ class Outbox:
         self._db.signal("outbox").notify()
         return message_id
 
-    async def due(self, limit: int = 50) -> list[OutboxRow]:
-        """The first waiting message of each chat whose time has come; later ones of a chat wait for it."""
-        first = sa.select(sa.func.min(outbox.c.id)).where(outbox.c.state == PENDING).group_by(outbox.c.chat_key)
+    async def due(self, limit: int = 50, *, without: Collection[int] = ()) -> list[OutboxRow]:
+        """The first waiting message of each chat whose time has come; later ones of a chat wait for it.
+
+        ``without``: ids of messages, a few, that are passed over, so that later ones go before them.
+        """
+        first = _firsts(without)
         statement = (
             sa.select(outbox)
             .where(outbox.c.id.in_(first), outbox.c.next_at <= self._db.now())
@@ -80,9 +83,9 @@ class Outbox:
         async with self._db.read() as connection:
             return [OutboxRow(**row) for row in (await connection.execute(statement)).mappings()]
 
-    async def next_time(self) -> datetime | None:
+    async def next_time(self, *, without: Collection[int] = ()) -> datetime | None:
         """When the next message is due; None where nothing waits."""
-        first = sa.select(sa.func.min(outbox.c.id)).where(outbox.c.state == PENDING).group_by(outbox.c.chat_key)
+        first = _firsts(without)
         async with self._db.read() as connection:
             found = await connection.execute(
                 sa.select(outbox.c.next_at).where(outbox.c.id.in_(first)).order_by(outbox.c.next_at).limit(1)
@@ -136,14 +139,6 @@ class Outbox:
         async with self._db.read() as connection:
             return bool((await connection.execute(said)).scalar_one())
 
-    async def prune(self, before: datetime) -> int:
-        """Delete what is over and older."""
-        async with self._db.write() as connection:
-            gone = await connection.execute(
-                sa.delete(outbox).where(outbox.c.state != PENDING, outbox.c.updated_at < before)
-            )
-            return gone.rowcount
-
     async def _set(self, message_id: int, *, counts: bool = True, **values: Any) -> None:
         async with self._db.write(durable=True) as connection:
             await connection.execute(
@@ -156,3 +151,9 @@ class Outbox:
         async with self._db.read() as connection:
             row = (await connection.execute(statement)).mappings().one_or_none()
         return None if row is None else OutboxRow(**row)
+
+
+def _firsts(without: Collection[int]) -> sa.Select[tuple[int]]:
+    """The first waiting message of each chat."""
+    waiting = (outbox.c.state == PENDING, outbox.c.id.not_in(without))
+    return sa.select(sa.func.min(outbox.c.id)).where(*waiting).group_by(outbox.c.chat_key)

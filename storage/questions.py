@@ -157,8 +157,11 @@ class Questions:
         async with self._db.read() as connection:
             return [_question(row) for row in (await connection.execute(statement)).mappings()]
 
-    async def answer(self, question_id: str, answer: Mapping[str, Any], *, by: str) -> AnswerResult:
-        """Give an answer. KeyError for an unknown question.
+    async def answer(
+        self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
+    ) -> AnswerResult:
+        """Give an answer. KeyError for an unknown question. ``at``: when it was given, if it waited since then; what
+        was in time then is in time while nobody has closed the question.
 
         The first one to an open question wins, and the run's next leg becomes due in the same transaction (where the
         leg that asked still waits on the phone, it goes on itself).
@@ -168,7 +171,7 @@ class Questions:
             run_id = await self._lock_run(connection, question_id)
             won = await connection.execute(
                 sa.update(questions)
-                .where(questions.c.id == question_id, questions.c.state == OPEN, _in_time(now))
+                .where(questions.c.id == question_id, questions.c.state == OPEN, _in_time(at or now))
                 .values(state=ANSWERED, answer=dict(answer), answered_by=by, answered_at=now)
             )
             first = won.rowcount == 1

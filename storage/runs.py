@@ -26,7 +26,7 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.ids import new_id
 from storage.requests import AlreadyMade, find, made_under, remember
-from storage.tables import leases, questions, runs
+from storage.tables import hosts, leases, questions, runs
 from storage.uncut import uncut
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
@@ -44,6 +44,8 @@ class RunRow:
     """``serial``: the phone wanted or given, empty for any. ``session``: JSON text as saved by the agent, None before.
 
     ``chat``: where it was asked from (channel, chat, thread, message). ``options``: max_steps, lang, dry_run …
+    ``host`` took leg ``host_leg``. ``any_phone``: it asked for none, ``serial`` was chosen for it.
+    ``parent_id``: the sweep that it belongs to. A sweep waits until all its runs are over, and ends with the last one.
     """
 
     id: str
@@ -66,15 +68,31 @@ class RunRow:
     stop_requested: bool
     hold: bool
     stopped_by: str = ""
+    parent_id: str = ""
+    host: str = ""
+    host_leg: int = 0
+    any_phone: bool = False
 
     @property
     def final(self) -> bool:
         return self.status in FINAL
 
+    @property
+    def wanted(self) -> str:
+        """The phone that it must have; "" as long as any will do: what has begun on one stays there."""
+        return "" if self.any_phone and self.started_at is None else self.serial
+
+    def taken_by(self) -> str:
+        """The host that took the current leg; "" where none did."""
+        return self.host if self.host_leg == self.leg else ""
+
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """``begun``: its first leg is at work already, in the process that adds it; no worker is to start it."""
+    """``begun``: its first leg is at work already, in the process that adds it; no worker is to start it.
+
+    ``parent_id``: the sweep that it belongs to.
+    """
 
     task: str
     serial: str = ""
@@ -85,6 +103,7 @@ class NewRun:
     schedule_id: int | None = None
     planned_at: datetime | None = None
     begun: bool = False
+    parent_id: str = ""
 
 
 def _run(row: sa.RowMapping) -> RunRow:
@@ -112,6 +131,7 @@ async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> 
             planned_at=new.planned_at,
             leg=1,
             leg_due_at=None if new.begun else now,
+            parent_id=new.parent_id,
         )
         .on_conflict_do_nothing(index_elements=["schedule_id", "planned_at"])
         .returning(runs.c.id)
@@ -137,6 +157,57 @@ async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> b
         .values(leg=runs.c.leg + 1, leg_due_at=now)
     )
     return (await connection.execute(statement)).rowcount == 1
+
+
+def at_work(run: sa.FromClause = runs) -> sa.ColumnElement[bool]:
+    """Whether a run is in the line or under way, and does not merely wait for a person."""
+    in_line = sa.and_(run.c.status == WAITING, run.c.leg_due_at.is_not(None))
+    return sa.or_(run.c.status.in_((QUEUED, RUNNING)), in_line)
+
+
+def waits_for_people() -> sa.ColumnElement[bool]:
+    """Of ``runs``: a sweep all of whose runs that are not over wait for a person. It keeps nothing from beginning."""
+    its = runs.alias("its")
+    belongs = its.c.parent_id == runs.c.id
+    return sa.and_(
+        runs.c.status == WAITING,
+        runs.c.leg_due_at.is_(None),
+        sa.exists().where(belongs),
+        ~sa.exists().where(belongs, at_work(its)),
+    )
+
+
+async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bool:
+    """End a sweep whose runs are all over, inside a transaction. False where one is not, or it is no sweep."""
+    # Two of its runs may end at once: who comes second sees, with the row in hand, that the first is over.
+    locked = sa.update(runs).where(runs.c.id == sweep_id, runs.c.status == WAITING).values(status=WAITING)
+    if (await connection.execute(locked)).rowcount != 1:
+        return False
+    found = await connection.execute(sa.select(runs.c.status).where(runs.c.parent_id == sweep_id))
+    ended = list(found.scalars())
+    if not ended or any(status in ACTIVE for status in ended):
+        return False
+    outcome = FAILED if FAILED in ended and SUCCEEDED not in ended else SUCCEEDED
+    done = await connection.execute(
+        sa.update(runs)
+        .where(runs.c.id == sweep_id, runs.c.status == WAITING)
+        .values(
+            status=sa.case((runs.c.stop_requested, STOPPED), else_=outcome),
+            ended_at=db.now(),
+            leg_due_at=None,
+            hold=False,
+        )
+    )
+    if done.rowcount == 1:
+        await tell_status(connection, db, sweep_id)
+    return done.rowcount == 1
+
+
+async def _settle_parent(connection: AsyncConnection, db: Database, run_id: str) -> None:
+    """A run is over: so may be the sweep that it belongs to."""
+    found = await connection.execute(sa.select(runs.c.parent_id).where(runs.c.id == run_id))
+    if parent_id := found.scalar_one_or_none():
+        await settle(connection, db, parent_id)
 
 
 @uncut
@@ -191,15 +262,17 @@ class Runs:
             statement = statement.where(runs.c.id < before)
         return await self._all(statement)
 
-    async def due(self) -> list[RunRow]:
+    async def due(self, *, begun: int = 0) -> list[RunRow]:
         """Runs with a leg that is to be started, in the order in which they get a phone: priority, then the run's age.
 
-        So a run that comes back with an answer goes before those that were asked for later.
+        So a run that comes back with an answer goes before those that were asked for later. ``begun``: the priority
+        that a run which has begun has at least.
         """
+        at_least = sa.case((sa.and_(runs.c.status == WAITING, runs.c.priority < begun), begun), else_=runs.c.priority)
         statement = (
             sa.select(*LISTED)
             .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at <= self._db.now())
-            .order_by(runs.c.priority.desc(), runs.c.id)
+            .order_by(at_least.desc(), runs.c.id)
         )
         return await self._all(statement)
 
@@ -295,9 +368,12 @@ class Runs:
             )
             if stopped.rowcount:
                 await _expire_questions(connection, run_id)
-            if not await _is_asked(connection, run_id):
+            if not await _is_asked(connection, run_id) and not await _has_runs(connection, run_id):
                 await make_due(connection, run_id, now)
             await tell_status(connection, self._db, run_id)
+            await settle(connection, self._db, run_id)
+            if stopped.rowcount:
+                await _settle_parent(connection, self._db, run_id)
         self._notify()
         return True
 
@@ -322,19 +398,36 @@ class Runs:
                 .where(runs.c.id == run_id, runs.c.status.in_(ACTIVE), runs.c.stop_requested.is_(False))
                 .values(stop_requested=True, stopped_by=by)
             )
+            await self._stop_runs_of(connection, run_id, by)
             at_once = await connection.execute(
                 sa.update(runs)
-                .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)))
+                .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)), ~_is_sweep_at_work(run_id))
                 .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
             )
             if at_once.rowcount:
                 await _expire_questions(connection, run_id)
                 await tell_status(connection, self._db, run_id)
+                await _settle_parent(connection, self._db, run_id)
             status = (
                 await connection.execute(sa.select(runs.c.status).where(runs.c.id == run_id))
             ).scalar_one_or_none()
         self._notify()
         return status
+
+    async def _stop_runs_of(self, connection: AsyncConnection, sweep_id: str, by: str) -> None:
+        """A sweep is stopped: so are its runs. One that is at work ends by itself, and the sweep with it."""
+        its = sa.and_(runs.c.parent_id == sweep_id, runs.c.parent_id != "", runs.c.status.in_(ACTIVE))
+        asked = sa.update(runs).where(its, runs.c.stop_requested.is_(False))
+        await connection.execute(asked.values(stop_requested=True, stopped_by=by))
+        ended = await connection.execute(
+            sa.update(runs)
+            .where(its, runs.c.status != RUNNING)
+            .values(status=STOPPED, ended_at=self._db.now(), leg_due_at=None, hold=False)
+            .returning(runs.c.id)
+        )
+        for run_id in ended.scalars().all():
+            await _expire_questions(connection, run_id)
+            await tell_status(connection, self._db, run_id)
 
     async def request_hold(self, run_id: str) -> bool:
         """Hold a run until ``resume``: one at work sees it and parks, one in the line leaves it, one that waits for a
@@ -355,14 +448,37 @@ class Runs:
             durable=True,
         )
 
-    async def assign(self, run_id: str, serial: str) -> bool:
-        """Give a phone to a run that takes any. False where it has one already."""
-        return await self._one(
-            run_id,
+    async def take(self, run: RunRow, serial: str, host: str, *, alive_after: datetime) -> int | None:
+        """Take the due leg of a run for a host and a phone; the leg's number, None where it is not to be had.
+
+        Another host's leg can be had once that one was not heard after ``alive_after`` or has ended; it gets the next
+        number, so that it is not mistaken for the one that may still lie in the other's queue.
+        """
+        lives = sa.select(hosts.c.name).where(hosts.c.state != "ended", hosts.c.heartbeat_at > alive_after)
+        taken = sa.and_(runs.c.host_leg == runs.c.leg, runs.c.host != host)
+        leg = sa.case((taken, runs.c.leg + 1), else_=runs.c.leg)
+        statement = (
             sa.update(runs)
-            .where(runs.c.id == run_id, runs.c.serial == "", runs.c.status.in_(ACTIVE))
-            .values(serial=serial),
+            .where(
+                runs.c.id == run.id,
+                runs.c.leg == run.leg,
+                runs.c.status.in_((QUEUED, WAITING)),
+                runs.c.leg_due_at.is_not(None),
+                runs.c.serial == run.serial,
+                sa.or_(~taken, runs.c.host.not_in(lives)),
+            )
+            .values(
+                serial=serial,
+                any_phone=sa.or_(runs.c.any_phone, runs.c.serial == ""),
+                host=host,
+                host_leg=leg,
+                leg=leg,
+            )
+            .returning(runs.c.leg)
         )
+        async with self._db.write() as connection:
+            number: int | None = (await connection.execute(statement)).scalar_one_or_none()
+        return number
 
     async def resume(self, run_id: str) -> bool:
         """Bring a held run back: its next leg is due, unless it waits for an answer. False where it is not held.
@@ -411,6 +527,7 @@ class Runs:
             if done:
                 await _expire_questions(connection, run_id)
                 await tell_status(connection, self._db, run_id)
+                await _settle_parent(connection, self._db, run_id)
         self._notify()
         return done
 
@@ -440,6 +557,17 @@ async def _is_asked(connection: AsyncConnection, run_id: str) -> bool:
     """Whether a question of the run is open."""
     asked = sa.select(questions.c.id).where(questions.c.run_id == run_id, questions.c.state == "open").limit(1)
     return (await connection.execute(asked)).first() is not None
+
+
+async def _has_runs(connection: AsyncConnection, run_id: str) -> bool:
+    """Whether the run is a sweep that has begun runs of its own."""
+    its = sa.select(runs.c.id).where(runs.c.parent_id == run_id).limit(1)
+    return (await connection.execute(its)).first() is not None
+
+
+def _is_sweep_at_work(run_id: str) -> sa.ColumnElement[bool]:
+    its = runs.alias("its")
+    return sa.exists().where(its.c.parent_id == run_id, its.c.status.in_(ACTIVE))
 
 
 def _final(status: str) -> str:

@@ -1,0 +1,276 @@
+"""What ``phonedesk serve`` and ``phonedesk worker`` share: the host, the durable queue, and the legs of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from importlib import metadata
+
+import structlog
+
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import ConfigInvalid, DeviceError, LeaseLost, PhonedeskError
+from agent_core.screen.marks import to_jpeg
+from agent_core.session import FINAL, Session, Status
+from agent_core.tasks import TaskRules
+from bot.app import Core
+from bot.settings import Settings
+from scheduler.dbos_queue import DbosQueue
+from scheduler.deadlines import QuestionTimes
+from scheduler.hosts import Fleet, Host
+from scheduler.parking import ParkingModel, go_home, may_go_home, park
+from scheduler.ports import StoredHuman, given_answer
+from scheduler.runs import Reconciler
+from scheduler.signals import Reason
+from scheduler.sweeps.leg import QUIET_HOURS, in_quiet_hours, sweep_leg
+from scheduler.sweeps.order import BY_WATCH
+from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.watches.watcher import Watcher, WatchTimes, look_after, watches_of
+from scheduler.worker import HeldLease, LegOutcome, Worker
+from storage.events import Events
+from storage.questions import Questions
+from storage.runs import RunRow, Runs
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Working:
+    """A process that works phones, under the host's name."""
+
+    host: Host
+    worker: Worker
+    queue: DbosQueue
+
+
+@asynccontextmanager
+async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
+    """Work the phones of this machine. ConfigInvalid where another process has the host's name.
+
+    In the end nothing new is begun, legs at work may end by themselves for a while, then they are put back into the
+    line; other hosts see that this one is gone. ``tells``: see ``Reconciler``.
+    """
+    settings, name = core.settings, core.settings.queue.executor_id
+    seconds = settings.queue.lost_after_seconds
+
+    async def picture(serial: str) -> bytes:
+        device = await core.device(serial)
+        try:
+            shown = await core.picture(device)
+        finally:
+            await device.close()
+        return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
+
+    async with AsyncExitStack() as stack:
+        queue = DbosQueue(settings.queue_url, executor_id=name, lock_path=settings.data_dir / f"{name}.lock")
+        host = Host(core.db, name, listing=lambda: listing(core), picture=picture, release=_release(), seconds=seconds)
+        former = queue.claim(host.token)
+        stack.callback(queue.release)
+        await host.claim(former=former)
+        fleet = fleet_of(core)
+
+        async def may_begin(run: RunRow) -> bool:
+            return run.serial in host.usable or fleet.gives_up(run, await fleet.phones())
+
+        legs = Legs(core, host)
+        worker = Worker(core.db, legs.work, owner=name, may_begin=may_begin, lease_seconds=seconds)
+        # No other process is this host: the phones of its former life are ours.
+        freed = await worker.take_back()
+        if freed:
+            log.warning("leases_taken_back", serials=freed)
+
+        async def here() -> Sequence[str]:
+            return host.usable
+
+        reconciler = Reconciler(
+            core.db, queue, worker=worker, phones=here, fleet=fleet, tells=tells, lease_seconds=seconds
+        )
+        await host.start()
+        stack.push_async_callback(host.stop)
+        await queue.start(worker.run_leg)
+        stack.push_async_callback(queue.stop)
+        stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
+        await reconciler.start()
+        stack.push_async_callback(reconciler.stop)
+        watcher = Watcher(core.db, lambda: host.usable, core.device, watch_times(settings))
+        await watcher.start()
+        stack.push_async_callback(watcher.stop)
+        stack.push_async_callback(host.drain)
+        yield Working(host, worker, queue)
+
+
+async def listing(core: Core) -> dict[str, str]:
+    """The phones that adb knows, with their states; those of the settings are connected to."""
+    return {entry.serial: entry.state for entry in await core.phones()}
+
+
+def fleet_of(core: Core) -> Fleet:
+    """The phones of all hosts."""
+    settings = core.settings
+    wait = settings.run.phone_wait_seconds
+    return Fleet(core.db, settings.queue.lost_after_seconds, timedelta(seconds=wait) if wait else None)
+
+
+def watch_times(settings: Settings) -> WatchTimes:
+    """How closely a watch follows."""
+    wanted = settings.watch
+    return WatchTimes(
+        wanted.every_seconds,
+        wanted.settle_seconds,
+        max(wanted.settle_seconds, wanted.longest_settle_seconds),
+        settings.sweep.cool_down_seconds,
+    )
+
+
+def _release() -> str:
+    try:
+        return metadata.version("phonedesk")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
+    """Until ``ended`` is set. ConfigInvalid where another process has taken the host's name meanwhile."""
+    waits = [asyncio.create_task(ended.wait())]
+    if work is not None:
+        waits.append(asyncio.create_task(work.host.lost.wait()))
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if work is not None and work.host.lost.is_set() and not ended.is_set():
+        raise ConfigInvalid(
+            f"Another process has taken the name of the host {work.host.name}.",
+            advice="This one was not heard for too long. Give each a name of its own, and start this one again.",
+        )
+
+
+def question_times(settings: Settings) -> QuestionTimes:
+    """When what happens to a question that nobody answers."""
+    wanted = settings.questions
+    return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
+
+
+class Legs:
+    """Does a leg of a run: session in, agent on the phone, session out."""
+
+    def __init__(self, core: Core, host: Host) -> None:
+        self._core = core
+        self._host = host
+        self._runs = Runs(core.db)
+        self._events = Events(core.db)
+
+    async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        row = await self._runs.get(run_id)
+        if row is None:
+            return LegOutcome("stopped")
+        try:
+            return await self._work(row, lease)
+        except LeaseLost:
+            raise  # the leg is put back: the run is not over
+        except PhonedeskError as error:
+            # Before the agent had the phone; what happens later is the outcome that it tells itself.
+            if lease.stop.reason is None:  # else the leg is put back, or stopped
+                told = {"status": "failed", "message": str(error), "error_kind": error.kind}
+                await self._events.append(run_id, "outcome", told)
+            raise
+
+    async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
+        core = self._core
+        one_of_many = bool(row.parent_id or row.options.get(BY_WATCH))
+        if one_of_many and row.session is None and await in_quiet_hours(core.db, row, core.db.now()):
+            return LegOutcome("stopped", QUIET_HOURS)
+        device = await self._device(lease.serial)
+        if device is None:
+            return LegOutcome("put_back")
+        try:
+            if row.options.get("kind") == SWEEP:
+                return await self._sweep(row, device, lease)
+            settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
+            stop = lease.stop
+            # While somebody is asked about one contact, the others are answered.
+            hold = 0.0 if one_of_many else core.settings.run.hold_seconds
+            human = StoredHuman(core.db, hold_seconds=hold, times=question_times(core.settings), stop=stop)
+            agent = core.agent(
+                device, settings, human=human, lease=lease, guard=stop, model=ParkingModel(core.model, stop)
+            )
+            if row.session is None:
+                session = await core.session(
+                    row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
+                )
+            else:
+                session = await self._taken_up(row.session)
+            try:
+                await agent.go_on(session)
+            except asyncio.CancelledError:
+                if stop.reason not in (Reason.STOP, Reason.HOLD):
+                    raise
+                if session.status in FINAL:
+                    await agent.go_on(session)  # it was over in this very moment: only told how
+                elif stop.reason is Reason.STOP:
+                    await agent.end_stopped()
+            await self._rest(row, device, lease, session)
+        finally:
+            await device.close()
+        log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
+        return _outcome(session)
+
+    async def _rest(self, row: RunRow, device: AdbDevice, lease: HeldLease, session: Session) -> None:
+        """The run is over, or waits: the phone is parked, and a watch looks at what it could not see meanwhile."""
+        front = await _front(device)
+        if session.status not in FINAL:
+            async with lease.stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
+                if await park(device, lease, session):
+                    await self._core.runs().save(session)
+        if may_go_home(session):
+            await look_after(self._core.db, replace(row, serial=lease.serial), front)
+
+    async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> LegOutcome:
+        """A look at the list. On a phone that is watched the app is left, for in front it shows no notifications."""
+        try:
+            return await sweep_leg(self._core.db, row, device, self._core.sweep_eyes(), lease)
+        finally:
+            if await watches_of(self._core.db, lease.serial):
+                async with lease.stop.shielded():
+                    await go_home(device, lease, row.id)
+
+    async def _device(self, serial: str) -> AdbDevice | None:
+        """The phone; None where it was here at the last look and has just gone: the run waits for it."""
+        was_here = serial in self._host.usable
+        try:
+            return await self._core.device(serial)
+        except DeviceError:
+            if was_here and serial not in await self._host.look():
+                return None
+            raise
+
+    async def _taken_up(self, saved: str) -> Session:
+        """The session as it was saved, with the answer that has come meanwhile."""
+        session = Session.model_validate_json(saved)
+        if session.question is not None and session.answered is None:
+            session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
+        return session
+
+
+async def _front(device: AdbDevice) -> str | None:
+    """The app in front; None where that is not known."""
+    try:
+        return (await device.window()).package
+    except DeviceError:
+        return None
+
+
+def _outcome(session: Session) -> LegOutcome:
+    match session.status:
+        case Status.SUCCEEDED:
+            return LegOutcome("succeeded", session.message)
+        case Status.STOPPED:
+            return LegOutcome("stopped", session.message)
+        case Status.WAITING | Status.RUNNING:
+            return LegOutcome("waiting", session.message)
+        case Status.FAILED:
+            return LegOutcome("failed", session.message)

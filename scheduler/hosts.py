@@ -1,0 +1,213 @@
+"""A host: a process that works phones. It holds its name, is heard, tells what phones it sees, answers for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from agent_core.errors import ConfigInvalid, PhonedeskError
+from storage.engine import Database
+from storage.hosts import DRAINING, ENDED, USABLE, HostPhone, Hosts
+from storage.ids import new_id
+from storage.leases import LEASE_SECONDS
+from storage.runs import RunRow
+
+LOOK_SECONDS = 1.0  # from one look at the list of phones, and at what is asked, to the next
+MOST_BETWEEN_BEATS = 5.0
+NEVER_SEEN_SECONDS = 15.0  # how long a run waits for a phone that no host has ever seen
+ANSWER_SECONDS = 15.0  # how long a host has for a picture that another process wants
+
+log = structlog.get_logger(__name__)
+
+Listing = Callable[[], Awaitable[Mapping[str, str]]]
+"""The phones that this process sees now: state by serial, as adb writes it."""
+Picture = Callable[[str], Awaitable[bytes]]
+"""What the phone of this serial shows now, as JPEG with every pixel."""
+
+
+class Host:
+    """``claim`` the name, ``start`` until ``stop``. ``lost`` is set where another process has the name: then end.
+
+    ``listing`` may take its time or fail, it holds up no heartbeat. ``seconds``: how long others take us for alive
+    without one.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        name: str,
+        *,
+        listing: Listing,
+        picture: Picture | None = None,
+        release: str = "",
+        seconds: float = LEASE_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._db = db
+        self.name = name
+        self.token = new_id()
+        self.lost = asyncio.Event()
+        self._hosts = Hosts(db, seconds=seconds)
+        self._listing = listing
+        self._picture = picture
+        self._release = release
+        self._seconds = seconds
+        self._look_seconds = look_seconds
+        self._states: dict[str, str] = {}
+        self._told: dict[str, str] | None = None
+        self._looking = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._answering: set[asyncio.Task[None]] = set()
+
+    @property
+    def usable(self) -> list[str]:
+        """The serials of the phones that a run can have here, as of the last look."""
+        return [serial for serial, state in self._states.items() if state == USABLE]
+
+    async def claim(self, *, former: str = "") -> None:
+        """Take the name. ConfigInvalid where a living process has it, or where this machine's clock is wrong.
+
+        ``former``: the token of the process that had the name here before, and is surely dead.
+        """
+        ahead = await self._hosts.clock_ahead()
+        if abs(ahead) > self._seconds / 3:
+            raise ConfigInvalid(
+                f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's.",
+                advice="Set it by NTP: who has a phone is decided by the time of the last heartbeat.",
+            )
+        holder = await self._hosts.register(self.name, self.token, release=self._release, former=former)
+        if holder is None:
+            return
+        age = (self._db.now() - holder.heartbeat_at).total_seconds()
+        raise ConfigInvalid(
+            f"Another process works as the host {self.name}: it was heard {max(age, 0):.0f} s ago.",
+            advice="Give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID). "
+            f"If the other one is dead, its name is free {self._seconds:.0f} s after it was last heard.",
+        )
+
+    async def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._beat(), name="host-beat"),
+            asyncio.create_task(self._follow(), name="host-phones"),
+            asyncio.create_task(self._serve(), name="host-requests"),
+        ]
+
+    async def drain(self) -> None:
+        """Say that nothing new is begun here."""
+        await self._say(DRAINING)
+
+    async def stop(self) -> None:
+        """Give the name back: others need not wait until we are taken for dead."""
+        for task in (*self._tasks, *self._answering):
+            task.cancel()
+        for task in (*self._tasks, *self._answering):
+            with suppress(asyncio.CancelledError):
+                await task
+        self._tasks = []
+        await self._say(ENDED)
+
+    async def look(self) -> list[str]:
+        """Look at the list of phones now, and tell what has changed; the usable ones."""
+        async with self._looking:
+            try:
+                self._states = dict(await self._listing())
+            except PhonedeskError as error:  # no adb: no phones
+                if self._states or self._told is None:
+                    log.warning("phones_not_listed", error=str(error))
+                self._states = {}
+            if self._states != self._told:
+                await self._hosts.sees(self.name, self._states)
+                self._told = dict(self._states)
+        return self.usable
+
+    async def _say(self, state: str) -> None:
+        try:
+            await self._hosts.set_state(self.name, self.token, state)
+        except Exception as error:  # noqa: BLE001 - the database is away: we are taken for dead a little later
+            log.warning("host_state_not_told", host=self.name, state=state, error=repr(error))
+
+    async def _beat(self) -> None:
+        every = min(self._seconds / 3, MOST_BETWEEN_BEATS)
+        while True:
+            try:
+                if not await self._hosts.beat(self.name, self.token):
+                    log.error("host_name_lost", host=self.name)
+                    self.lost.set()
+                    return
+            except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends nothing
+                log.warning("host_not_heard", host=self.name, error=repr(error))
+            await asyncio.sleep(every)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception as error:  # noqa: BLE001 - as above
+                log.warning("phones_not_told", host=self.name, error=repr(error))
+            await asyncio.sleep(self._look_seconds)
+
+    async def _serve(self) -> None:
+        """Answer what other processes want of our phones."""
+        busy: set[int] = set()
+        while True:
+            try:
+                for asked in await self._hosts.wanted(self.name):
+                    if asked.id not in busy:
+                        busy.add(asked.id)
+                        task = asyncio.create_task(self._answer(asked.id, asked.serial))
+                        self._answering.add(task)
+                        task.add_done_callback(self._answering.discard)
+            except Exception as error:  # noqa: BLE001 - as above
+                log.warning("phone_requests_not_read", host=self.name, error=repr(error))
+            await asyncio.sleep(self._look_seconds)
+
+    async def _answer(self, number: int, serial: str) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                if self._picture is None or serial not in self.usable:
+                    await self._hosts.give(number, error=f"{self.name} does not reach the phone {serial}.")
+                    return
+                await self._hosts.give(number, jpeg=await self._picture(serial))
+        except PhonedeskError as error:
+            await self._hosts.give(number, error=error.message, error_kind=error.kind)
+        except Exception as error:  # noqa: BLE001 - whoever asks runs out of patience by itself
+            log.warning("phone_request_failed", host=self.name, serial=serial, error=repr(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The phones of all hosts, and how long a run waits for one that is away.
+
+    ``wait``: None for ever. A phone that no host has ever seen is not waited for longer than ``never_seen``.
+    """
+
+    db: Database
+    seconds: float = LEASE_SECONDS
+    wait: timedelta | None = None
+    never_seen: timedelta = timedelta(seconds=NEVER_SEEN_SECONDS)
+
+    async def phones(self) -> dict[str, HostPhone]:
+        """Every phone that was ever seen, by its serial."""
+        return {phone.serial: phone for phone in await Hosts(self.db, seconds=self.seconds).phones()}
+
+    def is_missing(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
+        """Whether no host reaches what the run is to have."""
+        if run.wanted:
+            return run.wanted not in phones or not phones[run.wanted].usable
+        return not any(phone.usable for phone in phones.values())
+
+    def waits_until(self, run: RunRow, phones: Mapping[str, HostPhone]) -> datetime | None:
+        """How long a run in the line waits for a phone that is missing; None for ever."""
+        seen = run.wanted in phones if run.wanted else bool(phones)
+        wait = self.wait if seen else min(self.wait or self.never_seen, self.never_seen)
+        return None if wait is None or run.leg_due_at is None else run.leg_due_at + wait
+
+    def gives_up(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
+        """Whether a run whose phone is missing has waited long enough: it is started, to end with the phone's error."""
+        until = self.waits_until(run, phones)
+        return until is not None and self.db.now() >= until

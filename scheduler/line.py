@@ -1,0 +1,23 @@
+"""The line in front of each phone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from storage.runs import RunRow
+
+
+def places(due: Sequence[RunRow], phones: Sequence[str]) -> Mapping[str, int]:
+    """Each run's place in the line, from 1, by its id. ``due``: in the order in which they get a phone.
+
+    A run that takes any phone stands in the shortest line of the usable ``phones``, as things are now; where there are
+    none, all such runs stand in one line.
+    """
+    waiting: Counter[str] = Counter()
+    found = {}
+    for run in due:
+        serial = run.wanted or min(phones, key=lambda phone: waiting[phone], default="")
+        waiting[serial] += 1
+        found[run.id] = waiting[serial]
+    return found

@@ -1,0 +1,306 @@
+"""The watcher of a process that works phones: it follows the notifications of those phones for which a watch is on.
+
+Reading them needs no lease. A contact's new message starts a run once they have stopped typing; what hides who wrote
+starts a look at the list of chats. Such a look also begins each watch, and follows each run on the phone: while the
+app is in front it shows no notifications.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import structlog
+
+from agent_core.devices.base import Device
+from agent_core.errors import InputRejected, PhonedeskError
+from agent_core.gate.detect import reply_task
+from agent_core.screen.compare import same_name
+from agent_core.sweep import LookOutcome, UnreadLook, Waiting
+from agent_core.sweep.notes import noted
+from scheduler.priorities import WATCH
+from scheduler.quiet import quiet_of
+from scheduler.sweeps.leg import contacts_of
+from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
+from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.sweeps.plan import Chosen, Left, Rules, plan
+from scheduler.watches.order import KIND, read_watch, sweep_of
+from scheduler.watches.settling import Settling
+from storage.engine import Database
+from storage.ids import new_id
+from storage.runs import ACTIVE, QUEUED, RUNNING, NewRun, RunRow, Runs
+from storage.schedules import ScheduleRow, Schedules
+from storage.sweeps import MarkRow, NewSwept, Place, Sweeps
+from storage.watches import Watches
+
+REFRESH_SECONDS = 5.0  # how soon watches and contacts that another process changed are seen
+AWAY_SECONDS = 10.0  # until a phone whose notifications cannot be read is asked again
+LIST = ""  # stands for the list of chats among the names of contacts
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTimes:
+    """Seconds. ``settle`` since the newest message, ``longest`` since the first; ``cool_down`` as with sweeps."""
+
+    every: float = 2.0
+    settle: float = 2.0
+    longest: float = 15.0
+    cool_down: float = 60.0
+    refresh: float = REFRESH_SECONDS
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A watch on one phone. ``targets`` None: everybody."""
+
+    row: ScheduleRow
+    order: SweepOrder
+    settling: Settling
+    begun: bool = False
+    owed_at: float = 0.0  # when it is to be looked next for whose run failed
+    targets: Sequence[str] | None = None
+    known: Sequence[str] = ()
+
+
+def is_on(row: ScheduleRow, serial: str) -> bool:
+    """Whether this schedule is a watch that follows this phone."""
+    return row.kind == KIND and not row.paused and row.serial in ("", serial)
+
+
+async def watches_of(db: Database, serial: str) -> list[ScheduleRow]:
+    """The watches that follow this phone, but for those that have their quiet hours."""
+    rows = [row for row in await Schedules(db).all() if is_on(row, serial)]
+    return [row for row in rows if not _is_quiet(db, row)]
+
+
+async def look_after(db: Database, run: RunRow, front: str | None) -> list[str]:
+    """A run on a watched phone rests: where no other one is in the line, the list is looked at. What was started.
+
+    While the app was in front it showed no notification of what others wrote, and what came into the open chat after
+    the run had read it counts as read for the app. ``front``: the package that was in front, None where it is not
+    known.
+    """
+    try:
+        watches = [row for row in await watches_of(db, run.serial) if _follows(row, front)]
+        due = [one for one in await Runs(db).due() if one.serial == run.serial and one.id != run.id]
+        if due:
+            return []
+        started = [await _sweep(db, row, run.serial, "after", f"{run.id}:{run.leg}") for row in watches]
+    except Exception as error:  # noqa: BLE001 - the run itself is over; the watch begins with a look when it is back
+        log.warning("watch.no_look", run_id=run.id, error=repr(error))
+        return []
+    return [run_id for run_id in started if run_id is not None]
+
+
+def _follows(row: ScheduleRow, package: str | None) -> bool:
+    order = read_watch(row.task)
+    return order is not None and (package is None or package in order.profile.packages)
+
+
+class PhoneWatch:
+    """The watches of one phone. ``refresh`` says which; ``look`` reads the notifications once."""
+
+    def __init__(self, db: Database, device: Device, times: WatchTimes) -> None:
+        self._db = db
+        self._device = device
+        self._times = times
+        self._watches: dict[tuple[int, str], _Watch] = {}
+
+    async def refresh(self, rows: Sequence[ScheduleRow]) -> None:
+        """The watches that are on, as they are now, and the contacts that they mean."""
+        before, self._watches = self._watches, {}
+        for row in rows:
+            try:
+                order = read_watch(row.task)
+            except InputRejected as error:  # a row of another release; the others go on
+                log.error("watch.unreadable", schedule_id=row.id, error=str(error))
+                continue
+            if order is None:
+                continue
+            key = (row.id, row.task)
+            watch = before.get(key) or _Watch(row, order, Settling(self._times.settle, self._times.longest))
+            watch.row = row
+            watch.targets, watch.known = await contacts_of(self._db, order, self._device.serial)
+            self._watches[key] = watch
+
+    async def look(self, now: float) -> float:
+        """Read, and start what is ready; the seconds until the next look. ``now``: of a clock that does not jump."""
+        awake = [watch for watch in self._watches.values() if not self._rests(watch)]
+        if not awake:
+            return self._times.every
+        notes = await self._device.notifications()
+        wait = self._times.every
+        for watch in awake:
+            found = noted(notes, watch.order.profile, known=watch.known, targets=watch.targets)
+            standing = {**found.contacts, **({LIST: found.nameless} if found.nameless else {})}
+            watch.settling.see(standing, now)
+            if not watch.begun:
+                watch.begun = await self._begin(watch)
+            await self._start(watch, watch.settling.ready(now), now)
+            due = watch.settling.due_in(now)
+            wait = wait if due is None else min(wait, due)
+        return wait
+
+    def _rests(self, watch: _Watch) -> bool:
+        """Whether it is quiet. At the end of the quiet hours it begins anew."""
+        quiet = _is_quiet(self._db, watch.row)
+        if quiet:
+            watch.begun = False
+        return quiet
+
+    async def _begin(self, watch: _Watch) -> bool:
+        """What came before is seen in the list, whether or not a notification still tells of it."""
+        await _sweep(self._db, watch.row, self._device.serial, "begin", new_id())
+        return True
+
+    async def _start(self, watch: _Watch, ready: Mapping[str, str], now: float) -> None:
+        if LIST in ready:
+            await _sweep(self._db, watch.row, self._device.serial, "list", ready[LIST])
+            watch.settling.done(LIST)
+        named = {name: state for name, state in ready.items() if name != LIST}
+        if not named and now < watch.owed_at:
+            return
+        watch.owed_at = now + max(self._times.cool_down / 2, self._times.every)
+        active = await Runs(self._db).find(statuses=ACTIVE, limit=1000)
+        mine = [run for run in active if run.serial in ("", self._device.serial)]
+        if await self._is_looked_at(mine):
+            return  # the look sees them, too
+        await self._answer(watch, named, _at_work(mine))
+
+    async def _is_looked_at(self, active: Sequence[RunRow]) -> bool:
+        """Whether a look at the list is about to be had."""
+        sweeps = [run for run in active if run.options.get("kind") == SWEEP and _is_at_work(run)]
+        return any([await Sweeps(self._db).get(run.id) is None for run in sweeps])
+
+    async def _answer(self, watch: _Watch, named: Mapping[str, str], busy: Sequence[str]) -> None:
+        place = Place(self._device.serial, watch.order.app)
+        marks = await Sweeps(self._db).marks(place)
+        look = UnreadLook(LookOutcome.READ, tuple(Waiting(name, state) for name, state in named.items()))
+        rules = Rules(self._db.now(), timedelta(seconds=self._times.cool_down))
+        chosen = plan(look, watch.targets, marks, rules)
+        for one in chosen.start:
+            if any(same_name(one.contact, name) for name in busy):
+                continue  # a person has them answered; what stands afterwards is new
+            await self._run(watch, place, one, marks.get(one.contact))
+            watch.settling.done(one.contact)
+        for contact, why in chosen.left:
+            if why not in (Left.AT_WORK, Left.COOLING):
+                watch.settling.done(contact)
+
+    async def _run(self, watch: _Watch, place: Place, one: Chosen, mark: MarkRow | None) -> None:
+        row = watch.row
+        task = reply_to(one.contact, watch.order.profile)
+        if task is None:
+            log.warning("watch.unnamed", schedule_id=row.id)
+            return
+        kept = {name: row.options[name] for name in ("lang",) if name in row.options}
+        run = NewRun(
+            task,
+            place.serial,
+            priority=WATCH,
+            options={**kept, "contact": one.contact, BY_WATCH: True},
+            requested_by=row.created_by,
+            chat=row.chat,
+            schedule_id=row.id,
+        )
+        # Of the same message a second run may follow the first, which failed or was never begun.
+        again = mark.run_id if mark is not None and mark.state == one.state else ""
+        key = f"watch:{row.id}:{place.serial}:{place.app}:{one.contact}:{one.state}:{again}"
+        new = NewSwept(one.contact, one.state, one.tries, run)
+        run_id = await Watches(self._db).answer(row.id, place, new, key=key)
+        if run_id is not None:
+            log.info("watch.started", schedule_id=row.id, run_id=run_id)
+
+
+@dataclass
+class Watcher:
+    """``start`` until ``stop``. ``phones``: the serials of the phones here; ``device`` opens one, which is closed."""
+
+    db: Database
+    phones: Callable[[], Sequence[str]]
+    device: Callable[[str], Awaitable[Device]]
+    times: WatchTimes = WatchTimes()
+    _rows: list[ScheduleRow] = field(default_factory=list)
+    _followed: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._keep(), name="watcher")
+
+    async def stop(self) -> None:
+        tasks = [task for task in (self._task, *self._followed.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        self._task, self._followed = None, {}
+
+    async def _keep(self) -> None:
+        """Follow the phones that a watch is on for, and no other."""
+        while True:
+            waiter = self.db.signal("schedules").waiter()
+            try:
+                self._rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
+                wanted = {serial for serial in self.phones() if any(is_on(row, serial) for row in self._rows)}
+                for serial in set(self._followed) - wanted:
+                    self._followed.pop(serial).cancel()
+                for serial in wanted - set(self._followed):
+                    self._followed[serial] = asyncio.create_task(self._follow(serial), name=f"watch-{serial}")
+            except Exception as error:  # noqa: BLE001 - the database may be away; the next turn repeats it
+                log.warning("watcher.failed", error=repr(error))
+            await waiter.wait(self.times.refresh)
+
+    async def _follow(self, serial: str) -> None:
+        while True:
+            try:
+                device = await self.device(serial)
+                try:
+                    await self._look(PhoneWatch(self.db, device, self.times), serial)
+                finally:
+                    await device.close()
+            except PhonedeskError as error:
+                log.warning("watch.phone_not_read", serial=serial, error=str(error))
+            except Exception as error:  # noqa: BLE001 - as above
+                log.warning("watch.failed", serial=serial, error=repr(error))
+            await asyncio.sleep(AWAY_SECONDS)
+
+    async def _look(self, phone: PhoneWatch, serial: str) -> None:
+        """Until something goes wrong."""
+        loop = asyncio.get_running_loop()
+        fresh_until = 0.0
+        while True:
+            waiter = self.db.signal("schedules").waiter()
+            if loop.time() >= fresh_until:
+                fresh_until = loop.time() + self.times.refresh
+                await phone.refresh([row for row in self._rows if is_on(row, serial)])
+            if await waiter.wait(await phone.look(loop.time())):
+                fresh_until = 0.0
+
+
+async def _sweep(db: Database, row: ScheduleRow, serial: str, why: str, once: str) -> str | None:
+    """Look at the list of chats, once for ``once``. It has a time as a tick has: nobody waits for what it finds."""
+    run = replace(sweep_of(row, serial), planned_at=db.now())
+    run_id = await Watches(db).sweep(row.id, run, key=f"watch:{row.id}:{serial}:{why}:{once}")
+    if run_id is not None:
+        log.info("watch.looks", schedule_id=row.id, run_id=run_id, why=why)
+    return run_id
+
+
+def _is_quiet(db: Database, row: ScheduleRow) -> bool:
+    return bool(row.quiet) and quiet_of(row.quiet, row.timezone).holds(db.now())
+
+
+def _is_at_work(run: RunRow) -> bool:
+    return run.status in (QUEUED, RUNNING) or run.leg_due_at is not None
+
+
+def _at_work(active: Sequence[RunRow]) -> list[str]:
+    """The contacts whom a run is to answer now."""
+    read = [reply_task(run.task) for run in active if _is_at_work(run)]
+    return [one.contact for one in read if one is not None]
