@@ -30,12 +30,20 @@ def _question(
     )
 
 
+def best_first(records: Sequence[Record]) -> list[Record]:
+    """By their scores where each one with a text has one, else in the knowledge base's order; without text: the last.
+
+    A person is shown them in this order, and the answer log keeps it: what it shows is what they decided on.
+    """
+    texts = [record for record in records if record.text.strip()]
+    if all(record.score is not None for record in texts):
+        texts.sort(key=lambda record: record.score or 0.0, reverse=True)
+    return [*texts, *(record for record in records if not record.text.strip())]
+
+
 def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]) -> Question:
     """The customer's words, the best records as choices, one's own words, or skip."""
-    best = [r for r in records if r.text.strip()]
-    if all(r.score is not None for r in best):
-        best.sort(key=lambda r: r.score or 0.0, reverse=True)
-    best = best[:CANDIDATES]
+    best = [r for r in best_first(records) if r.text.strip()][:CANDIDATES]
     question = _question(
         session,
         QuestionKind.NO_SURE_ANSWER,

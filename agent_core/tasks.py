@@ -18,11 +18,13 @@ def check_task(task: str) -> str:
     """The task, stripped. InputRejected where it is empty, too long, or holds control characters or broken ones."""
     stripped = task.replace("\r\n", "\n").strip()
     if all(unicodedata.category(char)[0] in "ZC" for char in stripped):  # nothing that can be seen
-        raise InputRejected("The task is empty.", advice="Say what is to be done, for example: QQ回复联系人11")
+        advice = "Say what is to be done, for example: QQ回复联系人11"
+        raise InputRejected("The task is empty.", advice=advice, key="task_empty")
     if len(stripped) > MAX_TASK:
-        raise InputRejected(f"The task is longer than {MAX_TASK} characters.", advice="Shorten it.")
+        said = f"The task is longer than {MAX_TASK} characters."
+        raise InputRejected(said, advice="Shorten it.", key="task_long", most=MAX_TASK)
     if any(unicodedata.category(char) in {"Cc", "Cs"} and char not in "\n\t" for char in stripped):
-        raise InputRejected("The task holds control characters.", advice="Send plain text.")
+        raise InputRejected("The task holds control characters.", advice="Send plain text.", key="task_control")
     return stripped
 
 
@@ -54,18 +56,26 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
         raise InputRejected(
             f"There is no policy {rules.policy!r}.",
             advice=f"There are {', '.join(PolicyName)}; leave it out for the usual one.",
+            key="no_policy",
+            name=rules.policy,
+            known=" / ".join(PolicyName),
         )
     try:
         gate = gate_for(task, PolicyName(rules.policy) if rules.policy else None)
     except ConfigInvalid as error:
-        raise InputRejected(error.message, advice=error.advice) from None
+        raise InputRejected(error.message, advice=error.advice, key=error.key, **error.values) from None
     if gate.enabled and rules.apps:
         raise InputRejected(
-            "A reply task uses its own app alone.", advice="Leave the apps out, or choose the policy careful."
+            "A reply task uses its own app alone.",
+            advice="Leave the apps out, or choose the policy careful.",
+            key="reply_app_alone",
         )
     for app in rules.apps:
         if not packages_named(app):
             raise InputRejected(
-                f"No app is known as {app!r}.", advice="Give its name as the phone shows it, or its package."
+                f"No app is known as {app!r}.",
+                advice="Give its name as the phone shows it, or its package.",
+                key="unknown_app",
+                name=app,
             )
     return rules

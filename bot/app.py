@@ -22,6 +22,8 @@ from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.gate import PolicyName, contact_of
 from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
+from agent_core.model.profile import ModelProfile, profile_of_model
+from agent_core.model.prompt import tools_of
 from agent_core.observer import Observer
 from agent_core.ports import AnswerEvent, Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
@@ -37,8 +39,10 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.factory import KnowledgeConfig, OwnConfig, build
 from knowledge.learning import Learning
 from scheduler.ports import StoredLedger, StoredRuns
+from scheduler.sweeps.leg import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
+from storage.phones import Phones
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +63,7 @@ class Core:
     reader: ScreenReader
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
+    _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are written down, with models
     _connecting: asyncio.Task[None] | None = field(default=None, repr=False)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
@@ -87,7 +92,20 @@ class Core:
             # One that does not answer takes its time; those that are there do not wait for it.
             await asyncio.wait([self._connecting], timeout=CONNECT_WAIT_SECONDS if usable else None)
             entries = await adb.devices()
+        await self._note(entries)
         return entries
+
+    async def glance(self) -> list[DeviceEntry]:
+        """The phones that adb knows, at once: nothing is connected to."""
+        return await (await self.adb()).devices()
+
+    async def _note(self, entries: Sequence[DeviceEntry]) -> None:
+        """Write down what phones there are, so that one that is away is known by its name."""
+        seen = {entry.serial: entry.model or self._noted.get(entry.serial, "") for entry in entries}
+        new = {serial: model for serial, model in seen.items() if self._noted.get(serial) != model}
+        if new:
+            await Phones(self.db).saw(new)
+            self._noted.update(new)
 
     async def _connect(self, adb: AdbServer, addresses: Sequence[str]) -> None:
         async def one(address: str) -> None:
@@ -107,8 +125,11 @@ class Core:
 
     async def device(self, serial: str = "") -> AdbDevice:
         """The phone with this serial, else the one of the settings, else the only one that is attached."""
-        await self.phones()
-        return await find_device(await self.adb(), serial or self.settings.device.serial or None)
+        wanted = serial or self.settings.device.serial
+        # One that is there does not wait until others are connected to.
+        if not any(entry.serial == wanted and entry.state == "device" for entry in await self.glance()):
+            await self.phones()
+        return await find_device(await self.adb(), wanted or None)
 
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
         settings = self.settings
@@ -117,11 +138,16 @@ class Core:
             max_steps=max_steps or settings.run.max_steps,
             elements=settings.observe.elements,
             tree=settings.observe.tree,
-            dialect=settings.model.dialect,
+            model=model_profile_of(settings),
             timezone=settings.timezone,
             part_chars=settings.run.part_chars,
             blur=settings.pictures.blur,
         )
+
+    def sweep_eyes(self) -> SweepEyes:
+        """What a sweep looks with."""
+        settings = self.settings
+        return SweepEyes(self.reader, settings.observe.tree, settings.sweep.cool_down_seconds)
 
     async def picture(self, device: Device) -> Image.Image:
         """What the phone shows now, for people: secrets are covered, as the settings say."""
@@ -207,7 +233,7 @@ class Core:
 
 
 def build_model(settings: Settings) -> ChatModel:
-    model = settings.model
+    model, profile = settings.model, model_profile_of(settings)
     return ChatModel(
         model.base_url,
         model.name,
@@ -218,9 +244,18 @@ def build_model(settings: Settings) -> ChatModel:
         frequency_penalty=model.frequency_penalty,
         extra_body=model.extra_body,
         timeout=model.timeout_seconds,
-        dialect=model.dialect,
-        vision=model.vision,
+        dialect=profile.dialect,
+        vision=profile.vision,
+        tools=tools_of(profile, settings.lang),
     )
+
+
+def model_profile_of(settings: Settings) -> ModelProfile:
+    """How the model is asked: by its name, or as the settings say."""
+    model = settings.model
+    profile = profile_of_model(model.name, model.profile)
+    own = {"dialect": model.dialect or profile.dialect, "vision": model.vision and profile.vision}
+    return profile.model_copy(update=own)
 
 
 def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None) -> ScreenReader:
@@ -232,7 +267,7 @@ def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None)
     allowed = {
         Source.TREE: observe.tree != "off",
         Source.OCR: observe.ocr != "off",
-        Source.MODEL: observe.model and settings.model.vision,
+        Source.MODEL: observe.model and model_profile_of(settings).vision,
     }
     return ScreenReader(ocr=ocr or OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
 

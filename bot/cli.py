@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from bot.commands.answers import answers
+from bot.commands.backup import backup, restore
+from bot.commands.bench import bench
 from bot.commands.contacts import contacts
 from bot.commands.demo import demo
 from bot.commands.doctor import doctor
@@ -18,6 +20,8 @@ from bot.commands.run import run
 from bot.commands.schedule import schedule
 from bot.commands.serve import serve
 from bot.commands.servers import demo_model, devices, virtual_phone
+from bot.commands.sweep import sweep
+from bot.commands.worker import worker
 
 app = typer.Typer(
     name="phonedesk",
@@ -28,9 +32,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(run)
+app.command()(sweep)
 app.command()(demo)
 app.command()(doctor)
 app.command()(serve)
+app.command()(worker)
 app.command()(pair)
 app.add_typer(schedule, name="schedule")
 app.add_typer(questions, name="questions")
@@ -39,8 +45,11 @@ app.add_typer(answers, name="answers")
 app.command()(replay)
 app.add_typer(contacts, name="contacts")
 app.add_typer(people, name="people")
+app.command()(backup)
+app.command()(restore)
 app.command("devices")(devices)
 app.command("eval")(evaluate)
+app.add_typer(bench, name="bench")
 app.command("virtual-phone")(virtual_phone)
 app.command("demo-model")(demo_model)
 

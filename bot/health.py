@@ -10,8 +10,10 @@ from agent_core.model.client import ChatModel
 from agent_core.ports import KnowledgeBase
 from bot.app import Core, build_model, knowledge_config
 from bot.settings import Settings
+from bot.working import fleet_of
 from knowledge.factory import build
 from scheduler.alerts import PhonesSeen, Probe
+from storage.hosts import USABLE
 
 MODEL_SECONDS = 10.0
 KNOWLEDGE_SECONDS = 5.0
@@ -37,12 +39,19 @@ class Health:
     async def phones(self) -> PhonesSeen:
         device = self._core.settings.device
         named = frozenset({*device.connect, *([device.serial] if device.serial else [])})
+        own = self._core.settings.queue.executor_id if device.here else ""
+        why = {}
         try:
-            entries = await self._core.phones()
+            entries = await self._core.phones() if device.here else []
         except PhonedeskError as error:
-            return PhonesSeen(frozenset(), named, {"": error.message})
-        usable = frozenset(entry.serial for entry in entries if entry.state == "device")
-        return PhonesSeen(usable, named, {entry.serial: entry.state for entry in entries})
+            entries, why[""] = [], error.message
+        states = {entry.serial: entry.state for entry in entries}
+        for phone in (await fleet_of(self._core).phones()).values():
+            if phone.host not in {"", own} and states.get(phone.serial) != USABLE:  # of ours adb has just told
+                away = f"The host {phone.host} is not heard."
+                states[phone.serial] = phone.state if phone.alive else away
+        usable = frozenset(serial for serial, state in states.items() if state == USABLE)
+        return PhonesSeen(usable, named, {**states, **why})
 
     async def model(self, doubted: bool) -> str:
         """The list of models, which is free. Only where that is not enough a reply of a few tokens is asked for."""

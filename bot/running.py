@@ -34,17 +34,18 @@ async def run_here(
     max_steps: int | None = None,
     rules: TaskRules = NO_RULES,
     dry_run: bool = False,
+    run_id: str | None = None,
 ) -> Session:
     """Do a task now, as a run like any other: a row, a lease, events.
 
-    Ctrl-C stops it, and so does a stop in its row; never in the midst of Send.
+    Ctrl-C stops it, and so does a stop in its row; never in the midst of Send. ``run_id``: its row is there, begun.
     """
     task = check_task(task)
     check_rules(task, rules)
     device = await core.device(serial)
     settings = core.agent_settings(lang=lang, max_steps=max_steps)
     runs = Runs(core.db)
-    run_id = await runs.create(
+    run_id = run_id or await runs.create(
         NewRun(
             task, device.serial, options={"lang": settings.lang, **rules.data()}, requested_by="terminal", begun=True
         )

@@ -10,9 +10,9 @@ from datetime import timedelta
 
 import structlog
 
-from agent_core.errors import LeaseLost, PhonedeskError
-from agent_core.session import FINAL, Session, Status
-from agent_core.tasks import TaskRules
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import DeviceOffline
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House, Prices
@@ -22,28 +22,19 @@ from bot.settings import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from bot.web.app import make_app, serving
+from bot.working import Working, fleet_of, until_ended, working
 from scheduler.alerts import AlertTimes, AlertWatch
 from scheduler.clock import Clock
-from scheduler.dbos_queue import DbosQueue
-from scheduler.deadlines import QuestionTimes, QuestionWatch
+from scheduler.deadlines import QuestionWatch
 from scheduler.digests import DigestWatch, digest_times
 from scheduler.housekeeping import Housekeeping
-from scheduler.parking import ParkingModel, park
-from scheduler.ports import StoredHuman, given_answer
 from scheduler.quiet import quiet_of
 from scheduler.runs import Reconciler, RunService
-from scheduler.signals import Reason
-from scheduler.worker import HeldLease, LegOutcome, Worker
-from storage.events import Events
 from storage.inbox import Inbox
 from storage.outbox import Outbox
-from storage.questions import Questions
-from storage.runs import RunRow, Runs
 from storage.topics import Topics
 
 log = structlog.get_logger(__name__)
-
-DRAIN_SECONDS = 5.0  # legs at work may end by themselves for so long; then they are put back into the line
 
 
 @dataclass
@@ -55,85 +46,7 @@ class Server:
     url: str
     first_code: str | None
     telegram: TelegramAdapter | None
-
-
-class Legs:
-    """Does a leg of a run: session in, agent on the phone, session out."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._runs = Runs(core.db)
-        self._events = Events(core.db)
-
-    async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
-        row = await self._runs.get(run_id)
-        if row is None:
-            return LegOutcome("stopped")
-        try:
-            return await self._work(row, lease)
-        except LeaseLost:
-            raise  # the leg is put back: the run is not over
-        except PhonedeskError as error:
-            # Before the agent had the phone; what happens later is the outcome that it tells itself.
-            if lease.stop.reason is None:  # else the leg is put back, or stopped
-                told = {"status": "failed", "message": str(error), "error_kind": error.kind}
-                await self._events.append(run_id, "outcome", told)
-            raise
-
-    async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
-        core = self._core
-        device = await core.device(lease.serial)
-        try:
-            settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
-            stop = lease.stop
-            human = StoredHuman(
-                core.db, hold_seconds=core.settings.run.hold_seconds, times=question_times(core.settings), stop=stop
-            )
-            agent = core.agent(
-                device, settings, human=human, lease=lease, guard=stop, model=ParkingModel(core.model, stop)
-            )
-            if row.session is None:
-                session = await core.session(
-                    row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
-                )
-            else:
-                session = await self._taken_up(row.session)
-            try:
-                await agent.go_on(session)
-            except asyncio.CancelledError:
-                if stop.reason not in (Reason.STOP, Reason.HOLD):
-                    raise
-                if session.status in FINAL:
-                    await agent.go_on(session)  # it was over in this very moment: only told how
-                elif stop.reason is Reason.STOP:
-                    await agent.end_stopped()
-            if session.status not in FINAL:
-                async with stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
-                    if await park(device, lease, session):
-                        await core.runs().save(session)
-        finally:
-            await device.close()
-        log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
-        return _outcome(session)
-
-    async def _taken_up(self, saved: str) -> Session:
-        """The session as it was saved, with the answer that has come meanwhile."""
-        session = Session.model_validate_json(saved)
-        if session.question is not None and session.answered is None:
-            session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
-        return session
-
-
-def _outcome(session: Session) -> LegOutcome:
-    match session.status:
-        case Status.SUCCEEDED:
-            return LegOutcome("succeeded", session.message)
-        case Status.STOPPED:
-            return LegOutcome("stopped", session.message)
-        case Status.WAITING | Status.RUNNING:
-            return LegOutcome("waiting", session.message)
-        case Status.FAILED:
-            return LegOutcome("failed", session.message)
+    work: Working | None  # None where other machines have the phones
 
 
 @asynccontextmanager
@@ -141,22 +54,10 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
     """Everything up, in order; and down again: intake first (bot, web, clock), then the legs, then the queue."""
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings))
-        legs = Legs(core)
-        executor = settings.queue.executor_id
-        worker = Worker(core.db, legs.work, owner=executor)
-        queue = DbosQueue(settings.queue_url, executor_id=executor, lock_path=settings.data_dir / f"{executor}.lock")
-        queue.claim()  # no other process is this executor: the phones of its former life are ours
-        stack.push_async_callback(queue.stop)
-        freed = await worker.take_back()
-        if freed:
-            log.warning("leases_taken_back", serials=freed)
-
-        reconciler = Reconciler(core.db, queue, worker=worker, phones=lambda: usable_phones(core))
-        service = RunService(core.db, worker=worker)
-        await queue.start(worker.run_leg)
-        stack.push_async_callback(worker.drain, DRAIN_SECONDS)
-        await reconciler.start()
-        stack.push_async_callback(reconciler.stop)
+        work = await stack.enter_async_context(working(core, tells=True)) if settings.device.here else None
+        if work is None:
+            await _start_reconciler(stack, core)
+        service = RunService(core.db, worker=work.worker if work else None)
         clock = Clock(core.db)
         await clock.start()
         stack.push_async_callback(clock.stop)
@@ -170,8 +71,8 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
             House(
                 core.db,
                 service,
-                core.phones,
-                core.device,
+                core.phones if work is not None else _no_phones,
+                core.device if work is not None else _no_phone,
                 timezone=settings.timezone,
                 serial=settings.device.serial,
                 store=core.store,
@@ -184,12 +85,16 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
                 keep=timedelta(days=settings.keep_days),
                 prices=prices(settings),
                 picture=core.picture,
+                names=settings.device.names,
+                glance=core.glance if work is not None else _no_phones,
+                fleet=fleet_of(core),
+                host=work.host.name if work is not None else "",
             )
         )
         telegram = _telegram(settings, core, desk)
 
         async def ready() -> Mapping[str, bool]:
-            parts = {"queue": queue.running}
+            parts = {"queue": work.queue.running} if work is not None else {}
             if telegram is not None:
                 parts["telegram"] = telegram.ready.is_set()
             return parts
@@ -201,13 +106,28 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         if telegram is not None:
             await _start_news(stack, settings, core, desk)
             await stack.enter_async_context(telegram)
-        yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram)
+        yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram, work)
 
 
-def question_times(settings: Settings) -> QuestionTimes:
-    """When what happens to a question that nobody answers."""
-    wanted = settings.questions
-    return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
+async def _no_phones() -> list[DeviceEntry]:
+    return []
+
+
+async def _no_phone(serial: str) -> AdbDevice:
+    said = f"There is no phone {serial} here." if serial else "There is no phone here."
+    raise DeviceOffline(said, advice="See /devices for the phones, and the machines that they are at.")
+
+
+async def _start_reconciler(stack: AsyncExitStack, core: Core) -> None:
+    """Where other machines have the phones: what time makes due, and what is told of phones in the line."""
+
+    async def here() -> list[str]:
+        return []
+
+    seconds = core.settings.queue.lost_after_seconds
+    reconciler = Reconciler(core.db, None, phones=here, fleet=fleet_of(core), lease_seconds=seconds)
+    await reconciler.start()
+    stack.push_async_callback(reconciler.stop)
 
 
 def prices(settings: Settings) -> Prices | None:
@@ -242,15 +162,6 @@ async def _start_news(stack: AsyncExitStack, settings: Settings, core: Core, des
     stack.push_async_callback(watch.stop)
 
 
-async def usable_phones(core: Core) -> list[str]:
-    """The serials of the phones that a run can be given now."""
-    try:
-        return [entry.serial for entry in await core.phones() if entry.state == "device"]
-    except PhonedeskError as error:  # no adb: the runs that wait are to end saying so, not to wait for ever
-        log.warning("phones_not_listed", error=str(error))
-        return []
-
-
 def _telegram(settings: Settings, core: Core, desk: HouseDesk) -> TelegramAdapter | None:
     telegram = settings.telegram
     token = telegram.token.get_secret_value()
@@ -272,4 +183,4 @@ async def serve_until(settings: Settings, ended: asyncio.Event, say: Callable[[S
     """Serve until ``ended`` is set; ``say`` is told when everything is up."""
     async with server(settings) as running:
         say(running)
-        await ended.wait()
+        await until_ended(ended, running.work)

@@ -11,6 +11,7 @@ import difflib
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -43,6 +44,7 @@ from sqlalchemy.exc import ArgumentError
 from tzlocal import get_localzone_name
 
 from agent_core.errors import ConfigInvalid, InputRejected
+from agent_core.model.profile import BY_NAME, model_profile
 from knowledge.factory import Provider, providers_of
 from knowledge.template import Template
 from scheduler.digests import parse_digest_time
@@ -54,7 +56,9 @@ log = structlog.get_logger(__name__)
 CONFIG_FILE = "phonedesk.toml"
 PREFIX = "PHONEDESK_"
 CONFIG_NAME = f"{PREFIX}CONFIG"
+OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
 ENV_FILE = ".env"
+HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
 
 
@@ -77,12 +81,41 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
+def _named(value: object) -> object:
+    """``S1=Counter,S2=Back office`` from the environment, as well as a JSON object."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return json.loads(value)
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(serial.strip() and name.strip() for serial, _, name in pairs):
+        raise ValueError("write it as SERIAL=Name,SERIAL=Name")
+    return {serial.strip(): name for serial, _, name in pairs}
+
+
+def _told_apart(names: dict[str, str]) -> dict[str, str]:
+    """One line of 1 to 40 letters each, and no two alike."""
+    plain = {serial: " ".join(name.split()) for serial, name in names.items()}
+    if not all(0 < len(name) <= 40 for name in plain.values()):
+        raise ValueError("a phone's name has 1 to 40 letters")
+    if len({name.casefold() for name in plain.values()}) < len(plain):
+        raise ValueError("two phones have the same name")
+    return plain
+
+
 DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
 Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _known_profile(name: str) -> str:
+    if name != BY_NAME:
+        model_profile(name)
+    return name
 
 
 class ModelSettings(_Section):
@@ -97,8 +130,9 @@ class ModelSettings(_Section):
     frequency_penalty: float = Field(default=0.2, ge=-2, le=2)
     extra_body: dict[str, Any] = Field(default_factory=dict)
     timeout_seconds: float = Field(default=60.0, gt=0)
-    dialect: Literal["autoglm", "json", "gelab", "auto"] = "autoglm"
-    vision: bool = True
+    profile: Annotated[str, AfterValidator(_known_profile)] = BY_NAME  # how the model is asked
+    dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says
+    vision: bool = True  # False: it is sent no pictures, whatever its profile says
 
 
 def _known_providers(written: str) -> str:
@@ -162,8 +196,10 @@ class ChooserSettings(_Section):
 
 
 class DeviceSettings(_Section):
+    here: bool = True  # False: this server has no phones, workers on other machines do
     serial: str = ""  # "": the only phone that is attached
     connect: Listed = ()  # addresses host:port that are connected to at the start
+    names: Named = Field(default_factory=dict)  # what people call the phones, by serial
     adb_path: str = ""
     adb_host: str = "127.0.0.1"
     adb_port: int | None = Field(default=None, gt=0, lt=65536)  # None: ANDROID_ADB_SERVER_PORT, or 5037
@@ -183,7 +219,20 @@ class PicturesSettings(_Section):
 class RunSettings(_Section):
     max_steps: int = Field(default=100, gt=0, le=1000)
     hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
+    phone_wait_seconds: float = Field(default=0.0, ge=0)  # for a phone that is away, then the run fails; 0: for ever
     part_chars: int = Field(default=500, ge=50, le=4000)  # a longer answer goes out in parts
+
+
+class SweepSettings(_Section):
+    cool_down_seconds: float = Field(default=60.0, ge=0, le=86400)  # after our answer, unless they write again
+
+
+class WatchSettings(_Section):
+    """How closely the notifications of a phone are followed for which a watch is on. Seconds."""
+
+    every_seconds: float = Field(default=2.0, ge=0.2, le=60)  # from one look to the next
+    settle_seconds: float = Field(default=2.0, ge=0, le=60)  # since the newest message: they have stopped typing
+    longest_settle_seconds: float = Field(default=15.0, ge=0, le=600)  # since the first; then they are answered anyway
 
 
 class QuestionSettings(_Section):
@@ -259,8 +308,10 @@ class WebSettings(_Section):
 
 
 class QueueSettings(_Section):
-    executor_id: str = "phonedesk-1"
+    executor_id: str = Field(default="phonedesk-1", pattern=HOST_NAME.pattern)  # the host's name
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": beside ours
+    lost_after_seconds: float = Field(default=30.0, ge=1, le=600)  # a host that is not heard for so long is gone
+    drain_seconds: float = Field(default=5.0, ge=0, le=3600)  # at the end, runs at work may end by themselves
 
 
 class Settings(BaseSettings):
@@ -286,6 +337,8 @@ class Settings(BaseSettings):
     observe: ObserveSettings = ObserveSettings()
     pictures: PicturesSettings = PicturesSettings()
     run: RunSettings = RunSettings()
+    sweep: SweepSettings = SweepSettings()
+    watch: WatchSettings = WatchSettings()
     questions: QuestionSettings = QuestionSettings()
     digest: DigestSettings = DigestSettings()
     alerts: AlertSettings = AlertSettings()
@@ -329,7 +382,9 @@ class Settings(BaseSettings):
 
     @property
     def queue_url(self) -> str:
-        return self.queue.database_url or f"sqlite:///{self.data_dir / 'queue.sqlite3'}"
+        usual = self.queue.executor_id == QueueSettings().executor_id
+        file = "queue.sqlite3" if usual else f"queue-{self.queue.executor_id}.sqlite3"
+        return self.queue.database_url or f"sqlite:///{self.data_dir / file}"
 
     def secrets(self) -> list[str]:
         """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases."""
@@ -427,7 +482,7 @@ def unknown_names() -> dict[str, str]:
     meant, "" where none is near. A wrong name inside a section is not among them, ``load`` refuses it.
     """
     names = tuple(_names(Settings, PREFIX))
-    known = {*names, CONFIG_NAME}
+    known = {*names, CONFIG_NAME, *OF_COMMANDS}
     sections = {name.split("__")[0] for name in names if "__" in name}
     given = {name.upper() for name in (*os.environ, *dotenv_values(ENV_FILE)) if name.upper().startswith(PREFIX)}
     return {name: _nearest(name, names) for name in sorted(given - known) if name.split("__")[0] not in sections}

@@ -177,6 +177,8 @@ class EmbeddedKnowledge:
                 raise InputRejected(
                     f"The entry {entry.alias_of}, which this is another wording for, is gone.",
                     advice="Give it an answer of its own, or reject it.",
+                    key="entry_gone",
+                    id=entry.alias_of,
                 )
             whole = _entry(row)
             await writer.delete(entry_id)
@@ -189,7 +191,8 @@ class EmbeddedKnowledge:
         async with self._writing() as writer:
             entry = await _there(writer, entry_id)
             if entry.live:
-                raise InputRejected(f"The entry {entry_id} is live.", advice="Delete it where it is wrong.")
+                said, advice = f"The entry {entry_id} is live.", "Delete it where it is wrong."
+                raise InputRejected(said, advice=advice, key="entry_live", id=entry_id)
             await writer.delete(entry_id)
             return entry
 
@@ -209,6 +212,13 @@ class EmbeddedKnowledge:
     async def doubles(self, entry: Entry) -> Sequence[Entry]:
         """The other live entries that a wording of this one means too: while it is so, that wording is never sure."""
         return await _safely(_doubles(self._index.with_form, entry))
+
+    async def means(self, words: str) -> Entry | None:
+        """The entry that these very words ask for, politeness left aside: a live one before one that waits."""
+        form = stripped(words[:_LONGEST_QUERY])
+        rows = await _safely(self._index.with_form(form, live=None)) if form else ()
+        found = [_entry(row) for row in rows]
+        return next((entry for entry in found if entry.live), found[0] if found else None)
 
     async def stats(self) -> Stats:
         entries = await self.list()
@@ -247,7 +257,8 @@ class EmbeddedKnowledge:
 async def _there(writer: Writer, entry_id: str) -> Entry:
     row = await writer.get(entry_id)
     if row is None:
-        raise InputRejected(f"There is no entry {entry_id}.", advice="Search for it: it may have been deleted.")
+        said, advice = f"There is no entry {entry_id}.", "Search for it: it may have been deleted."
+        raise InputRejected(said, advice=advice, key="no_entry", id=entry_id)
     return _entry(row)
 
 

@@ -165,7 +165,8 @@ def make_entry(**fields: object) -> Entry:
     try:
         return Entry.model_validate(fields)
     except ValidationError as error:
-        raise InputRejected(f"This is no entry: {what_is_wrong(error)}.") from None
+        said = f"This is no entry: {what_is_wrong(error)}."
+        raise InputRejected(said, key="bad_entry", question=LONGEST_QUESTION, answer=LONGEST_ANSWER) from None
 
 
 def sample_entries() -> Sequence[Entry]:

@@ -98,7 +98,8 @@ def _xlsx(entries: Sequence[Entry]) -> bytes:
         cells = []
         for text in row:
             if len(sheets.escaped(text)) > _LONGEST_CELL:
-                raise InputRejected(f"The entry {row[0]} is too long for a cell.", advice="Export it as jsonl or csv.")
+                said, advice = f"The entry {row[0]} is too long for a cell.", "Export it as jsonl or csv."
+                raise InputRejected(said, advice=advice, key="long_cell", id=row[0])
             cell = WriteOnlyCell(sheet, value=sheets.escaped(text))
             cell.data_type = "s"  # never a formula
             cell.alignment = wrapped

@@ -1,5 +1,41 @@
+"""What makes the suite quick and changes nothing of what is tested."""
+
 from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import certifi
+import pytest
 
 from agent_core.screen.ocr import use_threads
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
+
+# Every client of HTTP reads the authorities that it would trust, 17 ms for the whole bundle, and there are hundreds
+# of them here. All of them speak to 127.0.0.1 without TLS: one authority is enough.
+_END = "-----END CERTIFICATE-----\n"
+_FOLDER = Path(tempfile.mkdtemp(prefix="phonedesk-tests-"))
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
+_authority = _FOLDER / "authority.pem"
+_authority.write_text(Path(certifi.where()).read_text("ascii", "ignore").partition(_END)[0] + _END, "ascii")
+os.environ["SSL_CERT_FILE"] = str(_authority)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The workers, which are started after this, keep the memory that they have: pictures of 10 MB come and go all the
+    time, and fresh pages for each were four tenths of the system's own time where it was measured (glibc)."""
+    if not hasattr(config, "workerinput"):
+        os.environ.setdefault("MALLOC_ARENA_MAX", "1")
+        os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(1 << 30))
+        os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 32))
+
+
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than cores: tests wait for adb, for pictures and for other processes. None: its own variable says."""
+    if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
+        return None
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1

@@ -16,8 +16,10 @@ from pydantic import BaseModel, SecretStr
 from typer.main import get_command
 
 from agent_core.devices.virtual import scenario_file
+from bot.chat.commands import _CHINESE as CHINESE_WORDS
 from bot.chat.commands import COMMANDS as CHAT_COMMANDS
 from bot.cli import app
+from bot.commands.common import Exit
 from bot.eval.scenario import EvalScenario
 from bot.settings import Settings, aliases
 
@@ -25,11 +27,16 @@ ROOT = Path(__file__).parent.parent
 README, README_ZH = ROOT / "README.md", ROOT / "README.zh-CN.md"
 REFERENCE = ROOT / "docs" / "reference"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-PAIRS = [page for page in PAGES if page.with_suffix(".zh-CN.md").exists()]
+CHINESE = ".zh-CN.md"
+PAIRS = [page for page in PAGES if page.with_suffix(CHINESE).exists()]
+ENGLISH_ONLY = {"scenario.md"}  # a format, for those who write such files; schema and errors are English, too
+BOT_COMMANDS = {"commands.md": "The bot's commands", "commands.zh-CN.md": "机器人的命令"}
+DOCS = [page for page in ROOT.glob("docs/**/*.md") if not page.name.endswith(CHINESE) and page.name not in ENGLISH_ONLY]
 FROM_THE_MACHINE = {"PHONEDESK_TIMEZONE"}  # their default is not the same everywhere: written as empty
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_NAMED = re.compile(r"PHONEDESK_\w+|(?<![\w-])--[a-z][a-z-]*|/[a-z]+(?= |`)|\b[\w-]+\.(?:py|toml|sqlite3|gif|jsonl)\b")
 _CALLED = re.compile(r"(?:^|[\s`/])phonedesk (?!-)([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
 
 
@@ -42,9 +49,36 @@ def blocks(page: Path, language: str = "") -> list[str]:
     return [body for name, body in _FENCE.findall(read(page)) if language in ("", name)]
 
 
+def both(name: str) -> list[Any]:
+    """A page of the reference and its Chinese pair, as parameters of a test."""
+    return [pytest.param(REFERENCE / f"{name}{ending}", id=f"{name}{ending}") for ending in (".md", CHINESE)]
+
+
+def prose(page: Path) -> str:
+    """What stands outside the code blocks."""
+    return _FENCE.sub("", read(page))
+
+
 def headings(page: Path) -> list[int]:
     """The levels of the headings, in order."""
-    return [len(mark) for mark in re.findall(r"^(#+) ", _FENCE.sub("", read(page)), re.MULTILINE)]
+    return [len(mark) for mark in re.findall(r"^(#+) ", prose(page), re.MULTILINE)]
+
+
+def rows(page: Path) -> list[int]:
+    """How many lines each of the tables and lists has, in order."""
+    found = re.findall(r"(?:^(?:\||- |\d+\. ).*\n(?:^ +\S.*\n)*)+", prose(page), re.MULTILINE)
+    return [len(re.findall(r"^(?:\||- |\d+\. )", lines, re.MULTILINE)) for lines in found]
+
+
+def named(page: Path) -> set[str]:
+    """The settings, options, commands and files that the text names."""
+    return {name for code in re.findall(r"`([^`\n]+)`", prose(page)) for name in _NAMED.findall(f"{code}`")}
+
+
+def anchors(page: Path) -> set[str]:
+    """What links to places inside the page may end in: the headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
 
 
 # -- settings
@@ -89,11 +123,12 @@ def test_setting_stands_in_the_example_with_its_default(name: str) -> None:
     assert means(example()[name], default), f"{name}={example()[name]} is not {default!r}"
 
 
+@pytest.mark.parametrize("page", both("settings"))
 @pytest.mark.parametrize("name", SETTINGS)
-def test_setting_stands_in_the_reference_with_its_default(name: str) -> None:
-    rows = re.findall(rf"^\| `{name}` \| (.*?) \|", read(REFERENCE / "settings.md"), re.MULTILINE)
-    assert len(rows) == 1
-    written = rows[0].strip("`")
+def test_setting_stands_in_the_reference_with_its_default(name: str, page: Path) -> None:
+    found = re.findall(rf"^\| `{name}` \| (.*?) \|", read(page), re.MULTILINE)
+    assert len(found) == 1
+    written = found[0].strip("`")
     if name not in FROM_THE_MACHINE:
         assert means("" if written == "—" else written, SETTINGS[name])
 
@@ -150,7 +185,7 @@ def test_the_command_line_is_found() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_a_page_calls_exists(page: Path) -> None:
     groups = {name.split()[0] for name in COMMANDS if " " in name}
-    inline = re.findall(r"`([^`\n]+)`", _FENCE.sub("", read(page)))
+    inline = re.findall(r"`([^`\n]+)`", prose(page))
     for text in [*blocks(page), *inline]:
         for command, below in _CALLED.findall(text):
             assert command in COMMANDS, f"phonedesk {command}"
@@ -158,9 +193,10 @@ def test_every_command_that_a_page_calls_exists(page: Path) -> None:
                 assert f"{command} {below}" in COMMANDS, f"phonedesk {command} {below}"
 
 
+@pytest.mark.parametrize("page", both("commands"))
 @pytest.mark.parametrize("name", COMMANDS)
-def test_command_stands_in_the_reference_with_its_options(name: str) -> None:
-    text = section(REFERENCE / "commands.md", f"phonedesk {name.split(maxsplit=1)[0]}")
+def test_command_stands_in_the_reference_with_its_options(name: str, page: Path) -> None:
+    text = section(page, f"phonedesk {name.split(maxsplit=1)[0]}")
     assert f"phonedesk {name}" in text
     for param in COMMANDS[name].params:
         for option in param.opts:
@@ -168,10 +204,31 @@ def test_command_stands_in_the_reference_with_its_options(name: str) -> None:
                 assert f"`{option}" in text, f"{name}: {option}"
 
 
-def test_every_command_of_the_bot_stands_in_the_reference() -> None:
-    text = section(REFERENCE / "commands.md", "The bot's commands")
+@pytest.mark.parametrize("page", both("commands"))
+def test_every_command_stands_in_the_list_at_the_top(page: Path) -> None:
+    top = read(page).split("\n## ", 1)[0]
+    for name in {name.split()[0] for name in COMMANDS}:
+        assert f"[`phonedesk {name}`](#phonedesk-{name})" in top
+
+
+@pytest.mark.parametrize("page", both("commands"))
+def test_every_command_of_the_bot_stands_in_the_reference(page: Path) -> None:
+    text = section(page, BOT_COMMANDS[page.name])
     for name in CHAT_COMMANDS:
         assert f"`/{name}" in text
+
+
+@pytest.mark.parametrize("page", both("commands"))
+def test_every_word_that_is_a_command_stands_in_the_reference(page: Path) -> None:
+    text = section(page, BOT_COMMANDS[page.name])
+    for word in CHINESE_WORDS:
+        assert word in text
+
+
+@pytest.mark.parametrize("page", both("exit-codes"))
+def test_every_exit_code_stands_in_the_reference(page: Path) -> None:
+    found = re.findall(r"^\| (\d+) \|", read(page), re.MULTILINE)
+    assert sorted(map(int, found)) == sorted(Exit)
 
 
 # -- the virtual phone
@@ -199,16 +256,43 @@ def test_scenarios_in_the_pages_are_read(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for link in _LINK.findall(_FENCE.sub("", read(page))):
+    for link in _LINK.findall(prose(page)):
         if not re.match(r"[a-z]+:", link):
-            assert (page.parent / link.split("#")[0]).exists() if link[0] != "#" else True, link
+            path, _, place = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), link
+            assert not place or place in anchors(target), link
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_of_the_documentation_is_there_in_chinese(page: Path) -> None:
+    assert page.with_suffix(CHINESE).exists()
 
 
 @pytest.mark.parametrize("page", PAIRS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_both_languages_say_the_same(page: Path) -> None:
-    chinese = page.with_suffix(".zh-CN.md")
+    """As far as it can be counted: who adds a row, a block or a setting to one page has to look at the other."""
+    chinese = page.with_suffix(CHINESE)
     assert headings(page) == headings(chinese)
     assert blocks(page) == blocks(chinese)
+    assert rows(page) == rows(chinese)
+    assert named(page) == named(chinese)
+
+
+@pytest.mark.parametrize("page", PAIRS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_both_languages_lead_to_each_other(page: Path) -> None:
+    chinese = page.with_suffix(CHINESE)
+    assert f"[中文]({chinese.name})" in read(page)
+    assert f"[English]({page.name})" in read(chinese)
+
+
+@pytest.mark.parametrize("page", PAIRS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_chinese_page_leads_to_chinese_pages(page: Path) -> None:
+    chinese = page.with_suffix(CHINESE)
+    for link in _LINK.findall(prose(chinese)):
+        path = link.partition("#")[0]
+        if path.endswith(".md") and path != page.name:
+            assert not (chinese.parent / path).with_suffix(CHINESE).exists(), link
 
 
 def test_both_readmes_are_there() -> None:

@@ -289,7 +289,7 @@ class ReplyFlow:
             question.words,
             ReplyState.PLANNED,
             query=query,
-            records=tuple(records),
+            records=tuple(questions.best_first(records)),
         )
         await self._rows.tell_event(event, seen.frame)
         chosen = await self._answering.chooser.choose(question.words, query, records)

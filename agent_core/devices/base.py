@@ -70,10 +70,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
+    """``updated_ms``: when the app showed it last, in milliseconds since 1970 by the phone's clock; 0 is not told."""
+
     package: str
     title: str
     text: str
     key: str = ""
+    updated_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

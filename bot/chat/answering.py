@@ -9,6 +9,10 @@ from bot.chat.cards import answer_label
 from bot.chat.texts import Texts
 from bot.desk.port import AnswerResult, QuestionView
 
+# Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
+_YES = frozenset({"是", "是的", "对", "yes", "y"})
+_NO = frozenset({"不是", "否", "不", "no", "n"})
+_CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
 
@@ -20,7 +24,10 @@ def read_answer(question: Question, said: str, *, by: str = "") -> Answer | None
     text = said.strip()
     wanted = text.rstrip(".。").casefold()
     for number, choice in enumerate(question.choices, start=1):
-        if wanted and wanted in {str(number), choice.label.casefold(), choice.value.casefold()}:
+        meant = {str(number), choice.label.casefold(), choice.value.casefold()}
+        if not question.free_text:
+            meant |= _CONFIRMED.get(choice.value, frozenset())
+        if wanted and wanted in meant:
             return Answer(choice=choice.value, by=by)
     if question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text):
         return None

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.chat.cards import THUMBS, Button, Card, Line, rating_buttons, rating_lines, run_card, source_lines
+from bot.chat.kb_cards import row
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.actors import Role
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
 PAGE = 10
@@ -81,7 +83,8 @@ async def answers(turn: Turn) -> Said:
     if asking.entry:
         return await _open(turn, asking.entry)
     if asking.groups:
-        return turn.say(_groups_card(turn.texts, await turn.desk.unanswered(turn.actor, asking.asked.since)))
+        groups = await turn.desk.unanswered(turn.actor, asking.asked.since)
+        return turn.say(_groups_card(turn.texts, groups, turn.actor.role))
     page = await turn.desk.answers(turn.actor, asking.asked, limit=PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest, any_at_all=asking == Asking()))
 
@@ -99,7 +102,7 @@ async def _turn_page(turn: Turn, value: str) -> Said:
 
 
 async def _open(turn: Turn, value: str) -> Said:
-    return turn.say(_entry_card(turn.texts, await turn.desk.answer_entry(turn.actor, value)))
+    return turn.say(_entry_card(turn.texts, await turn.desk.answer_entry(turn.actor, value), turn.actor.role))
 
 
 async def _picture(turn: Turn, value: str) -> Said:
@@ -123,14 +126,14 @@ async def _rate(turn: Turn, value: str) -> Said:
     thumb = THUMBS.get(view.rating, "")
     toast = turn.texts.get("answers.rated", thumb=thumb) if thumb else turn.texts.get("answers.unrated")
     changed = await _rated_card(turn, view, place)
-    told = turn.say(_improve_card(turn.texts, view)).messages if view.rating < 0 else ()
+    told = turn.say(await _improve_card(turn, view)).messages if view.rating < 0 else ()
     return Said((*changed, *told), toast=toast)
 
 
 async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoing, ...]:
     """The card with the tapped thumb, as it is now."""
     if place == ENTRY:
-        return turn.change(_entry_card(turn.texts, view)).messages
+        return turn.change(_entry_card(turn.texts, view, turn.actor.role)).messages
     run = await turn.desk.run(view.run_id)
     if run is None or not run.status.final:
         return ()
@@ -140,6 +143,12 @@ async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoin
 
 async def _how_to_add(turn: Turn, value: str) -> Said:
     view = await turn.desk.answer_entry(turn.actor, value)
+    if (entry := await turn.desk.kb.means(turn.actor, view.question)) is not None:
+        lines = (Line(entry.question, f"#{entry.id}", "quote"), Line(_cut(entry.answer, 120), "", "quote"))
+        shown = row(Button(f"kb:show:{entry.id}", turn.texts.get("answers.see_one")))
+        return turn.say(
+            Card(turn.texts.get("answers.has_entry" if entry.live else "answers.has_waiting"), lines, None, shown)
+        )
     own = view.sent if view.provenance == "person" and view.state == "sent" else ""
     text = Line(_add_text(turn.texts, view.question, own), "", "code")
     return turn.say(Card(turn.texts.get("answers.add_title"), (text,)))
@@ -190,7 +199,7 @@ def _page_action(place: str, rest: str) -> str:
     return action if len(action.encode()) <= MAX_DATA else f"answers:{place}:{ELSEWHERE}"
 
 
-def _entry_card(words: Texts, answer: AnswerView) -> Card:
+def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
     who = " · ".join(part for part in (answer.contact, answer.app, answer.serial) if part)
     lines = [
         Line(f"{answer.asked_at:%Y-%m-%d %H:%M}", words.get("answers.asked")),
@@ -204,11 +213,9 @@ def _entry_card(words: Texts, answer: AnswerView) -> Card:
         lines.append(Line(answer.sent, words.get(label), "quote"))
     lines.append(Line(words.get(f"answer_state.{answer.state}"), words.get("answers.state")))
     lines += source_lines(answer, words)
-    if answer.person and answer.provenance != "person":
-        lines.append(Line(words.get("answers.by_person", person=answer.person)))
     lines += rating_lines((answer,), words)
     lines += _record_lines(answer, words)
-    return Card(f"{words.get('answers.title')} #{answer.id}", tuple(lines), None, _entry_buttons(words, answer))
+    return Card(f"{words.get('answers.title')} #{answer.id}", tuple(lines), None, _entry_buttons(words, answer, role))
 
 
 def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:
@@ -225,45 +232,62 @@ def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:
     return lines
 
 
-def _entry_buttons(words: Texts, answer: AnswerView) -> tuple[tuple[Button, ...], ...]:
+def _entry_buttons(words: Texts, answer: AnswerView, role: Role) -> tuple[tuple[Button, ...], ...]:
     rows = list(rating_buttons((answer,), place=ENTRY)) if answer.state in {"sent", "unknown"} else []
     shots = [("before", answer.before), ("after", answer.after)]
     row = tuple(Button(f"shot:{answer.id}:{name}", words.get(f"answers.{name}")) for name, there in shots if there)
     if row:
         rows.append(row)
-    if answer.state in {"skipped", "failed"} or (answer.provenance == "person" and not answer.record_id):
+    unknown = answer.state in {"skipped", "failed"} or (answer.provenance == "person" and not answer.record_id)
+    if unknown and role.covers(Role.OPERATOR):
         rows.append((Button(f"kbhow:{answer.id}", words.get("answers.add_one"), "primary"),))
     return tuple(rows)
 
 
-def _groups_card(words: Texts, groups: Sequence[UnansweredView]) -> Card:
+def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> Card:
     if not groups:
         return Card(words.get("answers.empty_unanswered"), (Line(words.get("answers.usage")),))
-    lines, buttons = [], []
+    lines: list[Line] = []
+    buttons: list[Button] = []
     for number, group in enumerate(groups[:GROUPS], start=1):
         times = words.get("answers.asked_times", count=group.count, time=f"{group.newest:%m-%d %H:%M}")
         people = words.get("answers.asked_by", contacts=_cut("、".join(group.contacts), 40))
         lines += [Line(f"{times} · {people}", f"#{number}"), Line(_cut(group.example, 120), "", "quote")]
         if group.answer:
             lines.append(Line(_cut(group.answer, 120), words.get("answers.answered_so")))
-        buttons.append(Button(f"kbhow:{group.answer_id}", words.get("answers.add", number=number)))
+        if group.entry:
+            known = words.get("answers.has_entry" if group.entry_live else "answers.has_waiting")
+            lines.append(Line(f"#{group.entry}", known))
+            show = Button(f"kb:show:{group.entry}", words.get("answers.see_entry", number=number))
+            buttons += [button for fitting in row(show) for button in fitting]
+        elif role.covers(Role.OPERATOR):
+            buttons.append(Button(f"kbhow:{group.answer_id}", words.get("answers.add", number=number)))
     if more := len(groups) - GROUPS:
         lines += [Line(words.get("answers.more_groups", count=more))] if more > 0 else []
     rows = tuple(tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2))
     return Card(words.get("answers.unanswered_title"), tuple(lines), None, rows)
 
 
-def _improve_card(words: Texts, answer: AnswerView) -> Card:
-    """What can be done about an answer that was not good."""
+async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
+    """What this person can do about an answer that was not good."""
+    words, owner = turn.texts, turn.actor.role is Role.OWNER
     lines = []
     source, _, _ = answer.record_source.partition(":")
-    if answer.record_id and source == "embedded":
+    if answer.record_id and source == "embedded" and owner:
         edit = words.get("answers.bad_edit_text", id=answer.record_id, answer=words.get("answers.add_blank"))
         lines += [Line(words.get("answers.bad_edit")), Line(edit, "", "code")]
+    elif answer.record_id and source == "embedded":
+        lines.append(Line(words.get("answers.bad_ask_owner", id=answer.record_id)))
     elif answer.record_id:
         where = answer.record_source or f"#{answer.record_id}"
         lines.append(Line(words.get("answers.bad_source", source=where)))
-    lines += [Line(words.get("answers.bad_add")), Line(_add_text(words, answer.question), "", "code")]
+    entry = await turn.desk.kb.means(turn.actor, answer.question)
+    if entry is None:
+        add = words.get("answers.bad_add" if owner else "answers.bad_add_waits")
+        lines += [Line(add), Line(_add_text(words, answer.question), "", "code")]
+    elif entry.id != answer.record_id:  # another one cannot be added
+        known = words.get("answers.has_entry" if entry.live else "answers.has_waiting")
+        lines.append(Line(f"#{entry.id} {_cut(entry.question, 60)}", known))
     return Card(words.get("answers.bad_title"), tuple(lines))
 
 

@@ -1,4 +1,4 @@
-"""Open questions on demand, and runs that are held: ``/ask``, ``/hold``, ``/resume`` and their buttons."""
+"""Open questions on demand: ``/ask`` and its buttons."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ async def show(turn: Turn, question_id: str) -> Said:
     """The question's card once more, here, as a message of its own: one that was lost is had back so."""
     name = turn.incoming.key or f"{turn.chat.chat_id}:{turn.incoming.message_id}"
     view = await turn.desk.show_question(turn.actor, question_id, chat=turn.chat, name=name)
+    picture = await _picture(turn, view) if view.open else None
+    view = await turn.desk.question(question_id) or view  # answered while the phone was looked at
     if not view.open:
-        return Said(toast=turn.texts.get("question.late_nobody" if not view.by else "ask.over"), alert=True)
-    card = cards.question_card(
-        view, turn.texts, run=await turn.desk.run(view.run_id), picture=await _picture(turn, view)
-    )
+        return _over(turn, view)
+    card = cards.question_card(view, turn.texts, run=await turn.desk.run(view.run_id), picture=picture)
     return Said((Outgoing(card, turn.chat, shows=f"question:{question_id}@{name}"),))
 
 
@@ -34,8 +34,15 @@ async def look(turn: Turn, question_id: str) -> Said:
     if view is None or not view.open:
         return Said(toast=turn.texts.get("question.unknown"), alert=True)
     picture = await turn.desk.screenshot(turn.actor, view.serial or None)
+    view = await turn.desk.question(question_id) or view
+    if not view.open:
+        return _over(turn, view)
     card = cards.question_card(view, turn.texts, run=await turn.desk.run(view.run_id), picture=picture)
     return turn.change(card, toast=turn.texts.get("ask.fresh"))
+
+
+def _over(turn: Turn, view: QuestionView) -> Said:
+    return Said(toast=turn.texts.get("question.late_nobody" if not view.by else "ask.over"), alert=True)
 
 
 async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
@@ -48,35 +55,7 @@ async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
     return await turn.desk.question_picture(view.id)
 
 
-async def hold(turn: Turn) -> Said:
-    named = turn.rest.strip() or (await turn.run_here() if turn.incoming.phone else "")
-    nothing = turn.incoming.phone and not named
-    run = None if nothing else await turn.desk.hold_run(turn.actor, named or None)
-    if run is None:
-        return turn.tell(turn.texts.get("ask.nothing_to_hold"))
-    return turn.tell(turn.texts.get("ask.holding"), run.task)
-
-
-async def hold_tapped(turn: Turn, run_id: str) -> Said:
-    run = await turn.desk.hold_run(turn.actor, run_id)
-    return Said(toast=turn.texts.get("ask.holding" if run else "ask.nothing_to_hold"))
-
-
-async def resume(turn: Turn) -> Said:
-    named = turn.rest.strip() or (await turn.run_here(held=True) if turn.incoming.phone else "")
-    nothing = turn.incoming.phone and not named
-    run = None if nothing else await turn.desk.resume_run(turn.actor, named or None)
-    if run is None:
-        return turn.tell(turn.texts.get("ask.nothing_held"))
-    return turn.tell(turn.texts.get("ask.resumed"), run.task)
-
-
-async def resume_tapped(turn: Turn, run_id: str) -> Said:
-    run = await turn.desk.resume_run(turn.actor, run_id)
-    return Said(toast=turn.texts.get("ask.resumed" if run else "ask.nothing_held"))
-
-
 SUBJECT = Subject(
-    commands={"ask": ask, "hold": hold, "resume": resume},
-    buttons={"ask": show, "look": look, "hold": hold_tapped, "resume": resume_tapped},
+    commands={"ask": ask},
+    buttons={"ask": show, "look": look},
 )

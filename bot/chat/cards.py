@@ -11,7 +11,6 @@ from agent_core.session import TO_CUSTOMER, QuestionKind, ReplyRecord, StepRecor
 from bot.chat.texts import Texts
 from bot.desk.answers_port import AnswerView
 from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
-from bot.desk.schedules_port import ScheduleView
 
 Style = Literal["", "danger", "success", "primary"]
 
@@ -56,7 +55,8 @@ class Card:
     """``picture``: an encoded JPEG (or PNG). A ``document`` goes out with the card as its words, in place of a picture.
 
     So does an ``animation`` (a GIF), and an ``album`` (2 to 10 JPEGs), which has no buttons. A card with a ``film``
-    is shown as the one that comes of it.
+    is shown as the one that comes of it. ``question``: the id of the one that it asks: once
+    that is answered, it is shown no more.
     """
 
     title: str
@@ -67,6 +67,10 @@ class Card:
     animation: Document | None = None
     album: tuple[bytes, ...] = ()
     film: FilmOrder | None = None
+    question: str = ""
+
+
+MOST_SAID = 600  # characters of what was sent, on the card of a run
 
 
 def plain(title: str, *lines: str) -> Card:
@@ -89,8 +93,8 @@ _DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def describe_action(texts: Texts, step: StepRecord) -> str:
-    """What the step did, in words; empty where it did nothing."""
+def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> str:
+    """What the step did, in words; empty where it did nothing. ``asks``: a person decides yet what comes of it."""
     action = step.action or step.asked
     if not action:
         return ""
@@ -98,7 +102,7 @@ def describe_action(texts: Texts, step: StepRecord) -> str:
     pattern = texts.find(f"action.{kind}", kind)
     values = {**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}}
     said = pattern.format(**values)
-    return said if step.ok else texts.get("action.failed", action=said)
+    return said if step.ok or asks else texts.get("action.failed", action=said)
 
 
 def _shown(value: object) -> object:
@@ -116,6 +120,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines.append(Line(run.by, texts.get("card.by")))
     if run.position:
         lines.append(Line(texts.get("card.position", position=run.position)))
+    lines += away_lines(run, texts)
     if run.steps:
         lines.append(Line(texts.get("card.step_of", step=run.steps, max=run.max_steps), texts.get("card.step")))
     if not run.status.final:
@@ -128,20 +133,36 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED:
         lines += [Line(said) for said in error_lines(run.error_kind, texts)]
-    for reply in run.replies:
-        lines += reply_lines(reply, texts)
+    lines += sent_lines(run.replies, texts)
     lines += rating_lines(run.answers, texts)
     buttons = (*rating_buttons(run.answers), *replay_buttons(run, texts)) if run.status.final else ()
     if not run.status.final:
         buttons = _live_buttons(run, texts)
-    return Card(texts.get(f"card.{_state(run)}"), tuple(lines), picture, buttons)
+    return Card(_state(run, texts), tuple(lines), picture, buttons)
 
 
-def _state(run: RunView) -> str:
+def away_lines(run: RunView, texts: Texts) -> list[Line]:
+    """What a run waits for whose phone is away, how long, and what to do; nothing for any other."""
+    if not run.away:
+        return []
+    since = run.away_since.strftime("%m-%d %H:%M") if run.away_since is not None else ""
+    lines = [Line(texts.get(f"card.away_{run.away}", phone=run.phone or run.serial, host=run.away_host, since=since))]
+    until = run.away_until.strftime("%m-%d %H:%M:%S") if run.away_until is not None else ""
+    lines.append(Line(texts.get("card.away_until", time=until) if until else texts.get("card.away_for_ever")))
+    do = f"card.away_{run.away}_do" if run.away in {"unauthorized", "host"} else "card.away_do"
+    return [*lines, Line(texts.get(do))]
+
+
+def state_of(status: RunStatus, *, held: bool = False, away: bool = False) -> str:
     """The text key of what a run is at."""
-    if run.held and not run.status.final:
-        return "holding" if run.status is RunStatus.RUNNING else "held"
-    return run.status.value
+    if held and not status.final:
+        return "card.holding" if status is RunStatus.RUNNING else "card.held"
+    return "card.away" if away and status is RunStatus.QUEUED else f"card.{status.value}"
+
+
+def _state(run: RunView, texts: Texts) -> str:
+    """What a run is at, in words."""
+    return texts.get(state_of(run.status, held=run.held, away=bool(run.away)))
 
 
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
@@ -171,7 +192,8 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     thought = thinking or (run.last_step.thinking if run.last_step else "")
     if thought.strip():
         lines.append(Line(thought.strip(), texts.get("card.thinking"), "quote"))
-    if run.last_step and (action := describe_action(texts, run.last_step)):
+    asks = run.status is RunStatus.WAITING
+    if run.last_step and (action := describe_action(texts, run.last_step, asks=asks)):
         lines.append(Line(action, texts.get("card.action")))
     for verdict in run.last_step.verdicts if run.last_step else ():
         decided = texts.find(f"gate.{verdict.decision}", verdict.decision)
@@ -197,16 +219,29 @@ def reply_lines(reply: ReplyRecord, texts: Texts) -> list[Line]:
     return [*lines, *source_lines(reply, texts)]
 
 
+def sent_lines(replies: Sequence[ReplyRecord], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
+    """Replies as far as there is ``room`` for them (characters; the first in any case), and how many more there are."""
+    lines: list[Line] = []
+    for number, reply in enumerate(replies):
+        one = reply_lines(reply, texts)
+        room -= sum(len(line.label) + len(line.text) for line in one)
+        if lines and room < 0:
+            return [*lines, Line(texts.get("card.more_sent", count=len(replies) - number))]
+        lines += one
+    return lines
+
+
 def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
-    """Where a text came from: a person, or a record with its score; nothing where that is not known."""
+    """Where a text came from: a person, or a record with its score and who chose it; nothing where it is not known."""
     if answer.provenance == "person":
         return [Line(texts.get("card.from_person", person=answer.person), texts.get("card.source"))]
+    chosen = [Line(texts.get("answers.by_person", person=answer.person))] if answer.person else []
     if not answer.record_source and not answer.record_id:
-        return []
+        return chosen
     parts = [answer.record_source, answer.record_id and f"#{answer.record_id}"]
     if answer.score is not None:
         parts.append(texts.get("card.score", score=answer.score))
-    return [Line(" · ".join(part for part in parts if part), texts.get("card.source"))]
+    return [Line(" · ".join(part for part in parts if part), texts.get("card.source")), *chosen]
 
 
 # Thumbs ---------------------------------------------------------------------------------------------------------------
@@ -295,7 +330,7 @@ def question_card(
     if view.deadline is not None:
         lines.append(Line(_until(view, texts)))
     title = texts.get(f"question.{question.kind.value}")
-    return Card(title, tuple(lines), picture, question_buttons(view, texts))
+    return Card(title, tuple(lines), picture, question_buttons(view, texts), question=view.id)
 
 
 def _until(view: QuestionView, texts: Texts) -> str:
@@ -407,34 +442,53 @@ def open_since(texts: Texts, since: datetime, now: datetime) -> str:
 
 
 def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
-    """One short message that answers the question's card."""
+    """One short message that answers the question's card; a reply to it is an answer, too."""
     kind = texts.get(f"question.{view.question.kind.value}")
+    if not view.open:
+        return plain(kind, _outcome(view, texts))
     lines = [Line(kind)]
     if view.deadline is not None:
         lines.append(Line(_until(view, texts)))
-    return Card(texts.get("ask.reminder", open=open_since(texts, view.asked_at or now, now)), tuple(lines))
+    title = texts.get("ask.reminder", open=open_since(texts, view.asked_at or now, now))
+    show = Button(f"ask:{view.id}", texts.get("offer.show_question"))
+    return Card(title, tuple(lines), None, ((show,),), question=view.id)
 
 
 # The rest -------------------------------------------------------------------------------------------------------------
 
 
-def status_card(status: StatusView, texts: Texts) -> Card:
-    lines = [Line(texts.get(f"status.phone_{phone.state}"), phone.name or phone.serial) for phone in status.phones] or [
+def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Card:
+    """``may_act``: whether whoever looks may stop and resume."""
+    lines = [Line(_phone_state(phone, texts), phone.name or phone.serial) for phone in status.phones] or [
         Line(texts.get("status.no_phones"))
     ]
-    for run in status.runs:
-        state = texts.get(f"card.{_state(run)}")
-        lines.append(Line(texts.get("status.run_line", status=state, task=run.task, steps=run.steps)))
+    lines += [Line(_run_line(run, texts)) for run in status.runs]
     if not status.runs:
         lines.append(Line(texts.get("status.idle")))
     for question in status.questions:
         kind = texts.get(f"question.{question.question.kind.value}")
         lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
-    buttons = tuple(
-        (Button(f"stop:{run.id}", f"{texts.get('button.stop')} · {run.task[:20]}", "danger"),)
-        for run in status.runs[:5]
-    )
-    return Card(texts.get("status.title"), tuple(lines), None, buttons)
+    rows = [_row(run, texts) for run in status.runs[:5]] if may_act else []
+    return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))
+
+
+def _phone_state(phone: PhoneView, texts: Texts) -> str:
+    if phone.state == "away":
+        since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
+        return texts.get("status.phone_away", host=phone.host, since=since)
+    said = texts.get(f"status.phone_{phone.state}")
+    return texts.get("status.phone_at", state=said, host=phone.host) if phone.host else said
+
+
+def _run_line(run: RunView, texts: Texts) -> str:
+    return texts.get("status.run_line", status=_state(run, texts), task=run.task, steps=run.steps)
+
+
+def _row(run: RunView, texts: Texts) -> tuple[Button, ...]:
+    stop = Button(f"stop:{run.id}", f"{texts.get('button.stop')} · {run.task[:20]}", "danger")
+    if not run.held:
+        return (stop,)
+    return (Button(f"resume:{run.id}", f"{texts.get('button.resume')} · {run.task[:20]}", "success"), stop)
 
 
 def devices_card(status: StatusView, texts: Texts) -> Card:
@@ -451,29 +505,11 @@ def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> li
     here = [run for run in runs if run.serial == phone.serial]
     queued = [run for run in here if run.status is RunStatus.QUEUED]
     lines = [
-        Line(texts.get(f"status.phone_{phone.state}"), phone.name or phone.serial),
+        Line(_phone_state(phone, texts), phone.name or phone.serial),
         Line(phone.serial, texts.get("devices.serial"), "code"),
     ]
-    for run in here:
-        if run not in queued:
-            said = texts.get("status.run_line", status=texts.get(f"card.{_state(run)}"), task=run.task, steps=run.steps)
-            lines.append(Line(said, texts.get("devices.runs")))
+    lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in here if run not in queued]
     if queued:
         said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
         lines.append(Line(said, texts.get("devices.queue")))
-    return lines
-
-
-def schedule_lines(schedule: ScheduleView, texts: Texts) -> list[Line]:
-    state = f" · {texts.get('schedule.is_paused')}" if schedule.paused else ""
-    lines = [
-        Line(schedule.expression + state, texts.get("schedule.expression"), "code"),
-        Line(schedule.task, texts.get("card.task")),
-    ]
-    rules = " · ".join(filter(None, (schedule.rules.policy, "、".join(schedule.rules.apps))))
-    if rules:
-        lines.append(Line(rules, texts.get("schedule.rules")))
-    if schedule.next_times and not schedule.paused:
-        times = ", ".join(time.strftime("%m-%d %H:%M") for time in schedule.next_times)
-        lines.append(Line(times, texts.get("schedule.next")))
     return lines

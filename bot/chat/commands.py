@@ -10,12 +10,13 @@ from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.actors import Role
 
 COMMANDS = (
-    "start", "run", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history", "replay", "digest",
-    "schedule", "kb", "answers", "contacts", "people", "invite", "settings", "whoami", "help",
+    "start", "run", "sweep", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history", "replay",
+    "digest", "schedule", "watch", "kb", "answers", "contacts", "people", "invite", "settings", "whoami", "help",
 )  # fmt: skip
 # Who has a use for them at all; every other one is for everybody who is paired. The desk decides on each call.
 LEAST = {
     "run": Role.OPERATOR,
+    "sweep": Role.OPERATOR,
     "stop": Role.OPERATOR,
     "hold": Role.OPERATOR,
     "resume": Role.OPERATOR,
@@ -30,7 +31,8 @@ NOT_IN_GROUPS = frozenset({"start", "invite", "settings"})
 # the others must stand alone, so that a sentence that merely begins so stays a sentence.
 _WITH_ARGUMENT = {
     "运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history",
-    "回放": "replay", "小结": "digest",
+    "回放": "replay", "巡检": "sweep", "扫一遍": "sweep", "小结": "digest",
+    "盯着": "watch", "值守": "watch",
 }  # fmt: skip
 _ALONE = {
     "停止": "stop",
@@ -55,22 +57,8 @@ _ALONE = {
 }
 _CHINESE = {**_WITH_ARGUMENT, **_ALONE}
 
-_QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
-_SCHEDULE_VERBS = {
-    "add": "add",
-    "list": "list",
-    "pause": "pause",
-    "resume": "resume",
-    "remove": "remove",
-    "delete": "remove",
-    "添加": "add",
-    "列表": "list",
-    "暂停": "pause",
-    "恢复": "resume",
-    "删除": "remove",
-}
-_CRON_FIELD = re.compile(r"[\d*/,\-?LW#]+|[A-Za-z]{3}(?:[-,][A-Za-z]{3})*", re.ASCII)
-
+QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
+_WORD = re.compile(r"[\"“「『](?P<quoted>[^\"”」』]+)[\"”」』]|[^\s,，]+")
 
 NEAR = 0.7  # how like a command a word must be to be taken for a slip of the finger
 
@@ -99,6 +87,12 @@ class ForAnotherBot:
 def usable(role: Role) -> tuple[str, ...]:
     """The commands that somebody in this role has a use for, in the order of ``COMMANDS``."""
     return tuple(name for name in COMMANDS if role.covers(LEAST.get(name, Role.VIEWER)))
+
+
+def chinese_of(name: str) -> tuple[str, ...]:
+    """What stands for a command in Chinese without a slash; with ``…`` where something may follow."""
+    longer = [f"{word} …" for word, meant in _WITH_ARGUMENT.items() if meant == name]
+    return (*longer, *(word for word, meant in _ALONE.items() if meant == name))
 
 
 def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot | None:
@@ -133,9 +127,14 @@ def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
 def unquoted(text: str) -> str:
     """The text without one pair of quotes around all of it."""
     text = text.strip()
-    if len(text) >= 2 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
+    if len(text) >= 2 and QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
         return text[1:-1].strip()
     return text
+
+
+def words_of(text: str) -> list[str]:
+    """Split at blanks and commas; what stands in quotes is one word."""
+    return [(match["quoted"] or match[0]).strip() for match in _WORD.finditer(text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,10 @@ class RunRequest:
     rules: TaskRules = NO_RULES
 
 
-_OPTION = re.compile(r"(?:-d|--(?P<name>device|policy|app))(?:\s*=\s*|\s+)(?P<value>\S+)\s*", re.IGNORECASE)
+_INQUOTES = r"[\"“「『][^\"”」』]+[\"”」』]"
+_OPTION = re.compile(
+    rf"(?:-d|--(?P<name>device|policy|app))(?:\s*=\s*|\s+)(?P<value>{_INQUOTES}|\S+)\s*", re.IGNORECASE
+)
 
 
 def read_run(rest: str) -> RunRequest:
@@ -157,50 +159,3 @@ def read_run(rest: str) -> RunRequest:
         rest = rest[match.end() :]
     last = {name: values[-1] if values else "" for name, values in given.items()}
     return RunRequest(unquoted(rest), last["device"], TaskRules(last["policy"].lower(), tuple(given["app"])))
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleRequest:
-    """``verb`` is add, list, pause, resume or remove; ``schedule_id`` for the last three."""
-
-    verb: str
-    expression: str = ""
-    task: str = ""
-    schedule_id: str = ""
-    rules: TaskRules = NO_RULES
-
-
-def read_schedule(rest: str) -> ScheduleRequest | None:
-    """``add EXPRESSION [--policy NAME] [--app APP]… TASK``, ``list`` or ``VERB ID``. None where it is none of these."""
-    word, _, after = rest.strip().partition(" ")
-    after = after.strip()
-    verb = _SCHEDULE_VERBS.get(word.lower())
-    if verb is None:
-        return ScheduleRequest("list") if not word else None
-    if verb == "list":
-        return ScheduleRequest("list")
-    if verb == "add":
-        expression, task = _split_expression(after)
-        run = read_run(task)
-        if not expression or not run.task:
-            return None
-        return ScheduleRequest("add", expression, run.task, rules=run.rules)
-    return ScheduleRequest(verb, schedule_id=after.lstrip("#")) if after else None
-
-
-def _split_expression(text: str) -> tuple[str, str]:
-    """The time, quoted or in one of the known forms, and the rest."""
-    if text and text[0] in _QUOTES:
-        end = text.find(_QUOTES[text[0]], 1)
-        return (text[1:end].strip(), text[end + 1 :].strip()) if end > 0 else ("", "")
-    words = text.split()
-    if not words:
-        return "", ""
-    count = 1
-    if words[0].lower() in {"every", "at"}:
-        count = 3 if len(words) > 2 and re.fullmatch(r"\d{4}-\d\d-\d\d", words[1]) else 2
-    elif not words[0].startswith("@"):
-        count = 5
-        if len(words) < 6 or not all(_CRON_FIELD.fullmatch(word) for word in words[:5]):
-            return "", ""
-    return " ".join(words[:count]), text.split(maxsplit=count)[count] if len(words) > count else ""

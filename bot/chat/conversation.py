@@ -7,20 +7,20 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.errors import PhonedeskError
-from bot.chat import cards, commands, helping
+from bot.chat import cards, commands, helping, offered, offering, runs
 from bot.chat.answering import read_answer, verdict
-from bot.chat.cards import Button, Card, Line
+from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, language_of, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
-from bot.desk.port import AnswerResult, Desk, RunView
-from bot.desk.schedules_port import ScheduleView
+from bot.desk.port import AnswerResult, Desk, QuestionView
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
 OLD, FORGED = "old", "forged"  # buttons that are refused: of what is over or gone, and such as we never made
+MOST_QUOTED = 300  # characters
 
 
 class Conversation:
@@ -42,11 +42,6 @@ class Conversation:
         self._commands: dict[str, Callable[[Turn], Awaitable[Said]]] = {
             **{name: handler for subject in SUBJECTS for name, handler in subject.commands.items()},
             "start": self._hello,
-            "run": self._run,
-            "stop": self._stop,
-            "status": self._status,
-            "devices": self._devices,
-            "schedule": self._schedule,
         }
         self._buttons = {name: handler for subject in SUBJECTS for name, handler in subject.buttons.items()}
 
@@ -55,19 +50,20 @@ class Conversation:
         actor = await self.desk.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
             return await self._stranger(incoming)
-        actor = replace(actor, chat=incoming.chat, request=incoming.key)
+        actor = replace(actor, chat=incoming.chat, request=incoming.key, said_at=incoming.received_at)
         turn = Turn(
             incoming, actor, texts(actor.lang), self.desk, self._clock(), files=self._files, start_link=self.start_link
         )
         try:
             if incoming.kind == "button":
-                await self.desk.admit(actor)
-                return await self._in_its_place(turn, await self._button(turn))
-            return await self._written(turn)
-        except StillLimited:
-            return Said()
+                if incoming.action.partition(":")[0] not in runs.NEVER_TOO_MUCH:
+                    await self.desk.admit(actor)
+                return offered.for_person(await self._in_its_place(turn, await self._button(turn)), actor)
+            return offered.for_person(await self._written(turn), actor)
         except PhonedeskError as error:
             said = turn.texts.error(error)
+            if isinstance(error, StillLimited) and incoming.kind != "button":
+                return Said()
             if incoming.kind == "button":
                 if isinstance(error, BadRequest | NotFound):
                     await self._turn_away(incoming, OLD)
@@ -139,33 +135,39 @@ class Conversation:
         slashed = _slashed(incoming)
         if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
             return Said()  # people talk to each other there
-        await self.desk.admit(turn.actor)
-        if incoming.document is not None and command is None:
-            return await self._document(turn)
+        if not (isinstance(command, Command) and command.name in runs.NEVER_TOO_MUCH):
+            await self.desk.admit(turn.actor)
         if incoming.kind == "reply" and incoming.reply_to is not None and not slashed:
             # A card whose message was not remembered (killed between sending and storing) names its question itself.
             question_id = await self.desk.question_at(incoming.reply_to) or incoming.reply_question
             if question_id:
                 return await self._answer_in_words(turn, question_id)
-            if incoming.chat.kind == "group" and command is None:
+            if incoming.chat.kind == "group" and command is None and incoming.text.strip() and not incoming.document:
                 return turn.tell(turn.texts.get("question.not_a_question"))
+        if incoming.document is not None and command is None:
+            return await self._document(turn)
+        if incoming.other and not incoming.text.strip():
+            return self._wordless(turn)
         if isinstance(command, Unknown):
             return self._unknown(turn, command)
         if isinstance(command, Command):
             return await self._commands[command.name](replace(turn, rest=command.rest))
-        return self._offer(turn) if incoming.chat.kind == "private" and incoming.text.strip() else Said()
+        return await offering.offer(turn) if incoming.chat.kind == "private" and incoming.text.strip() else Said()
 
     @staticmethod
     async def _document(turn: Turn) -> Said:
-        """A document without a command: whoever of the subjects takes one; never an answer to a question."""
+        """A document without a command: whoever of the subjects takes one. It answers no question by itself."""
         handler = next((subject.document for subject in SUBJECTS if subject.document is not None), None)
         return await handler(turn) if handler is not None and turn.chat.kind == "private" else Said()
 
-    def _offer(self, turn: Turn) -> Said:
-        """Free text is offered as a task. The text itself is read again from the message that this replies to."""
-        words = turn.texts
-        buttons = ((Button("go", words.get("offer.yes"), "success"), Button("no", words.get("offer.no"))),)
-        return turn.say(Card(words.get("offer.title"), (Line(turn.incoming.text.strip(), "", "quote"),), None, buttons))
+    @staticmethod
+    def _wordless(turn: Turn) -> Said:
+        """A voice message, a picture …: in private we say that we take words, in a group others may have use for it."""
+        if turn.chat.kind != "private":
+            return Said()
+        once = f"wordless:{turn.chat.key}:{turn.incoming.album}" if turn.incoming.album else ""
+        hint = cards.plain(turn.texts.get("common.only_text"), turn.texts.get("common.only_text_how"))
+        return Said((Outgoing(hint, turn.chat, turn.incoming.message_id, once=once),))
 
     @staticmethod
     def _unknown(turn: Turn, command: Unknown) -> Said:
@@ -182,82 +184,14 @@ class Conversation:
         already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # a code stays good for somebody else
         return turn.say(Card(hello, (*already, *helping.lines(turn.texts, turn.actor.role))))
 
-    async def _run(self, turn: Turn) -> Said:
-        request = commands.read_run(turn.rest)
-        if not request.task:
-            return turn.tell(turn.texts.get("usage.run"))
-        run = await self.desk.start_run(
-            turn.actor,
-            request.task,
-            chat=turn.chat,
-            serial=request.phone or turn.incoming.phone or None,
-            rules=request.rules,
-            key=turn.incoming.key,
-        )
-        return Said((self._card_of(turn, run),))
-
-    def _card_of(self, turn: Turn, run: RunView) -> Outgoing:
-        """The run's card as it begins; the channel keeps it up to date from the run's events."""
-        card = cards.run_card(run, turn.texts, now=turn.now)
-        return Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}")
-
-    async def _stop(self, turn: Turn) -> Said:
-        named = turn.rest.strip()
-        if not named and turn.incoming.phone and not (named := await turn.run_here()):
-            return turn.tell(turn.texts.get("run.nothing_to_stop"))
-        run = await self.desk.stop_run(turn.actor, named or None)
-        return turn.tell(turn.texts.get("run.stopping" if run else "run.nothing_to_stop"), *([run.task] if run else []))
-
-    async def _status(self, turn: Turn) -> Said:
-        return turn.say(cards.status_card(await self.desk.status(turn.actor), turn.texts))
-
-    async def _devices(self, turn: Turn) -> Said:
-        return turn.say(cards.devices_card(await self.desk.status(turn.actor), turn.texts))
-
-    async def _schedule(self, turn: Turn) -> Said:
-        words, actor = turn.texts, turn.actor
-        request = commands.read_schedule(turn.rest)
-        if request is None:
-            adding = turn.rest.strip().partition(" ")[0].lower() not in {"pause", "resume", "remove", "delete"}
-            return turn.tell(words.get("usage.schedule" if adding else "usage.schedule_id"))
-        if request.verb == "list":
-            return self._schedules(turn, list(await self.desk.list_schedules(actor)))
-        if request.verb == "add":
-            done = await self.desk.add_schedule(
-                actor,
-                request.expression,
-                request.task,
-                chat=turn.chat,
-                serial=turn.incoming.phone,
-                rules=request.rules,
-                key=turn.incoming.key,
-            )
-            said = "schedule.added"
-        else:
-            change, said = {
-                "pause": (self.desk.pause_schedule, "schedule.paused"),
-                "resume": (self.desk.resume_schedule, "schedule.resumed"),
-                "remove": (self.desk.remove_schedule, "schedule.removed"),
-            }[request.verb]
-            done = await change(actor, request.schedule_id)
-        return turn.say(Card(words.get(said, id=done.id), tuple(cards.schedule_lines(done, words))))
-
-    @staticmethod
-    def _schedules(turn: Turn, schedules: list[ScheduleView]) -> Said:
-        if not schedules:
-            return turn.tell(turn.texts.get("schedule.empty"), turn.texts.get("usage.schedule"))
-        lines = []
-        for schedule in schedules:
-            first, *others = cards.schedule_lines(schedule, turn.texts)
-            lines += [Line(first.text, f"#{schedule.id}", first.kind), *others]
-        return turn.say(Card(turn.texts.get("schedule.title"), tuple(lines)))
-
     # Questions --------------------------------------------------------------------------------------------------------
 
     async def _answer_in_words(self, turn: Turn, question_id: str) -> Said:
         view = await self.desk.question_to_answer(turn.actor, question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
+        if not turn.incoming.text.strip():
+            return self._no_words(turn, view)
         given = read_answer(view.question, turn.incoming.text)
         if given is None:
             labels = " / ".join(cards.choice_label(view, n) for n in range(len(view.question.choices)))
@@ -266,13 +200,23 @@ class Conversation:
         result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
         return turn.tell(verdict(turn.texts, view, result))
 
+    @staticmethod
+    def _no_words(turn: Turn, view: QuestionView) -> Said:
+        """A voice message, a picture … in answer to a question, which stays open. An album is told of once."""
+        album = turn.incoming.album
+        if not view.open and album:
+            return Said()  # its first picture had the words
+        said = turn.texts.get("question.only_text")
+        if not view.open:
+            said = verdict(turn.texts, view, AnswerResult("late", view.by, view.answer))
+        once = f"wordless:{turn.chat.key}:{album}" if album else ""
+        return Said((Outgoing(cards.plain(said), turn.chat, turn.incoming.message_id, once=once),))
+
     # Buttons ----------------------------------------------------------------------------------------------------------
 
     async def _button(self, turn: Turn) -> Said:
         words = turn.texts
         name, _, value = turn.incoming.action.partition(":")
-        if name == "stop":
-            return await self._stop_button(turn, value)
         if name == "q":
             return await self._chosen_button(turn, value)
         if name == "own":
@@ -283,16 +227,6 @@ class Conversation:
             return await self._buttons[name](turn, value)
         await self._turn_away(turn.incoming, FORGED)
         return Said(toast=words.get("question.unknown"))
-
-    async def _stop_button(self, turn: Turn, run_id: str) -> Said:
-        words = turn.texts
-        run = await self.desk.stop_run(turn.actor, run_id)
-        if run is None:
-            await self._turn_away(turn.incoming, OLD)
-        seen = run or await self.desk.run(run_id)
-        if seen is not None and seen.stopped_by not in {"", turn.actor.name}:
-            return Said(toast=words.get("run.stopped_before", by=seen.stopped_by))
-        return Said(toast=words.get("run.stopping" if run else "run.nothing_to_stop"))
 
     async def _chosen_button(self, turn: Turn, value: str) -> Said:
         question_id, _, number = value.rpartition(":")
@@ -305,17 +239,21 @@ class Conversation:
         return Said(toast=verdict(turn.texts, view, result), alert=result.state != "accepted")
 
     async def _own_words(self, turn: Turn, question_id: str) -> Said:
-        """How to answer in own words. In a group the person's input is opened for it."""
+        """How to answer in own words: the person's input is opened for it. The message that does so is remembered as
+        the question's, so that a reply to it is the answer after a restart, too.
+        """
         words, incoming = turn.texts, turn.incoming
-        hint = words.get("question.hint_own")
         view = await self.desk.question_to_answer(turn.actor, question_id)
-        if view is None or turn.chat.kind != "group":
-            return Said(toast=hint, alert=True)
+        if view is None:
+            return Said(toast=words.get("question.unknown"), alert=True)
         if not view.open:
             return Said(toast=verdict(words, view, AnswerResult("late", view.by, view.answer)), alert=True)
-        card = Card(words.get("question.own_words"), (Line(view.question.text, "", "quote"),))
+        quoted = Line(_quoted(view.question.text), "", "quote")
+        card = Card(words.get("question.own_words"), (quoted,), question=question_id)
         shows = f"question:{question_id}@own:{incoming.key}"
-        return Said((Outgoing(card, turn.chat, incoming.message_id, shows=shows, asks=incoming.person),), toast=hint)
+        asking = Outgoing(card, turn.chat, incoming.message_id, shows=shows, asks=incoming.person)
+        asking = replace(asking, placeholder=words.get("question.own_placeholder"))
+        return Said((asking,), toast=words.get("question.hint_own"))
 
     async def _offered(self, turn: Turn, *, accepted: bool) -> Said:
         words, incoming = turn.texts, turn.incoming
@@ -334,9 +272,14 @@ class Conversation:
             key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:go"
             run = await self.desk.start_run(turn.actor, task, chat=turn.chat, key=key)
             # The offer itself becomes the run's card.
-            return Said((replace(self._card_of(turn, run), replaces=incoming.reply_to),), toast=said)
+            return Said((replace(runs.card_of(turn, run), replaces=incoming.reply_to),), toast=said)
         card = Card(said, (Line(task, "", "quote"),) if task else ())
         return Said((Outgoing(card, turn.chat, replaces=incoming.reply_to),), toast=said)
+
+
+def _quoted(text: str) -> str:
+    """What an answer is to, as a reminder: the message that opens an input must stay one."""
+    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1].rstrip() + "…"
 
 
 def _slashed(incoming: Incoming) -> bool:

@@ -174,6 +174,9 @@ def _lines(view: DigestView, words: Texts) -> list[Line]:
     if view.median_seconds is not None:
         lines.append(Line(took_words(view.median_seconds, words), words.get("digest.median")))
     lines += _model_lines(view, words)
+    if view.sweeps:
+        values = {"sweeps": view.sweeps, "contacts": view.swept_contacts, "idle": view.idle_sweeps}
+        lines.append(Line(words.get("digest.swept", **values), words.get("digest.sweeps")))
     lines += _often_lines(view.often, words.get("digest.often"))
     return lines + _often_lines(view.unanswered, words.get("digest.unanswered"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.chat import commands
+from bot.chat import commands, manual
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command
 from bot.chat.texts import Texts
@@ -10,10 +10,15 @@ from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
 
 
+def summary(words: Texts, name: str, role: Role) -> str:
+    """One line on a command: what this role may do with it."""
+    return words.get(manual.summary_key(name, role))
+
+
 def lines(words: Texts, role: Role) -> tuple[Line, ...]:
     """A line for each command, then what works without one."""
-    listed = [Line(words.get(f"command.{name}"), f"/{name}") for name in commands.usable(role) if name != "start"]
-    hints = ["plain", "more"] if role is Role.VIEWER else ["free", "plain", "reply", "more"]
+    listed = [Line(summary(words, name, role), f"/{name}") for name in commands.usable(role) if name != "start"]
+    hints = ["plain_viewer", "more"] if role is Role.VIEWER else ["free", "plain", "reply", "more"]
     return (*listed, *(Line(words.get(f"help.{hint}")) for hint in hints))
 
 
@@ -25,15 +30,27 @@ async def help_(turn: Turn) -> Said:
         return turn.say(Card(words.get("help.title"), lines(words, role)))
     meant = commands.parse("/" + asked.lstrip("/／"))
     if not isinstance(meant, Command):
-        return turn.tell(words.get("help.unknown", command=asked))
-    least = commands.LEAST.get(meant.name, Role.VIEWER)
-    usage = words.find(f"usage.{meant.name}", words.find(f"{meant.name}.usage", ""))
-    described = [
-        Line(words.get(f"command.{meant.name}")),
-        Line(words.get(f"role.{least.value}"), words.get("help.least")),
-        *([Line(usage)] if usage and "{" not in usage else []),
-    ]
-    return turn.say(Card(f"/{meant.name}", tuple(described)))
+        nearest = meant.nearest.lstrip("/") if isinstance(meant, commands.Unknown) else ""
+        if nearest in commands.usable(role):
+            return turn.tell(words.get("help.nearest", command=asked, nearest=f"/help {nearest}"))
+        return turn.tell(words.get("help.unknown", command=asked), words.get("command.help") + ": /help")
+    return turn.say(Card(f"/{meant.name}", tuple(_described(words, meant.name, role))))
+
+
+def _described(words: Texts, name: str, role: Role) -> list[Line]:
+    """What it is for, how it is written, with examples, in Chinese, and who may use it."""
+    may = manual.may(name)
+    said = [Line(summary(words, name, role if role in may else may[0]))]
+    if role not in may:
+        said.append(Line(words.get("help.not_yours", role=words.get(f"role.{role.value}"))))
+    forms = [form for form in manual.forms(name, words.lang) if role in may and role.covers(form.least)]
+    said += [Line(form.does, form.use) for form in forms]
+    examples = [example for form in forms for example in form.examples]
+    said += [Line(example, words.get("help.example") if not at else "", "code") for at, example in enumerate(examples)]
+    if role in may and (chinese := commands.chinese_of(name)):
+        said.append(Line(" ".join(chinese), words.get("help.chinese")))
+    roles = words.get("help.between").join(words.get(f"role.{one.value}") for one in may)
+    return [*said, Line(roles, words.get("help.least"))]
 
 
 SUBJECT = Subject(commands={"help": help_})

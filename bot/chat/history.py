@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.chat.cards import Button, Card, Document, FilmOrder, Line, describe_action, run_card
+from bot.chat.cards import Button, Card, Document, FilmOrder, Line, describe_action, state_of
 from bot.chat.commands import Command, parse
+from bot.chat.sweeps import card_of
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.history_port import FilmKind, FilmView, FrameView, HistoryAsked, HistoryDesk, HistoryPage, PastRun
@@ -18,6 +19,7 @@ from bot.replay.shots import Shot
 PAGE = 10
 MAX_DATA = 64  # bytes of a button's action
 MOST_NAMED = 100  # characters of the list of steps that are not in a film
+ASKING = {"interact", "take_over"}  # what a person answered is no failure of the step
 ELSEWHERE = "~"  # in a button: what was asked for is too long for it and stands in the message that was replied to
 
 _PERIODS = {
@@ -104,7 +106,7 @@ async def _turn_page(turn: Turn, value: str) -> Said:
 
 async def _open(turn: Turn, value: str) -> Said:
     run = await turn.desk.history.run(turn.actor, value)
-    return turn.say(run_card(run, turn.texts, now=turn.now))
+    return turn.say(card_of(run, turn.texts, now=turn.now))
 
 
 async def replay(turn: Turn) -> Said:
@@ -155,7 +157,7 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
     """A run in a list: when, how it ended, where and by whom; what it was, and what was sent."""
     by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
     took = took_words(run.seconds, words)
-    state = words.get(f"card.{run.status.value}")
+    state = words.get(state_of(run.status, held=run.held))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
     said = [_cut(run.task, 60), *(f"→ {_cut(contact, 20)}: {_cut(text, 60)}" for contact, text in run.sent[:2])]
     if more := len(run.sent) - 2:
@@ -220,7 +222,8 @@ def shots_of(view: FilmView, words: Texts) -> list[Shot]:
 def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
     if frame.step is not None:
         step = frame.step
-        title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
+        asks = step.action is not None and step.action.get("kind") in ASKING
+        title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step, asks=asks)}"
         return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
     if frame.question is not None:
         return Shot(frame.picture, words.get(f"question.{frame.question.kind.value}"), frame.question.text)
@@ -230,7 +233,10 @@ def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
 
 def film_lines(view: FilmView, film: Film, wanted: FilmKind, words: Texts) -> tuple[Line, ...]:
     """What it is a film of, and what is not in it."""
-    lines = [Line(view.run.task, words.get("card.task")), Line(words.get(f"card.{view.run.status.value}"))]
+    lines = [
+        Line(view.run.task, words.get("card.task")),
+        Line(words.get(state_of(view.run.status, held=view.run.held))),
+    ]
     if film.kind != wanted:
         lines.append(Line(words.get(f"replay.as_{film.kind}")))
     left_out = {*view.left_out, *map(int, film.left_out)}

@@ -97,7 +97,7 @@ async def _edit(turn: Turn) -> Said:
 async def _delete(turn: Turn) -> Said:
     entry_id, _ = kb_reading.read_id(turn.rest)
     if not entry_id:
-        return turn.tell(turn.texts.get("kb.how_id", verb="delete"))
+        return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get("kb.verb_delete")))
     return await _ask_to_delete(turn, entry_id)
 
 
@@ -129,7 +129,7 @@ async def _cancelled(turn: Turn, _: str) -> Said:
 
 
 async def _pending(turn: Turn) -> Said:
-    return turn.say(kb_cards.pending_card(await turn.desk.kb.pending(turn.actor), turn.texts))
+    return turn.say(await _pending_again(turn, ""))
 
 
 async def _pending_page(turn: Turn, page: str) -> Said:
@@ -138,13 +138,14 @@ async def _pending_page(turn: Turn, page: str) -> Said:
 
 async def _pending_again(turn: Turn, page: str) -> Card:
     entries = await turn.desk.kb.pending(turn.actor)
-    return kb_cards.pending_card(entries, turn.texts, page=int(page) if page.isdecimal() else 0)
+    owner = turn.actor.role is Role.OWNER
+    return kb_cards.pending_card(entries, turn.texts, page=int(page) if page.isdecimal() else 0, owner=owner)
 
 
 async def _approve(turn: Turn) -> Said:
     entry_id, _ = kb_reading.read_id(turn.rest)
     if not entry_id:
-        return turn.tell(turn.texts.get("kb.how_id", verb="approve"))
+        return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get("kb.verb_approve")))
     entry = await turn.desk.kb.approve(turn.actor, entry_id)
     return turn.say(Card(turn.texts.get("kb.approved", id=entry.id), kb_cards.entry_lines(entry, turn.texts)))
 
@@ -158,7 +159,7 @@ async def _approve_button(turn: Turn, value: str) -> Said:
 async def _reject(turn: Turn) -> Said:
     entry_id, _ = kb_reading.read_id(turn.rest)
     if not entry_id:
-        return turn.tell(turn.texts.get("kb.how_id", verb="reject"))
+        return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get("kb.verb_reject")))
     entry = await turn.desk.kb.reject(turn.actor, entry_id)
     card = Card(turn.texts.get("kb.rejected", id=entry.id), kb_cards.entry_lines(entry, turn.texts))
     return turn.say(replace(card, buttons=kb_cards.undo_button(entry.id, turn.texts)))
@@ -223,8 +224,8 @@ async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
 
 
 def _no_table(turn: Turn, error: InputRejected, name: str) -> PhonedeskError:
-    """What is wrong with a file is known in English only; others are told what would be right."""
-    return error if turn.texts.lang == "en" else BadRequest(error.message, key="no_table", name=name)
+    """What is wrong with some files is known in English only; others are told what would be right."""
+    return error if error.key or turn.texts.lang == "en" else BadRequest(error.message, key="no_table", name=name)
 
 
 async def _export(turn: Turn) -> Said:

@@ -76,20 +76,23 @@ def entry_card(entry: Entry, texts: Texts, actor: Actor, *, title: str = "", of:
     buttons: tuple[Row, ...] = ()
     if owner or (not entry.live and actor.role is Role.OPERATOR):
         lines = (*lines, Line(texts.get("kb.copy")), Line(edit_command(entry, texts), "", "code"))
-        buttons = review(entry, texts) if not entry.live else row(_button(texts, "del", entry.id, "kb.delete"))
+        buttons = (
+            review(entry, texts, owner=owner) if not entry.live else row(_button(texts, "del", entry.id, "kb.delete"))
+        )
     return Card(title or f"#{entry.id}", lines, None, buttons)
 
 
 def edit_command(entry: Entry, texts: Texts) -> str:
     answer = entry.answer if len(entry.answer) <= LONGEST_COPY else ""
-    return f"/kb edit {entry.id} {texts.get('kb.answer')}{texts.get('kb.colon')}{answer}"
+    return f"/kb {texts.get('kb.verb_edit')} {entry.id} {texts.get('kb.answer')}{texts.get('kb.colon')}{answer}"
 
 
-def review(entry: Entry, texts: Texts, number: str = "", page: int = 0) -> tuple[Row, ...]:
-    """What can be done with a waiting entry."""
+def review(entry: Entry, texts: Texts, number: str = "", page: int = 0, *, owner: bool) -> tuple[Row, ...]:
+    """What can be done with a waiting entry; only an owner approves."""
     mark = f" {number}" if number else ""
+    approve = [Button(f"kb:ok:{page}:{entry.id}", texts.get("kb.approve") + mark, "success")] if owner else []
     return row(
-        Button(f"kb:ok:{page}:{entry.id}", texts.get("kb.approve") + mark, "success"),
+        *approve,
         Button(f"kb:show:{entry.id}", texts.get("kb.edit") + mark),
         Button(f"kb:drop:{page}:{entry.id}", texts.get("kb.reject") + mark, "danger"),
     )
@@ -119,7 +122,10 @@ def found_card(found: Sequence[Found], words: str, texts: Texts, *, page: int = 
     return Card(title, tuple(lines), None, (*each, *pages(texts, "kb:found", page, count)) if paged else ())
 
 
-def pending_card(entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged: bool = True) -> Card:
+def pending_card(
+    entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged: bool = True, owner: bool = True
+) -> Card:
+    """``owner``: may approve."""
     if not entries:
         return Card(texts.get("kb.no_pending"), (Line(texts.get("kb.no_pending_advice")),))
     size = PENDING_A_PAGE if paged else len(entries)
@@ -129,7 +135,9 @@ def pending_card(entries: Sequence[Entry], texts: Texts, *, page: int = 0, paged
     buttons: list[Row] = []
     for number, entry in enumerate(entries[page * size : (page + 1) * size], start=page * size + 1):
         lines += [Line(f"#{entry.id}", f"{number}."), *entry_lines(entry, texts)]
-        buttons += review(entry, texts, str(number), page)
+        buttons += review(entry, texts, str(number), page, owner=owner)
+    if not owner:
+        lines.append(Line(texts.get("kb.owner_approves")))
     if count > 1:
         lines.append(Line(texts.get("kb.page", page=page + 1, pages=count)))
     shown = (*buttons, *pages(texts, "kb:pending", page, count)) if paged else ()
@@ -178,7 +186,8 @@ def overview_card(stats: KnowledgeStats, texts: Texts, actor: Actor) -> Card:
         verbs += ["pending", "add", "edit"]
     if actor.role is Role.OWNER:
         verbs += ["delete", "import", "export"]
-    can = tuple(Line(texts.get(f"kb.can_{verb}"), texts.get(f"kb.use_{verb}")) for verb in verbs)
+    said = {"pending": "pending" if actor.role is Role.OWNER else "pending_operator"}
+    can = tuple(Line(texts.get(f"kb.can_{said.get(verb, verb)}"), texts.get(f"kb.use_{verb}")) for verb in verbs)
     return Card(texts.get("kb.title"), (*stats_lines(stats, texts), *can))
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.chat import commands
 from bot.chat.cards import Button, Card, Line
-from bot.chat.commands import unquoted
 from bot.chat.personal import limit_lines
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
@@ -58,20 +58,20 @@ def read_asking(rest: str) -> Asking | None:
     verb = _VERBS.get(word.lower())
     after = after.strip()
     if verb is None:
-        return Asking("show", unquoted(rest)) if word else Asking("list")
+        return Asking("show", commands.unquoted(rest)) if word else Asking("list")
     if verb in {"list", "audit"}:
         return Asking(verb)
     if verb == "role":
         name, _, role = after.rpartition(" ")
         meant = ROLES.get(role.lower())
-        return Asking(verb, unquoted(name), meant) if unquoted(name) and meant else None
+        return Asking(verb, commands.unquoted(name), meant) if commands.unquoted(name) and meant else None
     if verb == "limit":
         return _read_limit(after)
-    return Asking(verb, unquoted(after)) if unquoted(after) else None
+    return Asking(verb, commands.unquoted(after)) if commands.unquoted(after) else None
 
 
 def _read_limit(text: str) -> Asking | None:
-    words = text.replace(",", " ").replace("，", " ").split()
+    words = commands.words_of(text)
     name: list[str] = []
     given: dict[str, list[str]] = {}
     into = name
@@ -81,7 +81,7 @@ def _read_limit(text: str) -> Asking | None:
             into = given.setdefault(kind, [])
         else:
             into.append(word)
-    who = unquoted(" ".join(name))
+    who = commands.unquoted(" ".join(name))
     if not who or not given or not all(given.values()):
         return None
     phones, chats = (tuple(given[kind]) if kind in given else None for kind in ("phones", "chats"))
@@ -104,7 +104,7 @@ def read_invite(rest: str) -> Inviting | None:
     said = Inviting()
     given: dict[str, list[str]] = {}
     into: list[str] | None = None
-    for word in rest.replace(",", " ").replace("，", " ").split():
+    for word in commands.words_of(rest):
         plain = word.lower().lstrip("-—") or word
         kind = "phones" if plain in _PHONE_WORDS else "chats" if plain in _CHAT_WORDS else ""
         time = _TIME.fullmatch(word)
@@ -193,7 +193,7 @@ def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
     """The only card that shows the code. ``start_link`` is what the code is put behind to be tapped."""
     lines = [
         Line(words.get(f"role.{made.role.value}"), words.get("whoami.role")),
-        *limit_lines(words, made.phones, _placed(words, made.chats)),
+        *limit_lines(words, made.phone_names, _placed(words, made.chats)),
         Line(f"{made.expires_at:%m-%d %H:%M}", words.get("invite.until")),
         Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
         Line(f"/start {made.code}", words.get("invite.text"), "code"),
@@ -265,7 +265,7 @@ async def _list_card(turn: Turn) -> Card:
 
 def in_short(words: Texts, person: PersonView) -> str:
     parts = [words.get(f"role.{person.role.value}"), person.lang]
-    parts += [words.get("people.only_phones", phones=", ".join(person.phones))] if person.phones else []
+    parts += [words.get("people.only_phones", phones=", ".join(person.phone_names))] if person.phones else []
     parts += [words.get("people.only_chats", count=len(person.chats))] if person.chats else []
     if person.seen:
         parts.append(words.get("people.seen_at", time=f"{person.seen:%m-%d %H:%M}"))
@@ -280,7 +280,7 @@ def person_lines(words: Texts, person: PersonView) -> tuple[Line, ...]:
         Line(person.lang, words.get("whoami.lang")),
         Line(f"{person.since:%Y-%m-%d %H:%M}", words.get("people.since")),
         Line(f"{person.seen:%Y-%m-%d %H:%M}" if person.seen else never, words.get("people.seen")),
-        *limit_lines(words, person.phones, person.chats),
+        *limit_lines(words, person.phone_names, person.chats),
     )
 
 
@@ -334,7 +334,7 @@ def _placed(words: Texts, chats: tuple[str, ...]) -> tuple[str, ...]:
 
 def _invite_words(words: Texts, invite: InviteView) -> str:
     role = words.get(f"role.{invite.role.value}")
-    role += f" · {words.get('people.only_phones', phones=', '.join(invite.phones))}" if invite.phones else ""
+    role += f" · {words.get('people.only_phones', phones=', '.join(invite.phone_names))}" if invite.phones else ""
     role += f" · {words.get('people.only_chats', count=len(invite.chats))}" if invite.chats else ""
     return words.get(
         "people.invite_line", id=invite.id, role=role, by=invite.by, time=f"{invite.expires_at:%m-%d %H:%M}"

@@ -30,7 +30,7 @@ async def whoami(turn: Turn) -> Said:
         Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
         Line(actor.user_id, words.get("whoami.user"), "code"),
         Line(words.get("whoami.lang_name"), words.get("whoami.lang")),
-        *limit_lines(words, actor.phones, actor.chats),
+        *limit_lines(words, await turn.desk.phone_names(actor.phones), actor.chats),
     ]
     if actor.chats and turn.chat.key not in actor.chats:
         lines.append(Line(words.get("whoami.not_here")))
@@ -38,9 +38,9 @@ async def whoami(turn: Turn) -> Said:
 
 
 def limit_lines(words: Texts, phones: tuple[str, ...], chats: tuple[str, ...]) -> tuple[Line, ...]:
-    """What a person is limited to; nothing where they are not."""
+    """What a person is limited to, phones by their names; nothing where they are not."""
     lines = (
-        Line(", ".join(phones), words.get("people.phones"), "code"),
+        Line(", ".join(phones), words.get("people.phones")),
         Line(", ".join(chat.partition(":")[2] for chat in chats), words.get("people.chats"), "code"),
     )
     return tuple(line for line in lines if line.text)

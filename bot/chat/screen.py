@@ -23,7 +23,7 @@ async def screen(turn: Turn) -> Said:
     serial, file = read_screen(turn.rest)
     serial = serial or turn.incoming.phone
     picture = await turn.desk.screenshot(turn.actor, serial or None, full=file)
-    lines = (Line(serial),) if serial else ()
+    lines = tuple(Line(name) for name in await turn.desk.phone_names((serial,))) if serial else ()
     if file:
         name = f"screen-{turn.now:%Y%m%d-%H%M%S}.jpg"
         return turn.say(Card(words.get("screen.title"), lines, document=Document(name, picture)))

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from bot.chat import answers, asking, contacts, digest, helping, history, kb, people, personal, screen
+from bot.chat import (
+    answers,
+    asking,
+    contacts,
+    digest,
+    helping,
+    history,
+    kb,
+    offering,
+    people,
+    personal,
+    runs,
+    schedules,
+    screen,
+    sweeps,
+)
 from bot.chat.turn import Subject
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -13,7 +28,11 @@ SUBJECTS: tuple[Subject, ...] = (
     helping.SUBJECT,
     history.SUBJECT,
     kb.SUBJECT,
+    offering.SUBJECT,
     people.SUBJECT,
     personal.SUBJECT,
+    runs.SUBJECT,
+    schedules.SUBJECT,
     screen.SUBJECT,
+    sweeps.SUBJECT,
 )

@@ -64,6 +64,9 @@ class Incoming:
     subject: str = ""
     phone: str = ""  # the serial of the phone whose place in the channel this is: meant where no other is named
     buttons: tuple[str, ...] | None = None  # of a tap: the actions under its message now; None where nobody knows
+    other: str = ""  # what it is besides words and documents ("voice", "photo" …); ``text`` is its caption
+    album: str = ""  # several of them that were sent as one
+    received_at: datetime | None = None  # when it came; it may have waited since
     document: Attached | None = None  # sent with ``text`` as its caption; of a tap, the one that its message replies to
 
     def is_shown(self) -> bool:
@@ -86,6 +89,7 @@ class Outgoing:
     once: str = ""
     shows: str = ""
     asks: Person | None = None  # whose next words are the answer: the channel opens their input for a reply
+    placeholder: str = ""  # what stands in that input before they write
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class Turn:
 
         "" where there is none.
         """
-        runs = [run for run in (await self.desk.status(self.actor)).runs if run.serial == self.incoming.phone]
+        runs = [run for run in await self.desk.going(self.actor) if run.serial == self.incoming.phone]
         runs = [run for run in runs if run.held is held or not held]
         at_work = [run for run in runs if run.started_at is not None]
         return next((run.id for run in (*at_work, *runs)), "")

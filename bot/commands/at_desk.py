@@ -46,6 +46,7 @@ def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang
                 settings.device.serial,
                 store=store,
                 provider=settings.knowledge.provider,
+                names=settings.device.names,
             )
             me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
             return await call(HouseDesk(house), me)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
@@ -83,8 +83,15 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
 
 
 def fail(error: PhonedeskError) -> NoReturn:
-    """Say in the user's language what is wrong and what to do, with the error's own words between, and leave."""
-    said, *advice = error_lines(error.kind, texts(_language()))
+    """Say in the user's language what is wrong and what to do, and leave.
+
+    An error that has no text of its own says so by the text of its kind, with its own words between.
+    """
+    words = texts(_language())
+    if words.find(f"errors.{error.key}", ""):
+        err.print(logs.mask(words.error(error)), style="red", markup=False, highlight=False)
+        raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+    said, *advice = error_lines(error.kind, words)
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
     shown = "\n".join((said, detail, *advice))
@@ -136,3 +143,9 @@ def result_of(session: Session, seconds: float) -> dict[str, Any]:
         "message": session.message,
         "seconds": round(seconds, 3),
     }
+
+
+def words_of_contacts(contacts: Sequence[str], tags: Sequence[str]) -> list[str]:
+    """Contacts and tags as they would be written in a chat."""
+    names = [f'"{name}"' if '"' not in name else f"「{name}」" for name in contacts]
+    return [*names, *(f"#{tag.lstrip('#')}" for tag in tags)]

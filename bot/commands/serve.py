@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.common import run_async, settings_from
+from bot.memory import give_back_pictures
 from bot.settings import Settings
 
 if TYPE_CHECKING:
     from bot.serving import Server
 
 
-def serve() -> None:
+def serve(
+    no_phones: Annotated[
+        bool, typer.Option("--no-phones", help="Work no phones here: workers on other machines have them.")
+    ] = False,
+) -> None:
     """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM.
 
     Example: PHONEDESK_TELEGRAM__TOKEN=… phonedesk serve
     """
+    give_back_pictures()
     settings = settings_from(quiet=False)
+    if no_phones:
+        device = settings.device.model_copy(update={"here": False})
+        settings = settings.model_copy(update={"device": device})
     run_async(lambda: _serve(settings))
 
 

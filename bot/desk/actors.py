@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -54,6 +55,7 @@ class Actor:
 
     ``phones`` (serials) and ``chats`` (their keys) are all that the person may use, empty for every one.
     ``chat`` is where they ask from. ``request`` names what they asked: desk calls for one request count once.
+    ``said_at``: when they did, where it had to wait for its turn; None for now.
     ``streams``: they want to see what the model thinks while it thinks, where the channel can show it.
     """
 
@@ -67,6 +69,7 @@ class Actor:
     chats: tuple[str, ...] = ()
     chat: ChatRef | None = None
     request: str = ""
+    said_at: datetime | None = None
     streams: bool = True
 
 

@@ -113,7 +113,7 @@ class AnswersDesk(DeskPart):
         for row in await Answers(self._db).find(wanted, limit=GROUPED):
             groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)
         # The sort is stable: of those that were asked as often, the one that was asked last is first.
-        return [self._group(rows) for rows in sorted(groups.values(), key=len, reverse=True)]
+        return [await self._group(rows) for rows in sorted(groups.values(), key=len, reverse=True)]
 
     async def sent_in(self, run_id: str) -> tuple[AnswerView, ...]:
         """What a run has sent, the oldest first."""
@@ -121,7 +121,8 @@ class AnswersDesk(DeskPart):
         names = await self._names() if rows else {}
         return tuple(self._answer_view(row, names) for row in reversed(rows))
 
-    def _group(self, rows: Sequence[AnswerRow]) -> UnansweredView:
+    async def _group(self, rows: Sequence[AnswerRow]) -> UnansweredView:
+        entry = await self.house.store.means(rows[0].question) if self.house.store is not None else None
         return UnansweredView(
             answer_id=str(rows[0].id),
             example=rows[0].question,
@@ -129,6 +130,8 @@ class AnswersDesk(DeskPart):
             newest=rows[0].created_at.astimezone(self._zone),
             contacts=tuple(dict.fromkeys(row.contact for row in rows)),
             answer=next((row.sent for row in rows if row.state == SENT), ""),
+            entry=entry.id if entry else "",
+            entry_live=entry is not None and entry.live,
         )
 
     async def _filter(self, asked: AnswersAsked) -> AnswerFilter:

@@ -82,7 +82,8 @@ class UnansweredView:
     """Questions that are one question, to which the knowledge base had no answer.
 
     ``answer_id`` and ``example`` are of the newest one. ``answer``: the newest words that a person sent for it, empty
-    where nobody did. ``contacts``: who asked.
+    where nobody did. ``contacts``: who asked. ``entry``: the id of the shop's own entry that has this question by now,
+    ``entry_live``: not only waiting for approval.
     """
 
     answer_id: str
@@ -91,6 +92,8 @@ class UnansweredView:
     newest: datetime
     contacts: tuple[str, ...] = ()
     answer: str = ""
+    entry: str = ""
+    entry_live: bool = False
 
 
 class AnswersDesk(Protocol):

@@ -16,8 +16,8 @@ from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
 from bot.desk.port import EventView, StatusView
 from bot.desk.questions import QuestionsDesk
-from bot.desk.runs import RunsDesk
 from bot.desk.schedules import SchedulesDesk
+from bot.desk.sweeps import SweepsDesk
 from bot.desk.team import TeamPart
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
@@ -25,7 +25,7 @@ from storage.runs import ACTIVE, Runs
 WAIT_SECONDS = 1.0  # how soon events of other processes are seen
 
 
-class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk, AnswersDesk, ContactsDesk, ChatsDesk):
+class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk, AnswersDesk, ContactsDesk, ChatsDesk):
     """``bot.desk.port.Desk`` over the database and the phones."""
 
     @property
@@ -47,10 +47,15 @@ class HouseDesk(PeopleDesk, RunsDesk, QuestionsDesk, SchedulesDesk, PhonesDesk, 
     async def status(self, actor: Actor) -> StatusView:
         await self._allow(actor, Role.VIEWER, "status")
         going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
-        views = [await self.run(row.id) for row in reversed(going) if sees(actor, row.serial)]
+        views = [await self.run(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)]
+        runs = tuple(view for view in views if view is not None)
+        attached = await self.phones()
+        there = {"", *(phone.serial for phone in attached)}
+        expected = (*self.house.names, self.house.serial, *(run.serial for run in runs))
+        missing = await self.away(serial for serial in expected if serial not in there)
         return StatusView(
-            phones=tuple(phone for phone in await self.phones() if sees(actor, phone.serial)),
-            runs=tuple(view for view in views if view is not None),
+            phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),
+            runs=runs,
             questions=tuple(await self.open_questions(actor)),
         )
 

@@ -50,7 +50,7 @@ class DigestPart(DeskPart):
     async def _view(self, period: Period, since: datetime, until: datetime, serials: Sequence[str]) -> DigestView:
         figures, span = Figures(self._db), Span(since.astimezone(UTC), until.astimezone(UTC), serials)
         rows = await figures.asked(span)
-        usage = await figures.usage(span)
+        usage, swept = await figures.usage(span), await figures.swept(span)
         now, prices = self._db.now(), self.house.prices
         answered = [row for row in rows if row.state == SENT]
         left = [row for row in rows if _is_left(row, now)]
@@ -74,6 +74,9 @@ class DigestPart(DeskPart):
             cost=prices.of(usage.tokens_in, usage.tokens_out) if prices is not None else None,
             currency=prices.currency if prices is not None else "",
             kept_since=kept.astimezone(self._zone) if kept is not None and kept > since else None,
+            sweeps=swept.sweeps,
+            swept_contacts=swept.contacts,
+            idle_sweeps=swept.idle,
             often=tuple(often for often in _often(rows) if often.count > 1)[:MOST_OFTEN],
             left=len(left),
             unanswered=_often(left)[:MOST_OFTEN],
@@ -123,8 +126,22 @@ class DigestPart(DeskPart):
         # What is on stays what its first person may see, whoever turns on another kind.
         stays = row is not None and any(turned[kind] for kind in kinds)
         person_id = row.person_id if row is not None and stays else int(actor.id)
-        await Digests(self._db).set_chat(chat.key, chat_data(chat), **turned, person_id=person_id)
+        # What goes on loses nothing that is due by now; what is turned on begins with what comes.
+        was = {"daily": now.daily, "weekly": now.weekly}
+        on_since = row.changed_at if row is not None else await self._paired_at(actor)
+        await Digests(self._db).set_chat(
+            chat.key,
+            chat_data(chat),
+            **turned,
+            person_id=person_id,
+            since=on_since if any(was[kind] and turned[kind] for kind in was) else None,
+            begins=[kind for kind in was if turned[kind] and not was[kind]],
+        )
         return await self._setting(actor, chat)
+
+    async def _paired_at(self, actor: Actor) -> datetime | None:
+        person = await People(self._db).get(int(actor.id))
+        return person.paired_at if person is not None else None
 
     async def _setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
         row, kinds = await self._on(chat)
@@ -176,7 +193,7 @@ class DigestPart(DeskPart):
         return AlertView(
             subject=cast("Literal['phone', 'model', 'knowledge']", subject),
             since=datetime.fromisoformat(str(data["since"])).astimezone(self._zone),
-            name=name,
+            name=(await self._book()).name(name),
             why=str(data.get("why") or ""),
             seconds=float(seconds) if data.get("state") == "up" and seconds is not None else None,
         )

@@ -67,6 +67,9 @@ class DigestView:
     unanswered: tuple[Often, ...] = ()
     bars: tuple[Bar, ...] = ()
     unit: Literal["hour", "day"] = "hour"
+    sweeps: int = 0
+    swept_contacts: int = 0  # looked at, once a sweep
+    idle_sweeps: int = 0  # which found nobody to answer, and so asked no model
 
     @property
     def asked(self) -> int:

@@ -11,8 +11,9 @@ from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.desk.answers import moment
 from bot.desk.history_port import FilmView, FrameView, HistoryAsked, HistoryPage, PastRun, ReplayView
 from bot.desk.house import DeskPart
+from bot.desk.phonebook import PhoneBook
 from bot.desk.port import RunStatus, RunView
-from bot.desk.runs import MAX_NUMBER, RunsDesk
+from bot.desk.runs import MAX_NUMBER, RunsDesk, status_of
 from bot.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
@@ -31,12 +32,13 @@ class HistoryPart(DeskPart):
     ) -> HistoryPage:
         await self._allow(actor, Role.VIEWER, "history")
         log = History(self._db)
-        wanted = self._filter(actor, asked)
+        book = await self._book()
+        wanted = self._filter(actor, asked, book.serial(asked.words))
         found = await log.find(wanted, before=before, after=after, limit=limit + 1)
         more = len(found) > limit
         found = found[1:] if more and after is not None else found[:limit]
         return HistoryPage(
-            await self._listed(found),
+            await self._listed(found, book),
             await log.count(wanted),
             older=more if after is None else True,
             newer=more if after is not None else before is not None,
@@ -121,27 +123,29 @@ class HistoryPart(DeskPart):
         said = str(data.get("sent") or "")
         return FrameView(picture, state=str(data.get("state") or ""), contact=str(data.get("contact") or ""), text=said)
 
-    async def _listed(self, found: Sequence[NumberedRun]) -> tuple[PastRun, ...]:
+    async def _listed(self, found: Sequence[NumberedRun], book: PhoneBook) -> tuple[PastRun, ...]:
         sent = await History(self._db).sent_by([run.row.id for run in found])
+        asking = await History(self._db).asking([run.row.id for run in found])
         names = {str(person.id): person.name for person in await People(self._db).all()}
         return tuple(
             PastRun(
                 number=run.number,
                 id=run.row.id,
                 task=run.row.task,
-                status=RunStatus(run.row.status),
-                phone=run.row.serial,
+                status=status_of(run.row, asks=run.row.id in asking),
+                phone=book.name(run.row.serial),
                 by=names.get(run.row.requested_by, run.row.requested_by),
                 at=run.row.created_at.astimezone(self._zone),
                 seconds=_seconds(run.row),
                 schedule_id="" if run.row.schedule_id is None else str(run.row.schedule_id),
                 message=run.row.message,
                 sent=tuple((text.contact, text.text) for text in sent.get(run.row.id, ())),
+                held=run.row.hold and not run.row.final,
             )
             for run in found
         )
 
-    def _filter(self, actor: Actor, asked: HistoryAsked) -> HistoryFilter:
+    def _filter(self, actor: Actor, asked: HistoryAsked, phone: str) -> HistoryFilter:
         if asked.status and asked.status not in set(RunStatus):
             known = ", ".join(RunStatus)
             raise BadRequest(
@@ -154,6 +158,7 @@ class HistoryPart(DeskPart):
         now = self._db.now()
         return HistoryFilter(
             words=asked.words,
+            phone=phone,
             contact=asked.contact,
             statuses=(asked.status,) if asked.status else (),
             since=moment(asked.since, now, self._zone) if asked.since else None,

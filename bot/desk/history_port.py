@@ -31,6 +31,7 @@ class PastRun:
     """A run in a list. ``number`` stays the run's own. ``at`` is in the person's zone; ``seconds`` it took, or None.
 
     ``sent``: contact and text of what was sent, the oldest first. ``schedule_id``: of the schedule that started it.
+    ``phone`` is its name. ``held``: by a person, until Resume.
     """
 
     number: int
@@ -44,6 +45,7 @@ class PastRun:
     schedule_id: str = ""
     message: str = ""
     sent: tuple[tuple[str, str], ...] = ()
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,19 @@ from agent_core.errors import RateLimited
 from agent_core.observer import look_for_people
 from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.pairing import Pace
+from bot.desk.phonebook import PhoneBook
 from knowledge.embedded import EmbeddedKnowledge
+from scheduler.hosts import Fleet
 from scheduler.runs import RunService
 from scheduler.times import parse_zone
 from storage.engine import Database
+from storage.hosts import HostPhone
 from storage.people import Audit, People
+from storage.phones import Phones
 from storage.questions import Questions
 from storage.runs import RunRow
 
+TELEGRAM = "telegram"
 RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 
@@ -51,6 +56,11 @@ class House:
     keep: timedelta | None = None  # how long events are kept; None: for ever
     prices: Prices | None = None
     picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # what a phone shows, secrets covered
+    names: Mapping[str, str] = field(default_factory=dict)  # what the settings call phones, by serial
+    # As ``entries``, at once: nothing is connected to. None: this process does not know what is attached.
+    glance: Callable[[], Awaitable[Sequence[DeviceEntry]]] | None = None
+    fleet: Fleet | None = None  # the phones of all hosts; None: of this database, with the usual times
+    host: str = ""  # the name under which this process works its phones; "": it works none
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +91,21 @@ class DeskPart:
         *,
         phone: str | None = None,
         chat: ChatRef | None = None,
+        paced: bool = True,
         **detail: Any,
     ) -> None:
         """The one place where rights are checked. Writes the audit log; AccessDenied, RateLimited.
 
         ``phone`` is the serial that the call is about, None where it is about none. ``chat`` is the one that the call
-        names; where the actor asks from counts in any case.
+        names; where the actor asks from counts in any case. ``paced`` False: nobody asks too often for this.
         """
-        await self._count(actor, command)
+        if paced:
+            await self._count(actor, command)
         refusal = _refusal(actor, least, phone, chat)
         if refusal is not None:
             detail["why"], error = refusal
+            if error is None:
+                error = _other_phone(phone or "", await self._book(), actor)
             await self._audit.write(actor.id, actor.channel, command, detail, allowed=False)
             raise error
         await self._audit.write(actor.id, actor.channel, command, detail)
@@ -116,16 +130,44 @@ class DeskPart:
             return wanted
         return actor.phones[0] if len(actor.phones) == 1 else ""
 
+    async def _book(self, attached: Sequence[DeviceEntry] = ()) -> PhoneBook:
+        """What phones are called. ``attached``: what is known of them now, besides what was seen before."""
+        seen = await Phones(self._db).models()
+        now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in attached}
+        usual = {self.house.serial: seen.get(self.house.serial, "")} if self.house.serial else {}
+        return PhoneBook(self.house.names, {**usual, **seen, **now})
+
+    async def _elsewhere(self) -> list[HostPhone]:
+        """The phones of the other hosts, those of hosts that are not heard any more among them."""
+        fleet = self.house.fleet or Fleet(self._db)
+        return [phone for phone in (await fleet.phones()).values() if phone.host not in {"", self.house.host}]
+
     @property
     def _zone(self) -> ZoneInfo:
         return parse_zone(self.house.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
-        """Where a run is shown: where it was asked for, or the owner's chat once it has asked something itself."""
-        if run.chat:
-            return chat_ref(run.chat)
+        """Where a run is shown: where it was asked for, or the owner's chat once it has asked something itself.
+
+        Where it was asked for by somebody who is gone, or may not see its phone any more, it goes to who sees what
+        nobody answers: the chat of the settings, else the first owner.
+        """
+        chat = chat_ref(run.chat)
+        if chat is not None:
+            if await self._is_seen_in(chat, run.serial or run.wanted):
+                return chat
+            if wanted := self.house.escalate_chat:
+                return ChatRef(TELEGRAM, wanted, kind="group" if wanted.startswith("-") else "private")
+            return chat_ref(await self._owners_chat())
         asked = await Questions(self._db).find(run_id=run.id, limit=1)
         return chat_ref(await self._owners_chat()) if asked else None
+
+    async def _is_seen_in(self, chat: ChatRef, serial: str) -> bool:
+        """Whether this phone ("": none yet) may be seen there. A private chat is one person's, with their limits."""
+        if chat.channel != TELEGRAM or chat.kind != "private" or not chat.chat_id.isdecimal():
+            return True
+        person = await People(self._db).by_telegram(int(chat.chat_id))
+        return person is not None and (not serial or not person.serials or serial in person.serials)
 
     async def _owners_chat(self) -> dict[str, str] | None:
         """Where is shown what was asked for outside any chat, or None with nobody paired: the first owner's own."""
@@ -140,7 +182,8 @@ def sees(actor: Actor, serial: str) -> bool:
 
 def _refusal(
     actor: Actor, least: Role, phone: str | None, chat: ChatRef | None
-) -> tuple[Literal["role", "chat", "phone"], AccessDenied] | None:
+) -> tuple[Literal["role", "chat", "phone"], AccessDenied | None] | None:
+    """Why not, and the error; None for that of a phone, which names those that the person may use."""
     if RANK[actor.role] < RANK[least]:
         return "role", role_denied(actor, least)
     places = {place.key for place in (actor.chat, chat) if place is not None}
@@ -148,11 +191,15 @@ def _refusal(
         said, advice = "You may not do this in this chat.", "Use the chat that you were given."
         return "chat", AccessDenied(said, advice=advice, key="not_this_chat")
     if phone is not None and not sees(actor, phone):
-        said = "This is on a phone that is not yours to use." if phone else "Which phone is meant?"
-        phones = ", ".join(actor.phones)
-        key = "not_your_phone" if phone else "which_phone"
-        return "phone", AccessDenied(said, advice=f"Yours: {phones}.", key=key, phones=phones)
+        return "phone", None
     return None
+
+
+def _other_phone(phone: str, book: PhoneBook, actor: Actor) -> AccessDenied:
+    said = "This is on a phone that is not yours to use." if phone else "Which phone is meant?"
+    phones = ", ".join(book.list(actor.phones))
+    key = "not_your_phone" if phone else "which_phone"
+    return AccessDenied(said, advice=f"Yours: {phones}.", key=key, phones=phones)
 
 
 def no_phone(serial: str) -> NotFound:

@@ -49,6 +49,11 @@ class KnowledgePart(DeskPart):
         await self._allow(actor, Role.OPERATOR if waits else Role.VIEWER, "kb show", entry=_id(entry_id))
         return _there(entry, entry_id)
 
+    async def means(self, actor: Actor, question: str) -> Entry | None:
+        await self._allow(actor, Role.VIEWER, "kb search", words=question)
+        entry = await self.house.store.means(question) if self.house.store is not None else None
+        return entry if entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR]) else None
+
     async def pending(self, actor: Actor) -> Sequence[Entry]:
         await self._allow(actor, Role.OPERATOR, "kb pending")
         return await self._store.pending()
@@ -109,7 +114,8 @@ class KnowledgePart(DeskPart):
 
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
         entry_id = await self._meant(entry_id)
-        await self._allow(actor, Role.OPERATOR, "kb approve", entry=entry_id)
+        # Whoever proposes an entry, or edits one that waits, is not the one who makes it an answer to customers.
+        await self._allow(actor, Role.OWNER, "kb approve", entry=entry_id)
         entry = _there(await self._store.get(_id(entry_id)), entry_id)
         return await self._store.approve(entry.id, refuse=_refuse)
 

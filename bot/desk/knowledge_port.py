@@ -50,7 +50,7 @@ class KnowledgeStats:
 class KnowledgeDesk(Protocol):
     """The entries of the shop's own store. An id may be written with a number sign; NotFound for one that is none.
 
-    A viewer searches; an operator adds (waiting for approval), edits what waits, approves and rejects; an owner also
+    A viewer searches; an operator adds (waiting for approval), edits and rejects what waits; an owner also approves,
     edits what is live, deletes, imports and exports.
     """
 
@@ -59,6 +59,9 @@ class KnowledgeDesk(Protocol):
 
     async def entry(self, actor: Actor, entry_id: str) -> Entry:
         """One entry; a waiting one is for operators."""
+
+    async def means(self, actor: Actor, question: str) -> Entry | None:
+        """The entry that these very words ask for: a live one, else, for who may see it, one that waits."""
 
     async def add(self, actor: Actor, text: EntryText, *, key: str = "") -> Entry:
         """An owner's is live, an operator's waits. DoubleEntry where it is there. ``key`` as ``start_run``."""

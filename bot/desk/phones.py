@@ -1,44 +1,134 @@
-"""Phones: what is attached, what it shows."""
+"""Phones: what is attached, at this machine or at another host, and what it shows."""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from PIL import Image
+
 from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import DeviceOffline
 from agent_core.screen.marks import to_jpeg
 from bot.desk.actors import Actor, Role
 from bot.desk.house import DeskPart, no_phone
 from bot.desk.port import PhoneView
+from scheduler.hosts import ANSWER_SECONDS
+from storage.hosts import FAILED, GONE, HostPhone, Hosts
 from storage.leases import Leases
+
+POLL_SECONDS = 0.2  # how often an answer of another host is looked for
+
+State = Literal["free", "busy", "offline", "unauthorized", "away"]
 
 
 class PhonesDesk(DeskPart):
     async def phones(self) -> list[PhoneView]:
+        """Those that are attached, by the names that they have everywhere, and those of hosts that are not heard."""
         held = {lease.serial for lease in await Leases(self._db).held()}
-        return [
-            PhoneView(entry.serial, entry.model or entry.serial, _state(entry, entry.serial in held))
-            for entry in await self.house.entries()
+        entries = await self.house.entries()
+        book = await self._book(entries)
+        here = [
+            PhoneView(entry.serial, book.name(entry.serial), _state(entry.state, entry.serial in held))
+            for entry in entries
         ]
+        known = {entry.serial for entry in entries}
+        return here + [
+            self._view(phone, book.name(phone.serial), phone.serial in held)
+            for phone in await self._elsewhere()
+            if phone.serial not in known and phone.state != GONE
+        ]
+
+    def _view(self, phone: HostPhone, name: str, held: bool) -> PhoneView:
+        if phone.alive:
+            return PhoneView(phone.serial, name, _state(phone.state, held), phone.host)
+        return PhoneView(phone.serial, name, "away", phone.host, phone.since.astimezone(self._zone))
+
+    async def away(self, serials: Iterable[str]) -> list[PhoneView]:
+        """These phones as ones that are not there."""
+        book = await self._book()
+        return [PhoneView(serial, book.name(serial), "offline") for serial in dict.fromkeys(serials)]
+
+    async def phone_names(self, serials: Sequence[str]) -> tuple[str, ...]:
+        return (await self._book()).list(serials)
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         """What the phone shows now; only read, so no lease is taken."""
-        wanted = self._phone_for(actor, serial) if actor.phones else serial or ""
+        entries = await self.house.entries()
+        serial = (await self._book(entries)).serial(serial) if serial else ""
+        wanted = self._phone_for(actor, serial) if actor.phones else serial
         await self._allow(actor, Role.VIEWER, "screen", phone=wanted, serial=wanted)
-        # An address that somebody made up is not connected to.
-        if wanted and wanted not in {entry.serial for entry in await self.house.entries()}:
+        here = {entry.serial for entry in entries}
+        elsewhere = {phone.serial: phone for phone in await self._elsewhere() if phone.serial not in here}
+        if not wanted and not self.house.serial and not entries and len(elsewhere) == 1:
+            wanted = next(iter(elsewhere))
+        meant = wanted or self.house.serial
+        if meant in elsewhere:
+            shown = await self._shown_by(elsewhere[meant])
+        elif wanted and wanted not in here:  # an address that somebody made up is not connected to
             raise no_phone(wanted)
-        device = await self.house.device(wanted)
-        try:
-            picture = await self.house.picture(device)
-        finally:
-            await device.close()
+        else:
+            device = await self.house.device(wanted)
+            try:
+                shown = await self.house.picture(device)
+            finally:
+                await device.close()
         if full:
-            return await asyncio.to_thread(to_jpeg, picture, longest=max(picture.size), quality=92)
-        return await asyncio.to_thread(to_jpeg, picture)
+            return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
+        return await asyncio.to_thread(to_jpeg, shown)
+
+    async def _shown_by(self, phone: HostPhone) -> Image.Image:
+        """What a phone shows that another host reaches. DeviceOffline where that host does not answer in time."""
+        if not phone.usable:
+            said = f"The phone {phone.serial} is at the host {phone.host}, which does not reach it."
+            if not phone.alive:
+                since = phone.since.astimezone(self._zone).strftime("%m-%d %H:%M")
+                said = f"The phone {phone.serial} is at the host {phone.host}, which was last heard at {since}."
+            raise DeviceOffline(said)
+        hosts, until = Hosts(self._db), time.monotonic() + ANSWER_SECONDS
+        number = await hosts.want(phone.host, phone.serial)
+        try:
+            while time.monotonic() < until:
+                waiter = self._db.signal("phone_requests").waiter()
+                answer = await hosts.answer(number)
+                if answer is not None and answer.state == FAILED:
+                    raise DeviceOffline(f"The host {phone.host} says: {answer.error}")
+                if answer is not None and answer.jpeg is not None:
+                    return await asyncio.to_thread(_opened, answer.jpeg)
+                await waiter.wait(POLL_SECONDS)
+        finally:
+            await hosts.withdraw(number)
+        raise DeviceOffline(
+            f"The host {phone.host} gave no picture of the phone {phone.serial} within {ANSWER_SECONDS:.0f} s."
+        )
 
 
-def _state(entry: DeviceEntry, held: bool) -> Literal["free", "busy", "offline", "unauthorized"]:
-    if entry.state == "device":
+def _opened(jpeg: bytes) -> Image.Image:
+    picture = Image.open(io.BytesIO(jpeg))
+    picture.load()
+    return picture
+
+
+def _state(state: str, held: bool) -> State:
+    """``state`` as adb writes it."""
+    if state == "device":
         return "busy" if held else "free"
-    return "unauthorized" if entry.state == "unauthorized" else "offline"
+    return "unauthorized" if state == "unauthorized" else "offline"
+
+
+def away_from(wanted: str, entries: Sequence[DeviceEntry], elsewhere: Mapping[str, HostPhone]) -> State | Literal[""]:
+    """Why nobody reaches this phone (any phone, where it is ""), as a phone's state; "" where somebody does."""
+    if any(entry.state == "device" and wanted in {"", entry.serial} for entry in entries):
+        return ""
+    if any(phone.usable and wanted in {"", phone.serial} for phone in elsewhere.values()):
+        return ""
+    states = {entry.serial: entry.state for entry in entries}
+    phone = elsewhere.get(wanted)
+    if wanted in states or phone is None:
+        return _state(states.get(wanted, "offline"), held=False)
+    if not phone.alive and phone.state != GONE:
+        return "away"
+    return _state(phone.state, held=False)

@@ -19,6 +19,7 @@ from bot.desk.answers_port import AnswersDesk, AnswerView
 from bot.desk.contacts_port import ContactsDesk
 from bot.desk.knowledge_port import KnowledgeDesk
 from bot.desk.schedules_port import SchedulesDesk
+from bot.desk.sweeps_port import SweepsDesk, SweepView
 from bot.desk.team_port import TeamDesk
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class RunStatus(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
-    WAITING = "waiting"  # for a person
+    WAITING = "waiting"  # for a person; what waits for its phone is queued
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -44,7 +45,9 @@ class RunView:
     """A run as a person sees it, made from its rows.
 
     ``steps`` counts the steps done, ``last_step`` is the newest of them (its ``action`` is what was done after the
-    gate). ``position`` is the place in the phone's queue, 1 for the next, 0 where it is not queued.
+    gate). ``position`` is the place in the phone's queue, 1 for the next, 0 where it is not queued. ``away``: why the
+    phone that a queued run waits for cannot be used ("none": it may have any, and there is none; "host": its host
+    ``away_host`` is not heard since ``away_since``), until when it waits (``away_until``; both in the owner's zone).
     """
 
     id: str
@@ -65,6 +68,13 @@ class RunView:
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
     held: bool = False  # by a person, until Resume; while it is running it is about to park
+    away: Literal["", "offline", "unauthorized", "none", "host"] = ""
+    away_until: datetime | None = None
+    away_host: str = ""
+    away_since: datetime | None = None
+    parent: str = ""  # the sweep that it belongs to, whose card tells of it
+    sweep: SweepView | None = None  # None: it is a run of a task
+    watch: bool = False  # a watch has started it: nobody waits for its card
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -85,7 +95,7 @@ class QuestionView:
     chat: ChatRef | None = None
     lang: Literal["zh", "en"] = "zh"
     deadline: datetime | None = None
-    then: Literal["", "skip", "deny", "no", "stop", "told", "wait"] = ""
+    then: Literal["", "skip", "leave", "deny", "no", "stop", "told", "wait"] = ""
     open: bool = True
     answer: str = ""
     by: str = ""
@@ -97,7 +107,9 @@ class QuestionView:
 class PhoneView:
     serial: str
     name: str
-    state: Literal["free", "busy", "offline", "unauthorized"]
+    state: Literal["free", "busy", "offline", "unauthorized", "away"]  # away: with its host, which is not heard
+    host: str = ""  # the machine that it is at, "" for this one
+    since: datetime | None = None  # away since then, in the owner's zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +145,7 @@ class EventView:
 OWN_CHAT = "own"  # in an invitation: the private chat of whoever uses it
 
 
-class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, Protocol):
+class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
     @property
     def kb(self) -> KnowledgeDesk: ...
 
@@ -182,18 +194,32 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, Protocol):
         """
 
     async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Stop a run; without an id the newest unfinished one of this person. None where there is nothing to stop."""
+        """Stop a run; without an id the one at work of this person, else their newest in line, else a schedule's, else
+        the only one at work. None where there is nothing to stop, NotFound where the id names no run.
+
+        Stop and Hold are never too much: no limit of how often somebody may ask counts them.
+        """
 
     async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         """Park a run until ``resume_run``; its phone is free meanwhile. Without an id as with ``stop_run``.
 
-        None where there is nothing to hold: over, or unknown. One that is held already stays so.
+        None where there is nothing to hold. One that is held already stays so.
         """
 
     async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         """Let a held run go on; without an id the newest held one of this person, else of anybody. None: none is."""
 
-    async def status(self, actor: Actor) -> StatusView: ...
+    async def going(self, actor: Actor) -> Sequence[RunView]:
+        """The runs that are not over, the oldest first, at once: no phone is looked for. Counted as little as Stop."""
+
+    async def run_at(self, ref: MessageRef) -> str | None:
+        """The id of the run whose card, or question, this message shows."""
+
+    async def status(self, actor: Actor) -> StatusView:
+        """With the phones that are expected (by the settings, or by a run) and not attached, as offline."""
+
+    async def phone_names(self, serials: Sequence[str]) -> tuple[str, ...]:
+        """What people call these phones."""
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         """What the phone shows now, as JPEG; ``full``: every pixel of it."""
@@ -222,6 +248,9 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, Protocol):
         """The question for somebody who is about to answer it, rights as with ``answer``; None where there is none."""
 
     async def question(self, question_id: str) -> QuestionView | None: ...
+
+    async def questions_here(self, actor: Actor, chat: ChatRef) -> Sequence[QuestionView]:
+        """The open ones with a card in ``chat``, the newest first."""
 
     async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
         """The open ones, the oldest first."""

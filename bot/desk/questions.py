@@ -29,7 +29,9 @@ class QuestionsDesk(DeskPart):
         if not Question.model_validate(dict(row.payload)).accepts(given):
             said = "This is none of the choices."
             raise BadRequest(said, advice="Tap a button of the question.", key="not_a_choice")
-        result = await self.house.runs.answer(question_id, {"choice": choice, "text": given.text}, by=actor.name)
+        result = await self.house.runs.answer(
+            question_id, {"choice": choice, "text": given.text}, by=actor.name, at=actor.said_at
+        )
         won = result.question.answer or {}
         said = str(won.get("choice") or won.get("text") or "")
         same = result.question.answered_by == actor.name and said == (choice or given.text)
@@ -51,6 +53,15 @@ class QuestionsDesk(DeskPart):
         return [
             await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
         ]
+
+    async def questions_here(self, actor: Actor, chat: ChatRef) -> list[QuestionView]:
+        await self._allow(actor, Role.VIEWER, "ask", chat=chat)
+        shown = []
+        for view in reversed(await self.open_questions(actor)):
+            chats = [view.chat, *(copy for _, copy in await self.question_copies(view.id))]
+            if any(place is not None and place.key == chat.key for place in chats):
+                shown.append(view)
+        return shown
 
     async def list_questions(self, actor: Actor) -> list[QuestionView]:
         await self._allow(actor, Role.VIEWER, "ask")
@@ -92,8 +103,11 @@ class QuestionsDesk(DeskPart):
         return others
 
     async def question_copies(self, question_id: str) -> list[tuple[str, ChatRef]]:
-        found = [(copy.name, chat_ref(copy.chat)) for copy in await Questions(self._db).copies(question_id)]
-        return [(name, chat) for name, chat in found if chat is not None]
+        """Those in chats where its phone may be seen by now."""
+        copies = [(copy.name, chat_ref(copy.chat)) for copy in await Questions(self._db).copies(question_id)]
+        row = await Questions(self._db).get(question_id) if copies else None
+        serial = await self._phone_of(row) if row else ""
+        return [(name, chat) for name, chat in copies if chat is not None and await self._is_seen_in(chat, serial)]
 
     async def _phone_of(self, row: QuestionRow) -> str:
         run = await Runs(self._db).get(row.run_id)

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import PhonedeskError
 from agent_core.session import Session, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
-from bot.desk.actors import Actor, ChatRef, NotFound, Role
+from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import AnswersDesk
 from bot.desk.house import chat_data, no_phone, sees
+from bot.desk.phones import away_from
 from bot.desk.port import RunStatus, RunView
+from scheduler.hosts import Fleet
+from scheduler.sweeps.order import BY_WATCH
+from storage.cards import QUESTION, RUN, Cards
 from storage.history import History
 from storage.people import People
-from storage.runs import ACTIVE, QUEUED, RUNNING, RunRow, Runs
+from storage.questions import Questions
+from storage.runs import ACTIVE, RUNNING, WAITING, RunRow, Runs
 
 MAX_NUMBER = 9  # digits; an id has 13 characters
+MOST_GOING = 500
+GLANCE_SECONDS = 2.0  # so long a view waits for adb to say what is attached
+
+
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """As the fields of ``RunView`` that begin with ``away``."""
+
+    why: Literal["", "offline", "unauthorized", "none", "host"] = ""
+    until: datetime | None = None
+    host: str = ""
+    since: datetime | None = None
 
 
 class RunsDesk(AnswersDesk):
@@ -29,28 +54,48 @@ class RunsDesk(AnswersDesk):
         """Queue a run. InputRejected for a task that is none; ``key`` as the port says."""
         task = check_task(task)
         check_rules(task, rules)
-        wanted = self._phone_for(actor, serial)
-        await self._allow(actor, Role.OPERATOR, "run", phone=wanted, chat=chat, task=task, serial=wanted)
-        if serial and serial not in {entry.serial for entry in await self.house.entries()}:
+        return await self._submit(actor, "run", task, chat=chat, serial=serial, options=rules.data(), key=key)
+
+    async def _submit(
+        self,
+        actor: Actor,
+        command: str,
+        task: str,
+        *,
+        chat: ChatRef,
+        serial: str | None,
+        options: Mapping[str, object],
+        key: str,
+    ) -> RunView:
+        entries = await self.house.entries() if serial else []
+        book = await self._book(entries)
+        wanted = self._phone_for(actor, book.serial(serial) if serial else "")
+        await self._allow(actor, Role.OPERATOR, command, phone=wanted, chat=chat, task=task, serial=wanted)
+        if serial and wanted not in book.known:  # one that was seen before may come back
             raise no_phone(serial)
         run_id = await self.house.runs.submit(
             task,
             serial=wanted,
-            options={"lang": actor.lang, **rules.data()},
+            options={"lang": actor.lang, **options},
             requested_by=actor.id,
             chat=chat_data(chat),
             key=key,
         )
         view = await self.run(run_id)
         if view is None:
-            raise NotFound(f"The run {run_id} is gone.", key="no_run", name=run_id)
+            raise _no_run(run_id)
         return view
 
     async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         row = await self._named(run_id) if run_id is not None else None
-        await self._allow(actor, Role.OPERATOR, "stop", phone=row.serial if row else None, run_id=run_id or "")
+        phone = row.serial if row else None
+        await self._allow(actor, Role.OPERATOR, "stop", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
             row = await self._going_of(actor)
+            if row is not None and row.parent_id:  # a contact of a sweep: the sweep is what they began
+                row = await Runs(self._db).get(row.parent_id) or row
+        elif row is None:
+            raise _no_run(run_id)
         if row is None or row.final:
             return None
         await self.house.runs.request_stop(row.id, by=actor.name)
@@ -58,9 +103,15 @@ class RunsDesk(AnswersDesk):
 
     async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         row = await self._named(run_id) if run_id is not None else None
-        await self._allow(actor, Role.OPERATOR, "hold", phone=row.serial if row else None, run_id=run_id or "")
+        phone = row.serial if row else None
+        await self._allow(actor, Role.OPERATOR, "hold", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
             row = await self._going_of(actor)
+            if row is not None and row.parent_id:  # of a sweep's contacts the one at work
+                its = [run for run in await Runs(self._db).find(statuses=(RUNNING,)) if run.parent_id == row.parent_id]
+                row = its[0] if its else row
+        elif row is None:
+            raise _no_run(run_id)
         if row is None or row.final or row.stop_requested:
             return None
         await self.house.runs.hold(row.id)
@@ -72,6 +123,8 @@ class RunsDesk(AnswersDesk):
         await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
             row = await self._held_of(actor)
+        elif row is None:
+            raise _no_run(run_id)
         if row is None or not await self.house.runs.resume(row.id):
             return None
         return await self.run(row.id)
@@ -92,26 +145,52 @@ class RunsDesk(AnswersDesk):
         return next((run for run in held if run.requested_by == actor.id), held[0] if held else None)
 
     async def _going_of(self, actor: Actor) -> RunRow | None:
-        """The newest run that this person started and that is not over, else one that a schedule started."""
-        going = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor.id)
-        if not going:
-            going = [run for run in await Runs(self._db).find(statuses=ACTIVE) if run.schedule_id is not None]
-        return next((run for run in going if sees(actor, run.serial)), None)
+        """The run that is meant where none is named: one's own, else a schedule's, the one at work before those that
+        have begun, and these before those in line. Somebody else's only where it alone is at work.
+        """
+        going = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
+        going = [run for run in going if sees(actor, run.serial) and not run.stop_requested]
+        # The newest first in each group.
+        going.sort(key=lambda run: (run.status != RUNNING, run.hold, run.started_at is None))
+        own = [run for run in going if run.requested_by == actor.id]
+        by_clock = [run for run in going if run.schedule_id is not None]
+        at_work = [run for run in going if run.status == RUNNING]
+        return next(iter([*own, *by_clock, *(at_work if len(at_work) == 1 else ())]), None)
+
+    async def going(self, actor: Actor) -> list[RunView]:
+        await self._allow(actor, Role.VIEWER, "status", paced=False)
+        rows = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
+        seen = [row for row in reversed(rows) if not row.parent_id and sees(actor, row.serial)]
+        full = [await Runs(self._db).get(row.id) for row in seen]
+        return [await self._run_view(row, look=False) for row in full if row is not None]
+
+    async def run_at(self, ref: MessageRef) -> str | None:
+        """The id of the run whose card, or question, this message shows."""
+        place = {"channel": ref.chat.channel, "chat_id": ref.chat.chat_id, "message_id": ref.message_id}
+        card = await Cards(self._db).at(RUN, **place)
+        if card is not None:
+            return card.subject_id
+        asked = await Cards(self._db).at(QUESTION, **place)
+        question = await Questions(self._db).get(asked.subject_id.partition("@")[0]) if asked else None
+        return question.run_id if question else None
 
     async def run(self, run_id: str) -> RunView | None:
         row = await Runs(self._db).get(run_id)
         return await self._run_view(row) if row else None
 
-    async def _run_view(self, row: RunRow) -> RunView:
+    async def _run_view(self, row: RunRow, *, look: bool = True) -> RunView:
+        """``look`` False: adb is not asked whether the phone is there."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
+        status = status_of(row, asks=session is not None and session.status is Status.WAITING)
+        away = await self._away(row) if look and status is RunStatus.QUEUED else _Away()
         return RunView(
             id=row.id,
             task=row.task,
-            status=_status(row, session),
+            status=status,
             lang="en" if row.options.get("lang") == "en" else "zh",
             serial=row.serial,
-            phone=row.serial,
+            phone=(await self._book()).name(row.serial),
             chat=await self.chat_of(row),
             by=person.name if person else row.requested_by,
             steps=len(session.steps) if session else 0,
@@ -121,24 +200,66 @@ class RunsDesk(AnswersDesk):
             error_kind=session.error_kind if session else "",
             replies=tuple(session.replies) if session else (),
             answers=await self.sent_in(row.id) if session and session.replies else (),
-            position=await self._position(row),
+            position=await self._position(row) if status is RunStatus.QUEUED else 0,
             held=row.hold,
+            away=away.why,
+            away_until=away.until,
+            away_host=away.host,
+            away_since=away.since,
             stopped_by=row.stopped_by,
+            parent=row.parent_id,
+            watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,
         )
 
     async def _position(self, row: RunRow) -> int:
-        """The place in line, from 1; 0 for what is not queued."""
-        if row.status != QUEUED:
-            return 0
-        line = [run for run in await Runs(self._db).due() if run.serial == row.serial]
-        return next((place for place, run in enumerate(line, start=1) if run.id == row.id), 0)
+        """The place in line, from 1."""
+        fleet = self.house.fleet or Fleet(self._db)
+        usable = [phone.serial for phone in (await fleet.phones()).values() if phone.usable]
+        return await self.house.runs.place(row.id, usable)
+
+    async def _away(self, row: RunRow) -> _Away:
+        """Why the phone that a run in the line is to have cannot be used now, and until when it is waited for."""
+        elsewhere = {phone.serial: phone for phone in await self._elsewhere()}
+        entries: Sequence[DeviceEntry] = []
+        if self.house.glance is not None:
+            try:
+                async with asyncio.timeout(GLANCE_SECONDS):
+                    entries = await self.house.glance()
+            except TimeoutError:
+                return _Away()  # adb takes its time: nothing is known
+            except PhonedeskError:
+                pass  # no adb: no phone
+        elif not elsewhere:
+            return _Away()  # nobody here knows what is attached
+        why = away_from(row.wanted, entries, elsewhere)
+        if not why or row.leg_due_at is None:
+            return _Away()
+        fleet = self.house.fleet or Fleet(self._db)
+        until = fleet.waits_until(row, await fleet.phones())
+        local = until.astimezone(self._zone) if until is not None else None
+        if not row.wanted:
+            return _Away("none", local)
+        if why == "away":
+            phone = elsewhere[row.wanted]
+            return _Away("host", local, phone.host, phone.since.astimezone(self._zone))
+        return _Away("unauthorized" if why == "unauthorized" else "offline", local)
 
 
-def _status(row: RunRow, session: Session | None) -> RunStatus:
-    """While a person is asked and the phone is held for the answer, the leg goes on but the run waits."""
-    if row.status == RUNNING and session is not None and session.status is Status.WAITING:
+def _no_run(name: str) -> NotFound:
+    return NotFound(f"There is no run {name}.", advice="See /history for the numbers.", key="no_run", name=name)
+
+
+def status_of(row: RunRow, *, asks: bool) -> RunStatus:
+    """What a run is at, for people. ``asks``: it has put a question to somebody that is not answered.
+
+    While the phone is held for the answer the leg goes on, but the run waits. What is to go on as soon as it has its
+    phone (it was answered, or resumed) waits for nobody.
+    """
+    if row.status == RUNNING and asks:
         return RunStatus.WAITING
+    if row.status == WAITING and row.leg_due_at is not None:
+        return RunStatus.QUEUED
     return RunStatus(row.status)

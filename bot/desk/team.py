@@ -10,21 +10,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.house import DeskPart
-from bot.desk.people import actor_of, add_code
+from bot.desk.house import DeskPart, chat_ref
+from bot.desk.people import TELEGRAM, actor_of, add_code
+from bot.desk.phonebook import PhoneBook
 from bot.desk.port import OWN_CHAT
 from bot.desk.team_port import InviteView, PersonView, RefusedView
+from storage.chats import Chats
+from storage.events import Events
 from storage.people import AuditRow, CodeRow, People, PersonRow
+from storage.questions import OPEN, Questions
+from storage.runs import Runs
 
 REMOVE, UNDO = "people remove", "people undo"
 MOST_HOURS = 30 * 24
 MOST_LIMITS = 50
+MOST_OPEN = 100_000  # questions
+MOST_NAMED = 10  # in one message
 LAST_OWNER = "This is the last owner."
 _CHAT = re.compile(r"[a-z]+:-?\d{1,20}")
 _CHAT_OR_OWN = re.compile(rf"{_CHAT.pattern}|{OWN_CHAT}")
-_SERIAL = re.compile(r"[\w.:\-\[\]%]{1,100}")
 
 
 class TeamPart(DeskPart):
@@ -45,10 +52,10 @@ class TeamPart(DeskPart):
     ) -> InviteView:
         limits: dict[str, Any] = {name: list(value) for name, value in (("phones", phones), ("chats", chats)) if value}
         await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **limits)
-        serials, places = _listed(phones, _SERIAL, "phone"), _listed(chats, _CHAT_OR_OWN, "chat")
         if limits and role is Role.OWNER:
             said = "An owner is never limited."
             raise BadRequest(said, advice="Invite as operator or viewer.", key="owner_unlimited")
+        serials, places = await self._phones(phones), await self._chats(actor, chats, _CHAT_OR_OWN)
         if not 0 < hours <= MOST_HOURS:
             said, advice = f"This is no time for a code: {hours:g} h.", f"At most {MOST_HOURS} hours."
             raise BadRequest(said, advice=advice, key="bad_hours", most=MOST_HOURS)
@@ -56,12 +63,12 @@ class TeamPart(DeskPart):
         code, row = await add_code(
             self._db, role, created_by=actor.id, lifetime=lifetime, phones=serials or (), chats=places or ()
         )
-        return replace(self._invite_view(row, {actor.id: actor.name}), code=code)
+        return replace(self._invite_view(row, {actor.id: actor.name}, await self._book()), code=code)
 
     async def invites(self, actor: Actor) -> Sequence[InviteView]:
         await self._allow(actor, Role.OWNER, "people invites")
-        names = await self._names()
-        return [self._invite_view(row, names) for row in await People(self._db).codes()]
+        names, book = await self._names(), await self._book()
+        return [self._invite_view(row, names, book) for row in await People(self._db).codes()]
 
     async def revoke(self, actor: Actor, invite_id: str) -> InviteView:
         wanted = invite_id.strip().lstrip("#").lower()
@@ -70,7 +77,7 @@ class TeamPart(DeskPart):
         if row is None or not await People(self._db).drop_code(wanted):
             said, advice = f"There is no open invitation {wanted}.", "It may be used, or its time over."
             raise NotFound(said, advice=advice, key="no_invite", name=wanted)
-        return self._invite_view(row, await self._names())
+        return self._invite_view(row, await self._names(), await self._book())
 
     # Roles and limits -------------------------------------------------------------------------------------------------
 
@@ -89,12 +96,13 @@ class TeamPart(DeskPart):
         self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
     ) -> PersonView:
         await self._allow(actor, Role.OWNER, "people limit", person=who, phones=_plain(phones), chats=_plain(chats))
-        serials, places = _listed(phones, _SERIAL, "phone"), _listed(chats, _CHAT, "chat")
         row = await self._person(who)
         if row.role == Role.OWNER:
             said = "An owner is never limited."
             raise BadRequest(said, advice="Give the person another role first.", key="owner_unlimited")
+        serials, places = await self._phones(phones), await self._chats(actor, chats, _CHAT)
         await People(self._db).limit(row.id, serials=serials, chats=places)
+        await self._hand_on(row)
         return await self._view(await self._person(f"#{row.id}"))
 
     async def remove(self, actor: Actor, who: str) -> PersonView:
@@ -109,7 +117,18 @@ class TeamPart(DeskPart):
         if not gone:
             raise _nobody(who)
         await People(self._db).drop_codes(str(row.id))
+        await self._hand_on(row)
         return view
+
+    async def _hand_on(self, person: PersonRow) -> None:
+        """Have the open questions that this person may not see any more brought to who sees them now."""
+        for question in await Questions(self._db).find(state=OPEN, limit=MOST_OPEN):
+            run = await Runs(self._db).get(question.run_id)
+            asked_in = chat_ref(run.chat) if run is not None else None
+            if run is None or asked_in is None or asked_in.chat_id != str(person.telegram_id):
+                continue
+            if await self.chat_of(run) != asked_in:
+                await Events(self._db).append(run.id, "reminder", {"question": question.id, "number": 0})
 
     async def undo_remove(self, actor: Actor, person_id: str) -> PersonView:
         wanted = person_id.strip().lstrip("#")
@@ -129,7 +148,7 @@ class TeamPart(DeskPart):
     async def refused(self, actor: Actor, limit: int = 20) -> Sequence[RefusedView]:
         await self._allow(actor, Role.OWNER, "people audit")
         names = await self._names()
-        return [_refused_view(row, names) for row in await self._audit.refused(limit)]
+        return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
@@ -183,7 +202,7 @@ class TeamPart(DeskPart):
 
     async def _views(self, rows: Sequence[PersonRow]) -> list[PersonView]:
         seen = await self._audit.seen([str(row.id) for row in rows])
-        zone = self._zone
+        zone, book = self._zone, await self._book()
         views = []
         for row in rows:
             actor, last = actor_of(row), seen.get(str(row.id))
@@ -198,11 +217,43 @@ class TeamPart(DeskPart):
                     seen=last.astimezone(zone) if last else None,
                     phones=actor.phones,
                     chats=actor.chats,
+                    phone_names=book.list(actor.phones),
                 )
             )
         return views
 
-    def _invite_view(self, row: CodeRow, names: Mapping[str, str]) -> InviteView:
+    async def _phones(self, written: Sequence[str] | None) -> list[str] | None:
+        """The serials of the phones that are meant. NotFound names those that are known."""
+        if written is None:
+            return None
+        book = await self._book()
+        known = book.known
+        if any(book.serial(name) not in known for name in written):  # one that was never asked for may be attached
+            book = await self._book(await self.house.entries())
+            known = book.known
+        for name in written:
+            if book.serial(name) not in known:
+                shown = ", ".join(book.list(known)[:MOST_NAMED]) or "-"
+                said, advice = f"No phone {name} was ever here.", f"Known: {shown}."
+                raise NotFound(said, advice=advice, key="unknown_phone", name=name, known=shown)
+        return _listed([book.serial(name) for name in written], "phone")
+
+    async def _chats(self, actor: Actor, written: Sequence[str] | None, form: re.Pattern[str]) -> list[str] | None:
+        """The chats that are meant. NotFound for one in which the bot never said anything."""
+        places = _listed(written, "chat", form)
+        own = {f"{TELEGRAM}:{person.telegram_id}" for person in await People(self._db).all()}
+        known = {*own, OWN_CHAT, *(f"{TELEGRAM}:{chat_id}" for chat_id in await Chats(self._db).known(TELEGRAM))}
+        known |= {actor.chat.key} if actor.chat is not None else set()
+        for place in places or ():
+            if place not in known:
+                groups = sorted(chat.partition(":")[2] for chat in known - own - {OWN_CHAT})
+                shown = ", ".join(groups[:MOST_NAMED]) or "-"
+                name = place.partition(":")[2]
+                said, advice = f"The bot is in no chat {name}.", f"Known: {shown}."
+                raise NotFound(said, advice=advice, key="unknown_chat", name=name, known=shown)
+        return places
+
+    def _invite_view(self, row: CodeRow, names: Mapping[str, str], book: PhoneBook) -> InviteView:
         return InviteView(
             id=row.id,
             role=Role(row.role),
@@ -211,6 +262,7 @@ class TeamPart(DeskPart):
             expires_at=row.expires_at.astimezone(self._zone),
             phones=tuple(row.serials or ()),
             chats=tuple(row.chats or ()),
+            phone_names=book.list(row.serials or ()),
         )
 
 
@@ -223,11 +275,11 @@ def _plain(values: Sequence[str] | None) -> list[str] | None:
     return None if values is None else list(values)
 
 
-def _listed(values: Sequence[str] | None, form: re.Pattern[str], what: str) -> list[str] | None:
+def _listed(values: Sequence[str] | None, what: str, form: re.Pattern[str] | None = None) -> list[str] | None:
     if values is None:
         return None
     listed = list(dict.fromkeys(value.strip() for value in values if value.strip()))
-    if len(listed) > MOST_LIMITS or not all(form.fullmatch(value) for value in listed):
+    if len(listed) > MOST_LIMITS or not all(form is None or form.fullmatch(value) for value in listed):
         advice = f"Up to {MOST_LIMITS}, as the lists show them."
         raise BadRequest(f"This names no {what}.", advice=advice, key=f"bad_{what}", most=MOST_LIMITS)
     return listed
@@ -251,11 +303,11 @@ def _person_row(data: Mapping[str, Any]) -> PersonRow:
     return PersonRow(**{**data, "paired_at": datetime.fromisoformat(str(data["paired_at"]))})
 
 
-def _refused_view(row: AuditRow, names: Mapping[str, str]) -> RefusedView:
+def _refused_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> RefusedView:
     said = str(row.detail.get("name") or "")
     who = names.get(row.actor) or (f"{row.actor} ({said})" if said else row.actor)
     if row.command == "pair":
         why = "rate" if row.detail.get("limited") else "code"
     else:
         why = str(row.detail.get("why") or "role")
-    return RefusedView(row.at, who, row.command, why)
+    return RefusedView(row.at.astimezone(zone), who, row.command, why)

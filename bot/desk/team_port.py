@@ -12,7 +12,10 @@ from bot.desk.actors import Actor, Role
 
 @dataclass(frozen=True, slots=True)
 class PersonView:
-    """Who is in. ``phones`` and ``chats`` as in ``Actor``; ``seen``: when the desk was last asked by them, if ever."""
+    """Who is in. ``phones`` and ``chats`` as in ``Actor``; ``seen``: when the desk was last asked by them, if ever.
+
+    ``phone_names``: what people call the phones.
+    """
 
     id: str
     name: str
@@ -23,13 +26,15 @@ class PersonView:
     seen: datetime | None = None
     phones: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
+    phone_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class InviteView:
     """A code that nobody has used yet. ``code`` is there once, when it is made: only its hash is kept.
 
-    ``phones`` and ``chats`` as in ``Actor``, for whoever uses it; OWN_CHAT is their own private one.
+    ``phones`` and ``chats`` as in ``Actor``, for whoever uses it; OWN_CHAT is their own private one. ``phone_names``:
+    what people call the phones.
     """
 
     id: str
@@ -40,12 +45,14 @@ class InviteView:
     code: str = field(default="", repr=False)
     phones: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
+    phone_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedView:
-    """Something that was refused. ``who``: a person's name, or the channel's id of a stranger and what they call
-    themselves. ``why``: stranger, code, role, phone, chat, rate, or what kind of message it was."""
+    """Something that was refused, at a time in the owner's zone. ``who``: a person's name, or the channel's id of a
+    stranger and what they call themselves. ``why``: stranger, code, role, phone, chat, rate, or what kind of message it
+    was."""
 
     at: datetime
     who: str
@@ -66,7 +73,8 @@ class TeamDesk(Protocol):
     ) -> InviteView:
         """A code for one person, which can be used once. BadRequest for a time that is none (up to 30 days).
 
-        ``phones`` and ``chats`` are the person's limits from the first moment. BadRequest for an owner.
+        ``phones`` (serials, or names of phones) and ``chats`` are the person's limits from the first moment. BadRequest
+        for an owner; NotFound for a phone or a chat that was never seen.
         """
 
     async def invites(self, actor: Actor) -> Sequence[InviteView]:
@@ -80,7 +88,10 @@ class TeamDesk(Protocol):
     async def limit(
         self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
     ) -> PersonView:
-        """What is given from now on, empty for every one. BadRequest for an owner, who is never limited."""
+        """What is given from now on, empty for every one; phones and chats as with ``invite``.
+
+        BadRequest for an owner, who is never limited.
+        """
 
     async def find(self, actor: Actor, who: str) -> PersonView: ...
 

@@ -20,10 +20,12 @@ from telegram.request import HTTPXRequest
 
 from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
-from bot.chat.texts import language_of, texts
+from bot.chat.texts import Lang, language_of, texts
 from bot.desk.actors import ChatRef, Role
 from bot.desk.port import Desk
 from bot.telegram import render, updates
+from bot.telegram.batch import UpdatesRequest, salvaged
+from bot.telegram.delivery import Delivery
 from bot.telegram.drafts import Drafts
 from bot.telegram.feed import DeskRefs, Feed, topic_of
 from bot.telegram.files import TelegramFiles
@@ -32,7 +34,8 @@ from bot.telegram.inbox import Inbox, InboxStore
 from bot.telegram.lengths import cut
 from bot.telegram.menu import Menu
 from bot.telegram.options import TelegramOptions
-from bot.telegram.outbox import Outbox, OutboxStore
+from bot.telegram.outbox import Outbox
+from bot.telegram.ports import OutboxStore
 from bot.telegram.refusals import Refusals, public
 from bot.telegram.sending import Telegram
 from bot.telegram.sound import UnreadableUpdate
@@ -68,7 +71,7 @@ class TelegramAdapter:
         self.options = options
         self.ready = asyncio.Event()
         self.failed: Exception | None = None
-        self._updates_request = HTTPXRequest(read_timeout=options.poll_seconds + 10)
+        self._updates_request = UpdatesRequest(read_timeout=options.poll_seconds + 10)
         self.bot = Bot(
             options.token,
             base_url=options.base_url,
@@ -82,21 +85,21 @@ class TelegramAdapter:
             get_updates_request=self._updates_request,
         )
         self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
-        develop = Films(desk, self.bot).develop
         self._topics = Topics(topics, self.bot, options, no_right=self._no_right_to_topics, gone=self._topic_gone)
+        telegram = Telegram(self.bot)
         self._outbox = Outbox(
             outbox,
-            Telegram(self.bot),
-            DeskRefs(desk),
+            telegram,
+            Delivery(telegram, DeskRefs(desk), options, topics=self._topics),
             options,
-            develop=develop,
-            topics=self._topics,
+            films=Films(desk, self.bot),
             moved=self._chat_moved,
             given_up=self._not_shown,
         )
-        self._inbox = Inbox(inbox, options, self._handle, self._gave_up)
+        self._inbox = Inbox(inbox, options, self._handle, self._gave_up, self._called_off)
         self._menu = Menu(self.bot, desk, options)
         self._desk = desk
+        self._clock = clock
         self._drafts = Drafts(self.bot, options, wanted=self._streams, free=self._outbox.free)
         self._feed = Feed(desk, self._outbox, options, drafts=self._drafts, clock=clock)
         self._refusals = Refusals()
@@ -190,7 +193,7 @@ class TelegramAdapter:
     async def _poll(self) -> None:
         """Ask, store, and only then confirm by asking for what comes after.
 
-        The answer is taken as plain data: one update that cannot be read must not keep the others.
+        The answer is taken as plain data: one update that cannot be read, or parsed, must not keep the others.
         """
         offset: int | None = None
         failures = 0
@@ -229,9 +232,13 @@ class TelegramAdapter:
         if request.content_length is not None and request.content_length > MAX_BODY:
             return web.Response(status=413)
         try:
-            raw = json.loads(await request.text())
-        except (ValueError, LookupError, RecursionError):  # no JSON, in no encoding, nested for its own sake
+            text = await request.text()
+        except (ValueError, LookupError):  # in no encoding
             return web.Response(status=400)
+        try:
+            raw = json.loads(text)
+        except (ValueError, RecursionError):  # with a number it is taken, or Telegram would bring it for ever
+            raw = next(iter(salvaged(text)), None)
         return web.Response(status=200 if await self._inbox.take(raw) else 400)
 
     async def _wrong_secret(self, address: str) -> None:
@@ -243,7 +250,7 @@ class TelegramAdapter:
 
     # Handling ---------------------------------------------------------------------------------------------------------
 
-    async def _handle(self, raw: Mapping[str, Any]) -> None:
+    async def _handle(self, raw: Mapping[str, Any], received_at: datetime) -> None:
         update = updates.understood(raw, self.bot)
         incoming = updates.read(update, bot_id=self.bot.id, bot_name=self.bot.username)
         said = Said()
@@ -252,8 +259,10 @@ class TelegramAdapter:
                 await self._note(update.message)
             if incoming is None:
                 await self._write_down(update)
+                await self._explain(update)
             else:
-                incoming = replace(incoming, phone=await self._topics.phone_at(incoming.chat))
+                phone = await self._topics.phone_at(incoming.chat)
+                incoming = replace(incoming, phone=phone, received_at=received_at)
                 said = await self._conversation.handle(incoming)
                 self._menu.look()  # whoever paired, or was given another role, sees their commands
                 for number, message in enumerate(said.messages):
@@ -300,6 +309,30 @@ class TelegramAdapter:
             person, what = tried
             await self._desk.turned_away(updates.CHANNEL, person.user_id, person.name, what)
 
+    async def _explain(self, update: Update) -> None:
+        """Tell whoever meant us, by a way that counts for nothing, what would count; once a message, or a chat and day.
+
+        Strangers are not told: they have had their one line, or get it for what they write.
+        """
+        edited = updates.edited_command(update, bot_name=self.bot.username)
+        if edited is not None:
+            actor = await self._desk.actor(updates.CHANNEL, edited.person.user_id)
+            if actor is not None:
+                card = plain(texts(actor.lang).get("common.edited"))
+                once = f"edited:{edited.chat.chat_id}:{edited.message_id}"
+                await self._put(Outgoing(card, edited.chat, edited.message_id), once=once)
+        nameless = updates.nameless(update, bot_id=self.bot.id, bot_name=self.bot.username)
+        if nameless is not None:
+            chat = updates.chat_ref(nameless)
+            card = plain(texts(await self._house_lang()).get("access.nameless"))
+            once = f"nameless:{chat.chat_id}:{self._clock():%Y-%m-%d}"
+            await self._put(Outgoing(card, chat, str(nameless.message_id)), once=once)
+
+    async def _house_lang(self) -> Lang:
+        """That of the first owner, for a chat whose people we do not know."""
+        owners = [member for member in await self._desk.members(updates.CHANNEL) if member.role is Role.OWNER]
+        return owners[0].lang if owners else language_of("")
+
     async def _streams(self, chat: ChatRef) -> bool:
         """Whether the person of a private chat, whose number it has, wants to see thoughts as they come."""
         actor = await self._desk.actor(updates.CHANNEL, chat.chat_id)
@@ -317,7 +350,7 @@ class TelegramAdapter:
             topic=topic_of(run) if run is not None else None,
         )
         if message.asks is not None:
-            parcel = render.asking(parcel, message.asks)
+            parcel = render.asking(parcel, message.asks, message.placeholder)
         if message.replaces is not None:
             change = {"edit": int(message.replaces.message_id), "edit_picture": message.replaces.picture}
             parcel = parcel.model_copy(update=change)
@@ -334,6 +367,12 @@ class TelegramAdapter:
 
     async def _gave_up(self, raw: Mapping[str, Any]) -> None:
         """Tell the person that their message was not dealt with."""
+        await self._apologize(raw, "common.internal")
+
+    async def _called_off(self, raw: Mapping[str, Any]) -> None:
+        await self._apologize(raw, "common.called_off")
+
+    async def _apologize(self, raw: Mapping[str, Any], key: str) -> None:
         try:
             incoming = updates.read(updates.understood(raw, self.bot), bot_id=self.bot.id, bot_name=self.bot.username)
         except UnreadableUpdate as error:
@@ -341,4 +380,4 @@ class TelegramAdapter:
             return
         if incoming is not None:
             words = texts(language_of(incoming.person.lang))
-            await self._put(Outgoing(Card(words.get("common.internal")), incoming.chat, incoming.message_id))
+            await self._put(Outgoing(Card(words.get(key)), incoming.chat, incoming.message_id))

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import structlog
-from PIL import UnidentifiedImageError
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.conversation import utc_now
+from bot.chat.sweeps import card_of
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.port import Desk, EventView, QuestionView, RunStatus, RunView
 from bot.telegram import render
 from bot.telegram.drafts import Drafts
+from bot.telegram.faults import is_away
 from bot.telegram.news import NEWS, News
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
 from bot.telegram.parcel import Parcel, Topic
 from bot.telegram.updates import CHANNEL
 from scheduler.quiet import URGENT
+from storage.questions import MOST_REMINDERS
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
@@ -34,6 +34,7 @@ log = structlog.get_logger(__name__)
 CONSUMER = "telegram"
 TRIES = 3
 REMEMBERED = 500
+MOST_FOLLOWING = 12_000  # characters of what a run has sent, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated"}
 FINAL = {status.value for status in RunStatus if status.final}
 
@@ -56,6 +57,10 @@ class DeskRefs:
             await self._desk.set_card_ref(name, message)
         elif kind == "question":
             await self._desk.set_question_ref(name, message)
+
+    async def is_over(self, question_id: str) -> bool:
+        view = await self._desk.question(question_id)
+        return view is None or not view.open
 
 
 @dataclass(slots=True)
@@ -82,27 +87,56 @@ class Feed:
         self._outbox = outbox
         self._options = options
         self._clock = clock
+        self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those behind it
+        self._last = 0  # the newest event that was looked at
         self._seen: dict[str, _Seen] = {}
         self._news = News(desk, outbox, options.is_quiet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
 
     async def run(self) -> None:
-        """Follow the log, for ever. What must arrive is in the outbox before its event is confirmed."""
-        async for event in self._desk.events(CONSUMER):
-            await whole(self._deal_with(event))
-            await whole(self._desk.confirm(CONSUMER, event.id))
+        """Follow the log, for ever. What must arrive is in the outbox before its event is confirmed.
 
-    async def _deal_with(self, event: EventView) -> None:
-        for attempt in range(1, TRIES + 1):
-            try:
-                await self._show(event)
-            except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
-                if _is_away(error):
-                    raise  # not the event's fault: unconfirmed, it comes again
-                log.exception("telegram_event_failed", seq=event.id, kind=event.kind, error=self._options.safe(error))
-                await asyncio.sleep(self._options.wait_after(attempt))
-            else:
-                return
+        What fails holds up its own run alone. Until it was tried often enough nothing is confirmed: cut off here, the
+        events come again.
+        """
+        self._held.clear()
+        async with asyncio.TaskGroup() as group:
+            async for event in self._desk.events(CONSUMER):
+                behind = self._held.get(event.run_id)
+                if behind is not None:
+                    behind.append(event)
+                elif not await whole(self._is_shown(event)):
+                    self._held[event.run_id] = deque([event])
+                    group.create_task(self._try_again(event.run_id), name=f"telegram-event-{event.id}")
+                self._last = event.id
+                await self._confirm()
+
+    async def _is_shown(self, event: EventView) -> bool:
+        try:
+            await self._show(event)
+        except Exception as error:  # one event must not stop the others; logged, nothing is swallowed
+            if is_away(error):
+                raise  # not the event's fault: unconfirmed, it comes again
+            log.exception("telegram_event_failed", seq=event.id, kind=event.kind, error=self._options.safe(error))
+            return False
+        return True
+
+    async def _try_again(self, run_id: str) -> None:
+        """The events of a run whose first one has failed, in their order."""
+        events, failures = self._held[run_id], 1
+        while events:
+            if failures:
+                await asyncio.sleep(self._options.wait_after(failures))
+            failures = 0 if await whole(self._is_shown(events[0])) else failures + 1
+            if failures in {0, TRIES}:
+                events.popleft()
+                failures = 0
+        del self._held[run_id]
+        await self._confirm()
+
+    async def _confirm(self) -> None:
+        if not self._held:
+            await whole(self._desk.confirm(CONSUMER, self._last))
 
     async def _show(self, event: EventView) -> None:
         if event.kind in NEWS:
@@ -111,7 +145,11 @@ class Feed:
         run = await self._desk.run(event.run_id)
         if run is None or run.chat is None or run.chat.channel != CHANNEL:
             return
-        if run.id in self._over and event.kind != "outcome":
+        if run.parent:
+            await self._show_swept(event, run, run.chat)
+            return
+        told = run.id in self._over and event.kind != "outcome"
+        if told or _is_silent(run):
             return  # its row closes after its outcome is out: nothing more is shown, or remembered
         seen = self._seen.setdefault(run.id, _Seen())
         if event.picture is not None:
@@ -133,25 +171,62 @@ class Feed:
         else:
             self._show_live(run.id, run.chat)
 
+    async def _show_swept(self, event: EventView, run: RunView, chat: ChatRef) -> None:
+        """A contact of a sweep has no card of its own; its questions do."""
+        seen = self._seen.setdefault(run.id, _Seen())
+        seen.picture = event.picture or seen.picture
+        if event.kind in QUESTION_EVENTS:
+            await self._show_question(event, run, seen)
+        if event.kind == "status" and event.data.get("status") in FINAL:
+            await self._close_questions(run)
+            self._seen.pop(run.id, None)
+        if event.kind in {"status", "reply", *QUESTION_EVENTS} and run.parent not in self._over:
+            self._show_live(run.parent, chat)
+
+    async def _close_questions(self, run: RunView) -> None:
+        """Nobody answers them any more; their rows may be closed after this."""
+        for view in await self._desk.questions_of(run.id):
+            if not view.by:
+                await self._put_question(replace(view, open=False), run, None)
+
     async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
         self._over[run.id] = None
         while len(self._over) > REMEMBERED:
             self._over.popitem(last=False)
-        card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        await self._outbox.put(chat.chat_id, self._parcel(card, chat, topic_of(run)), ref=f"run:{run.id}")
-        for view in await self._desk.questions_of(run.id):
-            if not view.by:  # nobody answers it any more; its row may be closed after this
-                await self._put_question(replace(view, open=False), run, None)
+        card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        parcel = self._parcel(card, chat, topic_of(run), soundless=run.watch)
+        await self._outbox.put(chat.chat_id, parcel, ref=f"run:{run.id}")
+        if run.replies and run.sweep is None:
+            await self._put_all_sent(run, chat, card)
+        await self._close_questions(run)
         self._seen.pop(run.id, None)
+
+    async def _put_all_sent(self, run: RunView, chat: ChatRef, card: Card) -> None:
+        """What a customer got is never cut: where the card does not hold it, it follows, as far as messages go."""
+        words = texts(run.lang)
+        shown = await self._desk.card_ref(run.id)
+        if shown is not None and shown.chat.chat_id != chat.chat_id:
+            shown = None
+        captioned = card.picture is not None or (shown is not None and shown.picture)
+        listed = cards.sent_lines(run.replies, words) == cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)
+        if listed and render.fits(card, captioned=captioned):
+            return
+        title = words.get("card.all_sent", count=len(run.replies))
+        every = Card(title, tuple(cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)))
+        place, answers = (shown.chat, shown.message_id) if shown is not None else (chat, "")
+        parcel = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
+        await self._outbox.put(place.chat_id, parcel, once=f"sent:{run.id}")
 
     async def _draw(self, run_id: str) -> Parcel | None:
         """The live card as it is now; None where its run is over (its outcome is in the store)."""
         run = await self._desk.run(run_id)
         if run is None or run.chat is None or run.status.final or run_id in self._over:
             return None
+        if _is_silent(run):
+            return None
         seen = self._seen.get(run_id, _Seen())
-        card = cards.run_card(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
-        return self._parcel(card, run.chat, topic_of(run), in_one=True)
+        card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
+        return self._parcel(card, run.chat, topic_of(run), in_one=True, soundless=run.watch)
 
     async def _show_question(self, event: EventView, run: RunView, seen: _Seen) -> None:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
@@ -171,11 +246,18 @@ class Feed:
 
     async def _put_question(self, view: QuestionView, run: RunView, picture: bytes | None) -> None:
         """Every card of it: in the run's chat, and wherever else it was shown."""
-        places = [("", view.chat or run.chat)]
+        first = view.chat or run.chat
+        places = [("", first)]
         places += [(f"@{name}", chat) for name, chat in await self._desk.question_copies(view.id)]
         for name, chat in places:
             if chat is not None and chat.channel == CHANNEL:
                 await self._put_card(view, run, chat, name, picture)
+        for number in range(1, MOST_REMINDERS + 1) if not view.open else ():
+            ref = f"{view.id}@remind{number}"
+            shown = await self._desk.question_ref(ref)
+            if first is not None and shown is not None and shown.chat.chat_id == first.chat_id:
+                card = cards.reminder_card(view, texts(view.lang), now=self._clock())
+                await self._outbox.put(shown.chat.chat_id, self._parcel(card, shown.chat), ref=f"question:{ref}")
 
     async def _put_card(
         self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
@@ -187,18 +269,20 @@ class Feed:
         await self._outbox.put(chat.chat_id, parcel, ref=f"question:{view.id}{name}")
 
     async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
-        """One short message that answers the card; the card itself where it was lost."""
+        """One short message that answers the card; the card itself where it was lost, or somebody else sees it now."""
         chat = view.chat or run.chat
         if not view.open or chat is None or chat.channel != CHANNEL:
             return
         shown = await self._desk.question_ref(view.id)
-        if shown is None:
+        if shown is None or shown.chat.chat_id != chat.chat_id:
             await self._put_card(view, run, chat, "", await self._desk.question_picture(view.id))
             return
+        if not number:
+            return  # it was handed on before
         card = cards.reminder_card(view, texts(view.lang), now=self._clock())
         place = shown.chat  # with the topic that the card is in
         parcel = self._parcel(card, place, reply_to=shown.message_id, urgent=view.question.kind in URGENT)
-        await self._outbox.put(place.chat_id, parcel, once=f"remind:{view.id}:{number}")
+        await self._outbox.put(place.chat_id, parcel, ref=f"question:{view.id}@remind{number}")
 
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
         """Show anew what is not over of these: ``run`` or ``question``, and its id as the refs know it."""
@@ -242,20 +326,19 @@ class Feed:
         reply_to: str = "",
         urgent: bool = False,
         in_one: bool = False,
+        soundless: bool = False,
     ) -> Parcel:
-        """In quiet hours without a sound, unless it is ``urgent``."""
-        silent = not urgent and self._options.is_quiet(self._clock())
+        """In quiet hours without a sound, unless it is ``urgent``; ``soundless``: never with one."""
+        silent = soundless or (not urgent and self._options.is_quiet(self._clock()))
         drawn = render.parcel(
             card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
         )
         return drawn.model_copy(update={"silent": silent}) if silent else drawn
 
 
-def _is_away(error: Exception) -> bool:
-    """Whether the database was not reached; what it refuses, or a picture that is none, is the event's own fault."""
-    if isinstance(error, DBAPIError):
-        return not isinstance(error, IntegrityError | DataError | ProgrammingError)
-    return isinstance(error, OSError | PoolTimeout) and not isinstance(error, UnidentifiedImageError)
+def _is_silent(run: RunView) -> bool:
+    """Whether it is a sweep of which there is nothing to tell."""
+    return run.sweep is not None and run.sweep.silent
 
 
 def topic_of(run: RunView) -> Topic | None:

@@ -12,7 +12,7 @@ from telegram.error import TelegramError
 
 from bot.chat.cards import Card, FilmOrder
 from bot.chat.history import film_card
-from bot.chat.texts import texts
+from bot.chat.texts import Lang, texts
 from bot.desk.port import Desk
 from bot.telegram import render
 from bot.telegram.parcel import Film, Parcel
@@ -27,15 +27,19 @@ class Films:
         self._one = asyncio.Lock()  # a film is a second of a core: one after the other
 
     async def develop(self, chat_id: str, parcel: Parcel) -> Parcel:
-        """The parcel with what was made of its film in place of it; words where that failed."""
+        """The parcel with what was made of its film in place of it; words where that failed. Where it goes to is not in
+        it: that can change until it is sent.
+        """
         film = parcel.film
         if film is None:
             return parcel
         await self._say_so(chat_id, parcel)
-        card = await self._card(film)
-        drawn = render.parcel(card, kind="group" if parcel.group else "private")
-        place = {"thread_id": parcel.thread_id, "reply_to": parcel.reply_to, "edit": parcel.edit}
-        return drawn.model_copy(update={**place, "edit_picture": parcel.edit_picture})
+        return _drawn(await self._card(film), parcel)
+
+    def failed(self, parcel: Parcel) -> Parcel:
+        """Words in place of a film that could not be made, or does not arrive."""
+        lang = parcel.film.lang if parcel.film is not None else "zh"
+        return _drawn(_no_film(lang), parcel)
 
     async def _card(self, film: Film) -> Card:
         async with self._one:
@@ -43,8 +47,17 @@ class Films:
                 return await film_card(self._desk.history, FilmOrder(film.run_id, film.kind, film.lang))
             except Exception as error:  # it must not hold up what else waits for this chat
                 log.exception("telegram_film_failed", run=film.run_id, error=repr(error))
-                return Card(texts(film.lang).get("replay.failed"))
+                return _no_film(film.lang)
 
     async def _say_so(self, chat_id: str, parcel: Parcel) -> None:
         with contextlib.suppress(TelegramError):  # it is but a hint
             await self._bot.send_chat_action(int(chat_id), ChatAction.UPLOAD_VIDEO, parcel.thread_id)
+
+
+def _drawn(card: Card, parcel: Parcel) -> Parcel:
+    drawn = render.parcel(card, kind="group" if parcel.group else "private")
+    return drawn.model_copy(update={"silent": parcel.silent})
+
+
+def _no_film(lang: Lang) -> Card:
+    return Card(texts(lang).get("replay.failed"))

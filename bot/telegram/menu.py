@@ -18,7 +18,7 @@ from telegram import (
 )
 from telegram.error import BadRequest, Forbidden, TelegramError
 
-from bot.chat import commands
+from bot.chat import commands, helping
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, Role
 from bot.desk.port import Desk
@@ -54,7 +54,7 @@ class Place:
 def listed(role: Role, lang: Lang, *, groups: bool = False) -> Commands:
     words = texts(lang)
     names = [name for name in commands.usable(role) if not (groups and name in commands.NOT_IN_GROUPS)]
-    return tuple((name, words.get(f"command.{name}")) for name in names)
+    return tuple((name, helping.summary(words, name, role)) for name in names)
 
 
 def wanted(members: list[Actor]) -> dict[Place, Commands]:

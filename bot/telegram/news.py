@@ -1,4 +1,4 @@
-"""What the event log tells of no run: digests that are due, and what is down or back."""
+"""What the event log tells of no run: digests that are due, what is down or back, and ticks that were missed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bot.chat.cards import Card
 from bot.chat.digest import alert_card, digest_card
+from bot.chat.schedules import news_card
 from bot.chat.texts import texts
 from bot.desk.digest_port import Addressee
 from bot.desk.port import Desk, EventView
@@ -14,7 +15,7 @@ from bot.telegram import render
 from bot.telegram.outbox import Outbox
 from bot.telegram.updates import CHANNEL
 
-NEWS = frozenset({"digest", "alert"})
+NEWS = frozenset({"digest", "alert", "schedule"})
 
 
 class News:
@@ -32,6 +33,11 @@ class News:
             if due is not None:
                 to, view = due
                 await self._put(to, await digest_card(view, texts(to.lang)), event, now)
+            return
+        if event.kind == "schedule":
+            told = await self._desk.schedule_news(event.data)
+            if told is not None:
+                await self._put(Addressee(told.chat, told.lang), news_card(told, texts(told.lang)), event, now)
             return
         alert = await self._desk.digest.alert(event.data)
         for to in await self._desk.digest.alerted():

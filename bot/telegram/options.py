@@ -38,6 +38,7 @@ class TelegramOptions:
     own_fault_seconds: float = 600.0
     quiet: Quiet | None = None  # the hours in which what nobody asked for makes no sound
     handling_seconds: float = 120.0  # an update's handler is given up after this
+    stop_patience: float = 0.5  # how long a Stop waits for what its person said before it
 
     def is_quiet(self, moment: datetime) -> bool:
         return self.quiet is not None and self.quiet.holds(moment)

@@ -10,19 +10,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from pydantic import ValidationError
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from bot.desk.actors import ChatRef, MessageRef
+from bot.telegram.delivery import Delivered, Delivery
+from bot.telegram.faults import is_away
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
-from bot.telegram.sending import Shown, Telegram, says
-from bot.telegram.topics import Topics
+from bot.telegram.ports import Films, OutboxStore, StoredMessage
+from bot.telegram.sending import Telegram
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
@@ -33,48 +35,25 @@ SHUT_SECONDS = 60.0  # how long no live card is drawn for a chat that we are shu
 OWN_FAULTS = 5  # how often a message may fail while Telegram answers; then it goes without its picture, or is given up
 MISTAKES = 3  # how often a message is tried that we ourselves fail at
 REMEMBERED = 1000  # names of what was said once; those before are in the store
+OF_ITS_CHAT = ("thread_id", "reply_to", "edit", "edit_picture")  # of a parcel: what another chat has no use for
 Draw = Callable[[], Awaitable[Parcel | None]]
-Develop = Callable[[str, Parcel], Awaitable[Parcel]]
 
 
-class StoredMessage(Protocol):
-    @property
-    def id(self) -> int: ...
-    @property
-    def chat_key(self) -> str: ...
-    @property
-    def ref(self) -> str: ...
-    @property
-    def payload(self) -> Mapping[str, Any]: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def created_at(self) -> datetime: ...
+@dataclass(slots=True)
+class _Tried:
+    """What this process knows of a row that is not over. ``faults``: how often it failed while Telegram did answer;
+    ``mistakes``: at something of ours; ``waits``: for the database. ``made``: what was made of its film.
+    """
 
-
-class OutboxStore(Protocol):
-    """``storage.outbox.Outbox`` by shape."""
-
-    async def put(self, chat_key: str, payload: Mapping[str, Any], *, ref: str = "", replace: bool = False) -> int: ...
-    async def due(self, limit: int = 50) -> Sequence[StoredMessage]: ...
-    async def next_time(self) -> datetime | None: ...
-    async def sent(self, message_id: int, result: Mapping[str, Any] | None = None) -> None: ...
-    async def retry(self, message_id: int, *, at: datetime, error: str = "", counts: bool = True) -> None: ...
-    async def failed(self, message_id: int, error: str) -> None: ...
-    async def delay_chat(self, chat_key: str, until: datetime) -> None: ...
-    async def move_chat(self, old_key: str, new_key: str) -> None: ...
-    async def is_said(self, ref: str) -> bool: ...
-
-
-class Refs(Protocol):
-    """Which message shows what is known by a name (``run:<id>``, ``question:<id>``); None where none does yet."""
-
-    async def get(self, ref: str) -> MessageRef | None: ...
-    async def set(self, ref: str, message: MessageRef) -> None: ...
+    faults: int = 0
+    mistakes: int = 0
+    waits: int = 0
+    made: Parcel | None = None
+    taken: Delivered | None = None  # Telegram has it: it is never sent again
 
 
 class Outbox:
-    """``develop`` makes a parcel with a film into one that can be sent; it raises nothing.
+    """``films`` makes a parcel with a film into one that can be sent, while what came after it goes on.
 
     ``moved`` is told of a chat that goes on under another id (old, new), ``given_up`` of the ref of a message that its
     chat does not take.
@@ -84,29 +63,27 @@ class Outbox:
         self,
         store: OutboxStore,
         telegram: Telegram,
-        refs: Refs,
+        delivery: Delivery,
         options: TelegramOptions,
         *,
-        develop: Develop | None = None,
-        topics: Topics | None = None,
+        films: Films | None = None,
         moved: Callable[[str, str], Awaitable[None]] | None = None,
         given_up: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._store = store
-        self._develop = develop
-        self._topics = topics
+        self._films = films
         self._moved = moved
         self._given_up = given_up
         self._shut: dict[str, float] = {}  # chat → loop time before which no live card is drawn
         self._telegram = telegram
-        self._refs = refs
+        self._delivery = delivery
         self._options = options
         self._live: OrderedDict[str, tuple[str, Draw]] = OrderedDict()  # ref → chat, how to draw it
         self._busy: dict[str, asyncio.Task[None]] = {}
+        self._developing: dict[int, asyncio.Task[None]] = {}  # by row
         self._quiet: dict[str, float] = {}  # chat → loop time before which nothing is sent
-        self._pace: dict[str, float] = {}  # chat → loop time before which nothing is edited
         self._failures: dict[str, int] = {}  # of live cards, in a row
-        self._faults: dict[int, int] = {}  # row → how often it failed while Telegram did answer
+        self._tried: OrderedDict[int, _Tried] = OrderedDict()  # by row
         self._said_once: OrderedDict[str, None] = OrderedDict()  # by this process; earlier ones are in the store
         self._wake = asyncio.Event()
 
@@ -132,15 +109,19 @@ class Outbox:
     async def _keep(self, chat_id: str, parcel: Parcel, ref: str, once: str) -> None:
         self._live.pop(ref, None)
         name = ref or once
-        *before, last = [parcel] if await self._is_edit(ref, parcel) else parcel.messages()
+        *before, last = [parcel] if await self._is_edit(chat_id, ref, parcel) else parcel.messages()
         for number, part in enumerate(before):
             await self._store.put(chat_id, part.payload(), ref=_part_name(name, number), replace=bool(name))
         await self._store.put(chat_id, last.payload(), ref=name, replace=bool(name))
         self._wake.set()
 
-    async def _is_edit(self, ref: str, parcel: Parcel) -> bool:
+    async def _is_edit(self, chat_id: str, ref: str, parcel: Parcel) -> bool:
         """Whether it takes the place of one message, and so must fit into it."""
-        return parcel.edit is not None or not parcel.whole or bool(ref and await self._refs.get(ref) is not None)
+        return (
+            parcel.edit is not None
+            or not parcel.whole
+            or bool(ref and await self._delivery.known(chat_id, ref) is not None)
+        )
 
     async def move(self, old_id: str, new_id: str) -> None:
         """A chat goes on under another id: what waits for it goes there."""
@@ -166,8 +147,12 @@ class Outbox:
         try:
             while True:
                 self._wake.clear()
-                for row in await whole(self._store.due()):
-                    if self._ready(row.chat_key):
+                for row in await whole(self._store.due(without=set(self._developing))):
+                    if not self._ready(row.chat_key):
+                        continue
+                    if self._films is not None and row.payload.get("film") and self._of(row).made is None:
+                        self._develop(row, self._films)
+                    else:
                         self._begin(row.chat_key, self._send_stored(row))
                 for ref, (chat_id, draw) in list(self._live.items()):
                     if self._is_shut(chat_id):
@@ -181,16 +166,18 @@ class Outbox:
 
     async def _finish(self) -> None:
         """Let what is being sent come to its end: cut off, it would be sent a second time."""
-        tasks = list(self._busy.values())
+        tasks, films = list(self._busy.values()), list(self._developing.values())
+        for film in films:
+            film.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, *films, return_exceptions=True)
 
     def _ready(self, chat_id: str, *, editing: bool = False) -> bool:
         now = asyncio.get_running_loop().time()
-        until = max(self._quiet.get(chat_id, 0.0), self._pace.get(chat_id, 0.0) if editing else 0.0)
+        until = max(self._quiet.get(chat_id, 0.0), self._delivery.paced_until(chat_id) if editing else 0.0)
         return chat_id not in self._busy and now >= until
 
     def _is_shut(self, chat_id: str) -> bool:
@@ -199,35 +186,73 @@ class Outbox:
     def _begin(self, chat_id: str, work: Any) -> None:
         def done(task: asyncio.Task[None]) -> None:
             del self._busy[chat_id]
-            self._wake.set()
-            if not task.cancelled() and (error := task.exception()) is not None:
-                # Reached where the store itself fails; the row is still there and comes again.
-                log.error("telegram_outbox_failed", chat=chat_id, error=self._options.safe(error), exc_info=error)
-                self._quiet[chat_id] = asyncio.get_running_loop().time() + self._options.wait_after(1)
+            self._ended(chat_id, task)
 
         task = self._busy[chat_id] = asyncio.create_task(work, name=f"telegram-send-{chat_id}")
         task.add_done_callback(done)
+
+    def _develop(self, row: StoredMessage, films: Films) -> None:
+        """Make its film beside everything else: what waits behind it in its chat goes first."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            del self._developing[row.id]
+            self._ended(row.chat_key, task)
+
+        task = asyncio.create_task(self._make(row, films), name=f"telegram-film-{row.id}")
+        self._developing[row.id] = task
+        task.add_done_callback(done)
+        self._wake.set()  # for what is next in this chat
+
+    async def _make(self, row: StoredMessage, films: Films) -> None:
+        try:
+            self._of(row).made = await films.develop(row.chat_key, Parcel.model_validate(row.payload))
+        except ValidationError as error:
+            await self._give_up(row, self._options.safe(error))
+
+    def _ended(self, chat_id: str, task: asyncio.Task[None]) -> None:
+        self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Reached where the store itself fails; the row is still there and comes again.
+            log.error("telegram_outbox_failed", chat=chat_id, error=self._options.safe(error), exc_info=error)
+            self._quiet[chat_id] = asyncio.get_running_loop().time() + self._options.wait_after(1)
 
     async def _wait(self) -> None:
         """Until something came in, something was sent, or the time of something that waits has come."""
         loop_now = asyncio.get_running_loop().time()
         waits = [LOOK_AGAIN]
-        due = await whole(self._store.next_time())
+        due = await whole(self._store.next_time(without=set(self._developing)))
         if due is not None and (seconds := (due - datetime.now(UTC)).total_seconds()) > 0:
             waits.append(seconds)
-        times = [*self._quiet.values(), *(self._pace.get(chat_id, 0.0) for chat_id, _ in self._live.values())]
+        times = [*self._quiet.values(), *(self._delivery.paced_until(chat_id) for chat_id, _ in self._live.values())]
         waits += [time - loop_now for time in times if time > loop_now]
         # Not wait_for: in Python 3.11 it can swallow a cancellation that meets the wake-up.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(waits) + 0.001):
                 await self._wake.wait()
 
+    def _of(self, row: StoredMessage) -> _Tried:
+        tried = self._tried.setdefault(row.id, _Tried())
+        while len(self._tried) > REMEMBERED:
+            self._tried.popitem(last=False)
+        return tried
+
+    def _parcel(self, row: StoredMessage, tried: _Tried) -> Parcel:
+        """What is sent of a row: what was made of its film, or at last words alone."""
+        parcel = Parcel.model_validate(row.payload)
+        alone = tried.faults >= OWN_FAULTS
+        if parcel.film is not None and self._films is not None:
+            place = {name: getattr(parcel, name) for name in OF_ITS_CHAT}
+            made = self._films.failed(parcel) if alone or tried.made is None else tried.made
+            return made.model_copy(update=place)
+        return (parcel.words_alone() if alone else None) or parcel
+
     async def _send_stored(self, row: StoredMessage) -> None:
+        tried = self._of(row)
         try:
-            parcel = Parcel.model_validate(row.payload)
-            if self._faults.get(row.id, 0) >= OWN_FAULTS:
-                parcel = parcel.words_alone() or parcel
-            shown = await self._deliver(row.chat_key, row.ref, parcel)
+            if tried.taken is None:
+                tried.taken = await self._delivery.send(row.chat_key, row.ref, self._parcel(row, tried))
+            if tried.taken is not None:
+                await self._write_down(row.chat_key, row.ref, tried.taken)
         except RetryAfter as error:
             await self._quiet_down(row.chat_key, error)
             at = _from_now(_seconds(error))
@@ -239,24 +264,52 @@ class Outbox:
             await self._give_up(row, self._options.safe(error))
         except (TelegramError, InvalidToken) as error:  # the network, or Telegram itself
             await self._not_reached(row, error)
-        except Exception as error:  # a mistake of ours: it must not hold up what else waits for this chat
+        except Exception as error:  # it must not hold up what else waits for this chat
             said = self._options.safe(f"{type(error).__name__}: {error}")
             log.exception("telegram_message_failed", chat=row.chat_key, ref=row.ref, error=said)
-            if row.attempts + 1 >= MISTAKES:
-                await self._give_up(row, said)
-            else:
-                await self._store.retry(row.id, at=_from_now(self._options.wait_after(row.attempts + 1)), error=said)
+            await self._went_wrong(row, tried, said, away=is_away(error))
         else:
             self._shut.pop(row.chat_key, None)
-            self._faults.pop(row.id, None)
-            await self._store.sent(row.id, {"message_id": shown.message_id})
+            await self._sent(row, tried)
+
+    async def _sent(self, row: StoredMessage, tried: _Tried) -> None:
+        """Where this fails, it is only written down the next time."""
+        taken = tried.taken
+        await self._store.sent(row.id, {"message_id": taken.shown.message_id} if taken is not None else None)
+        self._tried.pop(row.id, None)
+
+    async def _write_down(self, chat_id: str, ref: str, done: Delivered) -> None:
+        receipt = await self._delivery.write_down(chat_id, ref, done)
+        if receipt is not None:
+            await self.put(chat_id, receipt, once=f"where:{ref or chat_id}:{done.shown.message_id}")
+
+    async def _went_wrong(self, row: StoredMessage, tried: _Tried, said: str, *, away: bool) -> None:
+        """The database is waited for; a mistake of ours is made ``MISTAKES`` times, however often the network failed
+        before it.
+        """
+        if away and not self._is_too_late(row):
+            tried.waits += 1
+            at = _from_now(self._options.wait_after(tried.waits))
+            await self._store.retry(row.id, at=at, error=said, counts=False)
+            return
+        tried.mistakes += 1
+        if tried.mistakes < MISTAKES:
+            at = _from_now(self._options.wait_after(tried.mistakes))
+            await self._store.retry(row.id, at=at, error=said, counts=False)
+        elif tried.taken is not None:
+            await self._sent(row, tried)  # it has arrived: nobody else needs to see it
+        else:
+            await self._give_up(row, said)
+
+    def _is_too_late(self, row: StoredMessage) -> bool:
+        return datetime.now(UTC) - row.created_at > timedelta(seconds=self._options.give_up_seconds)
 
     async def _not_reached(self, row: StoredMessage, error: TelegramError | InvalidToken) -> None:
         said = self._options.safe(error)
         late = datetime.now(UTC) - row.created_at
         if _too_large(error):
             await self._give_up(row, said)
-        elif late > timedelta(seconds=self._options.give_up_seconds):
+        elif self._is_too_late(row):
             await self._give_up(row, f"not sent for {late.total_seconds() / 3600:.0f} hours: {said}")
         elif await self._is_hopeless(row) and late > timedelta(seconds=self._options.own_fault_seconds):
             await self._give_up(row, f"Telegram answers, but not to this message: {said}")
@@ -269,12 +322,13 @@ class Outbox:
         """Whether it alone has failed too often, while Telegram did answer; at last without its picture or film."""
         if not await self._telegram.answers():
             return False
-        faults = self._faults[row.id] = self._faults.get(row.id, 0) + 1
+        tried = self._of(row)
+        tried.faults += 1
         can_be_words = Parcel.model_validate(row.payload).words_alone() is not None
-        return faults >= (2 * OWN_FAULTS if can_be_words else OWN_FAULTS)
+        return tried.faults >= (2 * OWN_FAULTS if can_be_words else OWN_FAULTS)
 
     async def _give_up(self, row: StoredMessage, why: str) -> None:
-        self._faults.pop(row.id, None)
+        self._tried.pop(row.id, None)
         log.error("telegram_message_given_up", chat=row.chat_key, ref=row.ref, error=why)
         await self._store.failed(row.id, why)
         if row.ref and self._given_up is not None:
@@ -295,8 +349,9 @@ class Outbox:
     async def _send_live(self, chat_id: str, ref: str, draw: Draw) -> None:
         try:
             parcel = await draw()
-            if parcel is not None:
-                await self._deliver(chat_id, ref, parcel)
+            done = await self._delivery.send(chat_id, ref, parcel) if parcel is not None else None
+            if done is not None:
+                await self._write_down(chat_id, ref, done)
             self._failures.pop(ref, None)
             return
         except RetryAfter as error:
@@ -317,7 +372,7 @@ class Outbox:
         except Exception as error:  # the database is away, or a mistake of ours: what is stored for the chat goes on
             failures = self._failures[ref] = self._failures.get(ref, 0) + 1
             log.exception("telegram_card_failed", chat=chat_id, ref=ref, error=self._options.safe(error))
-            self._pace[chat_id] = asyncio.get_running_loop().time() + self._options.wait_after(failures)
+            self._delivery.wait_for(chat_id, self._options.wait_after(failures))
         self._live.setdefault(ref, (chat_id, draw))  # a newer state that came in between stays
 
     async def _quiet_down(self, chat_id: str, error: RetryAfter) -> None:
@@ -325,75 +380,6 @@ class Outbox:
         log.warning("telegram_too_many_requests", chat=chat_id, retry_after=seconds)
         self._quiet[chat_id] = asyncio.get_running_loop().time() + seconds
         await self._store.delay_chat(chat_id, _from_now(seconds))
-
-    async def _deliver(self, chat_id: str, ref: str, parcel: Parcel) -> Shown:
-        """Edit the message that shows this, or send a new one, and remember it under ``ref``."""
-        if parcel.film is not None and self._develop is not None:
-            parcel = await self._develop(chat_id, parcel)
-        known = await self._refs.get(ref) if ref else None
-        at = Shown(int(known.message_id), known.picture) if known is not None else None
-        if parcel.stands_alone:
-            at = None
-        elif at is None and parcel.edit is not None:
-            at = Shown(parcel.edit, parcel.edit_picture)
-        asked_at, left = parcel.reply_to, None
-        if known is not None and at is not None and not known.chat.thread_id and parcel.topic is not None:
-            parcel = await self._place(chat_id, parcel)
-            if parcel.thread_id is not None:  # its phone, or the right to make its topic, was not there before
-                at, left = None, at
-        if at is not None:
-            await self._keep_pace(chat_id)
-        loop = asyncio.get_running_loop()
-        try:
-            shown, parcel = await self._show(chat_id, at, parcel)
-        finally:
-            interval = self._options.edit_group if parcel.group else self._options.edit_private
-            self._pace[chat_id] = loop.time() + interval
-        if ref and (known is None or shown != Shown(int(known.message_id), known.picture)):
-            chat = ChatRef("telegram", chat_id, str(parcel.thread_id or ""), "group" if parcel.group else "private")
-            await self._refs.set(ref, MessageRef(chat, str(shown.message_id), shown.picture))
-        if left is not None or (at is None and asked_at is not None):
-            await self._say_where(chat_id, ref, parcel, shown, asked_at, left)
-        return shown
-
-    async def _show(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
-        """The message, and the parcel as it was sent: with the topic that it went to."""
-        if at is not None:
-            try:
-                return await self._telegram.edit(int(chat_id), at, parcel), parcel
-            except BadRequest as error:
-                if not says(error, "to edit not found", "can't be edited", "no text in", "no caption in", "id_invalid"):
-                    raise
-                log.info("telegram_message_gone", chat=chat_id, message=at.message_id)
-        parcel = await self._place(chat_id, parcel)
-        try:
-            return await self._telegram.send(int(chat_id), parcel), parcel
-        except BadRequest as error:
-            other = await self._topics.instead(chat_id, parcel, error) if self._topics is not None else None
-            if other is None:
-                raise
-        return await self._telegram.send(int(chat_id), other), other
-
-    async def _place(self, chat_id: str, parcel: Parcel) -> Parcel:
-        return await self._topics.place(chat_id, parcel) if self._topics is not None else parcel
-
-    async def _say_where(
-        self, chat_id: str, ref: str, parcel: Parcel, shown: Shown, asked_at: int | None, left: Shown | None
-    ) -> None:
-        """Where the card was, or was asked for, a line says in which topic it is now."""
-        receipt = self._topics.receipt(chat_id, parcel, shown) if self._topics is not None else None
-        if receipt is None:
-            return
-        receipt = receipt.model_copy(update={"reply_to": asked_at})
-        if left is not None:
-            receipt = receipt.model_copy(update={"edit": left.message_id, "edit_picture": left.picture})
-        await self.put(chat_id, receipt, once=f"where:{ref}:{shown.message_id}" if ref else "")
-
-    async def _keep_pace(self, chat_id: str) -> None:
-        """Wait until this chat may be edited again."""
-        wait = self._pace.get(chat_id, 0.0) - asyncio.get_running_loop().time()
-        if wait > 0:
-            await asyncio.sleep(wait)
 
 
 def _part_name(name: str, number: int) -> str:

@@ -61,7 +61,8 @@ class Parcel(BaseModel):
     ``album`` of 2 to 10 pictures, which has no keyboard. A parcel with a ``film`` is sent as what is made of that.
 
     ``whole``: where ``text`` or ``caption`` had to be cut, all of it, as texts of messages. ``force_reply``: what is
-    said in the input of the person who is named in the text, which is opened for their answer.
+    said in the input of the person who is named in the text, which is opened for their answer. ``question``: the
+    id of the one that it asks; where that is over, it is not sent.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -85,6 +86,7 @@ class Parcel(BaseModel):
     edit: int | None = None
     edit_picture: bool = False
     silent: bool = False  # a new message makes no sound
+    question: str = ""
 
     @property
     def stands_alone(self) -> bool:

@@ -100,6 +100,12 @@ def _between(label: str) -> str:
     return "：" if label[-1] > "\u2e7f" else ": "
 
 
+def fits(card: Card, *, captioned: bool) -> bool:
+    """Whether all of it can be read in one message, which carries a picture or not."""
+    lines = sum(_line_units(replace(line, text=clean(line.text))) for line in card.lines)
+    return units(clean(card.title)) + lines <= (MAX_CAPTION if captioned else MAX_TEXT)
+
+
 def whole(card: Card, limit: int) -> list[str]:
     """All of a card that is longer than ``limit`` units, as HTML of messages; empty where it fits.
 
@@ -181,16 +187,22 @@ def parcel(
         thread_id=int(thread_id) if thread_id else None,
         reply_to=int(reply_to) if reply_to else None,
         group=kind == "group",
+        question=card.question,
         topic=topic,
         whole=[] if in_one or film is not None else whole(card, MAX_CAPTION if captioned else MAX_TEXT),
     )
 
 
-def asking(drawn: Parcel, person: Person) -> Parcel:
-    """The message opens this person's input for a reply to it: in a group we are sent replies, not what is said."""
+def asking(drawn: Parcel, person: Person, placeholder: str = "") -> Parcel:
+    """The message opens this person's input for a reply to it: in a group we are sent replies, not what is said.
+
+    ``placeholder`` stands in the empty input. In a group the person is named, so that it opens for nobody else.
+    """
+    hint = cut(clean(placeholder), MAX_PLACEHOLDER) or CUT
+    if not drawn.group:
+        return drawn.model_copy(update={"keyboard": [], "force_reply": hint})
     name = escape(cut(clean(person.name), 64) or person.user_id, quote=False)
     mention = f'<a href="tg://user?id={int(person.user_id)}">{name}</a>'
-    hint = cut(clean(drawn.force_reply), MAX_PLACEHOLDER) or CUT
     return drawn.model_copy(update={"text": f"{mention}\n{drawn.text}", "keyboard": [], "force_reply": hint})
 
 

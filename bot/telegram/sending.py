@@ -188,8 +188,10 @@ class Telegram:
 
 
 def _forced(parcel: Parcel) -> ForceReply | None:
-    """Selective: the others in the group keep what they are writing."""
-    return ForceReply(selective=True, input_field_placeholder=parcel.force_reply) if parcel.force_reply else None
+    """In a group it is selective: the others keep what they are writing."""
+    if not parcel.force_reply:
+        return None
+    return ForceReply(selective=parcel.group or None, input_field_placeholder=parcel.force_reply)
 
 
 def _reply(parcel: Parcel) -> ReplyParameters | None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 MOST_NUMBER = 2**52 - 1  # of chats and people, as the Bot API says
 MOST_UPDATE = 2**62
 _Number = Annotated[int, Field(ge=-MOST_NUMBER, le=MOST_NUMBER)]
+BROKEN = "unparsed"  # stands in an update in place of what could not be parsed: what is wrong with it
 _BROKEN = dict.fromkeys((0, *range(0xD800, 0xE000)), "\N{REPLACEMENT CHARACTER}")
 
 
@@ -36,6 +37,7 @@ class _User(_Part):
 class _Chat(_Part):
     id: _Number
     type: str
+    title: str | None = None
 
 
 class _File(_Part):
@@ -71,6 +73,9 @@ class _Message(_Part):
     document: _File | None = None
     animation: _File | None = None
     photo: list[_File] | None = None
+    media_group_id: str | None = None
+    is_automatic_forward: bool | None = None
+    edit_date: Annotated[int, Field(ge=0, le=2**40)] | None = None
     reply_to_message: _Message | None = None
     reply_markup: _Keyboard | None = None
 
@@ -109,6 +114,8 @@ def number_of(raw: object) -> int | None:
 
 def checked(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The update, without signs that no text can hold. UnreadableUpdate where it is none."""
+    if BROKEN in raw:
+        raise UnreadableUpdate(str(raw[BROKEN]))
     try:
         _Update.model_validate(raw)
         return {key: _clean(value) for key, value in raw.items()}

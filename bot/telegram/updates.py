@@ -14,32 +14,13 @@ from bot.telegram.render import file_name
 from bot.telegram.sound import UnreadableUpdate, checked
 
 CHANNEL = "telegram"
-ALLOWED_UPDATES = ["message", "callback_query"]
-STOPS = {"stop", "hold"}  # commands, and what the data of buttons begins with
-
-
-def lane(raw: Mapping[str, Any]) -> str:
-    """Updates of one lane are handled one after the other: those of a chat, its taps apart from its messages.
-
-    What ends or holds work has a lane of its own: it waits for nothing that takes its time.
-    """
-    for kind in ALLOWED_UPDATES:
-        value = raw.get(kind)
-        if isinstance(value, Mapping):
-            message = value.get("message") if kind == "callback_query" else value
-            chat = message.get("chat") if isinstance(message, Mapping) else None
-            name = "stop" if _stops(value) else kind
-            return f"{name}:{chat.get('id') if isinstance(chat, Mapping) else ''}"
-    return "rest"
-
-
-def _stops(value: Mapping[str, Any]) -> bool:
-    """Whether a message, or a tap, wants work stopped or held."""
-    data, text = value.get("data"), value.get("text")
-    if isinstance(data, str):
-        return data.partition(":")[0] in STOPS
-    command = commands.parse(text) if isinstance(text, str) else None
-    return isinstance(command, commands.Command) and command.name in STOPS
+# An edited message has no effect; it is heard of for the audit log, and so that the person is told.
+ALLOWED_UPDATES = ["message", "edited_message", "callback_query"]
+# What a message may be besides words and documents. Anything else that has no words is a service message.
+OTHER_KINDS = (
+    "voice", "photo", "sticker", "video", "video_note", "audio", "animation", "location", "venue", "contact", "poll",
+    "dice", "story", "paid_media", "checklist", "game",
+)  # fmt: skip
 
 
 def understood(raw: Mapping[str, Any], bot: Bot) -> Update:
@@ -71,8 +52,9 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
     if not _own_chat(message, message.from_user):
         return None
     document = attached(message)
-    text = message.text or (message.caption or "" if document is not None else "")
-    if not text and document is None:
+    text = message.text or message.caption or ""
+    other = _other_kind(message)
+    if not text and document is None and not other:
         return None
     if message.sender_chat is not None or message.via_bot is not None or message.chat.type == "channel":
         return None
@@ -92,7 +74,43 @@ def read(update: Update, *, bot_id: int, bot_name: str) -> Incoming | None:
         reply_to=message_ref(answered) if answered is not None and ours else None,
         reply_question=_question_under(answered) if answered is not None and ours else "",
         document=document,
+        other=other,
+        album=message.media_group_id or "",
     )
+
+
+def _other_kind(message: Message) -> str:
+    return next((kind for kind in OTHER_KINDS if getattr(message, kind, None)), "")
+
+
+def nameless(update: Update, *, bot_id: int, bot_name: str) -> Message | None:
+    """The message of somebody who wrote to us as their group (an anonymous admin), or as a channel: nobody can tell who
+    it was. None for any other, and for what is not meant for us.
+    """
+    message = update.message
+    if message is None or message.sender_chat is None or message.chat.type not in {"group", "supergroup"}:
+        return None
+    if message.is_automatic_forward or message.forward_origin is not None or message.via_bot is not None:
+        return None
+    answered = message.reply_to_message
+    ours = answered is not None and answered.from_user is not None and answered.from_user.id == bot_id
+    meant = commands.parse(message.text or message.caption or "", bot_name=bot_name)
+    slashed = isinstance(meant, commands.Command) and (message.text or message.caption or "").lstrip()[:1] in "/／"
+    return message if ours or slashed else None
+
+
+def edited_command(update: Update, *, bot_name: str) -> Incoming | None:
+    """A command that was edited in, to be told of; it does nothing."""
+    message = update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot or message.sender_chat is not None:
+        return None
+    if message.via_bot is not None or not _own_chat(message, message.from_user):
+        return None
+    command = commands.parse(message.text or message.caption or "", bot_name=bot_name)
+    if not isinstance(command, commands.Command):
+        return None
+    key = f"{CHANNEL}:{update.update_id}"
+    return Incoming("text", _person(message.from_user), chat_ref(message), key, message_id=str(message.message_id))
 
 
 def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
@@ -164,7 +182,9 @@ def _tap(update_id: int, query: CallbackQuery) -> Incoming | None:
         or not _own_chat(message, query.from_user)
     ):
         return None  # written down by the adapter; the tap is answered all the same
-    subject = message.reply_to_message.text if message.reply_to_message is not None else None
+    replied = message.reply_to_message
+    # Words that were changed after the offer are not those that it showed.
+    subject = replied.text or replied.caption if replied is not None and replied.edit_date is None else None
     return Incoming(
         "button",
         _person(query.from_user),

@@ -31,6 +31,7 @@ async def carry_out(base: EmbeddedKnowledge, plan: ImportPlan, *, doubles: OnDou
             raise InputRejected(
                 "The knowledge base has changed since this import was planned; nothing was written.",
                 advice="Look at what it would change now, and confirm again.",
+                key="base_changed",
             )
         if doubles == "replace":
             done = decide(plan.name, plan.drafts, entries, doubles)

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from agent_core.errors import InputRejected
+
 MOST_BYTES = 10_000_000
 MOST_ROWS = 20_000
 _NAMES = {
@@ -21,6 +23,12 @@ _NAMES = {
 _COLUMNS = {name: column for column, names in _NAMES.items() for name in names.split()}
 _YES = frozenset(["true", "yes", "y", "1", "live", "on", "是", "启用", "已启用", "上线"])
 _NO = frozenset(["false", "no", "n", "0", "pending", "off", "否", "停用", "未启用", "待审核", "待审"])
+
+
+def too_many(where: str, what: str) -> InputRejected:
+    """The error for a file with more than ``MOST_ROWS`` rows; ``what`` they are called there."""
+    said = f"{where} has more than {MOST_ROWS} {what}."
+    return InputRejected(said, advice="Import it in parts.", key="too_many_rows", name=where, most=MOST_ROWS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft
+from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft, too_many
 from knowledge.importing.text import decode
 
 
@@ -20,7 +19,7 @@ def read_json(name: str, data: bytes) -> Sequence[Draft]:
     objects = _items(name, whole) if isinstance(whole, list) else _lines(name, text, whole)
     for place, item in objects:
         if len(drafts) >= MOST_ROWS:
-            raise InputRejected(f"{name} has more than {MOST_ROWS} entries.", advice="Import it in parts.")
+            raise too_many(name, "entries")
         drafts.append(_draft(place, item, unread))
     if drafts and unread:
         note = f"{name}: these fields were not read: {', '.join(unread)}"

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft
+from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft, too_many
 from knowledge.importing.text import decode
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
@@ -48,7 +47,7 @@ def read_markdown(name: str, data: bytes) -> Sequence[Draft]:
     in_pairs = not ours and any(outside and (match := _PAIR.fullmatch(line)) and match["q"] for line, outside in lines)
     sections, drafts = (_pairs if in_pairs else _headings)(name, lines)
     if len(sections) > MOST_ROWS:
-        raise InputRejected(f"{name} has more than {MOST_ROWS} questions.", advice="Import it in parts.")
+        raise too_many(name, "questions")
     titles: list[str] = []
     for index, section in enumerate(sections):
         below = sections[index + 1].level if index + 1 < len(sections) else 0

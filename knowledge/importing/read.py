@@ -26,14 +26,19 @@ def read_table(name: str, data: bytes) -> Sequence[Draft]:
     name = PurePath(name.replace("\\", "/")).name or "file"
     suffix = PurePath(name).suffix.lower()
     if len(data) > MOST_BYTES:
-        raise InputRejected(f"{name} is larger than {MOST_BYTES // 1_000_000} MB.", advice="Import it in parts.")
+        most = MOST_BYTES // 1_000_000
+        said, advice = f"{name} is larger than {most} MB.", "Import it in parts."
+        raise InputRejected(said, advice=advice, key="file_too_large", name=name, most=most)
     if data.startswith(_OLE):
         raise InputRejected(
-            f"{name} is an old Excel file or has a password.", advice="Save it as .xlsx without a password."
+            f"{name} is an old Excel file or has a password.",
+            advice="Save it as .xlsx without a password.",
+            key="old_excel",
+            name=name,
         )
     drafts = _read(name, suffix, data)
     if not drafts:
-        raise InputRejected(f"{name} has no question in it.")
+        raise InputRejected(f"{name} has no question in it.", key="no_questions", name=name)
     return drafts
 
 
@@ -46,4 +51,5 @@ def _read(name: str, suffix: str, data: bytes) -> Sequence[Draft]:
         return read_json(name, data)
     if suffix in (".md", ".markdown"):
         return read_markdown(name, data)
-    raise InputRejected(f"{name} is of no kind that can be imported.", advice=f"Use {', '.join(SUFFIXES)}.")
+    said, known = f"{name} is of no kind that can be imported.", ", ".join(SUFFIXES)
+    raise InputRejected(said, advice=f"Use {known}.", key="no_such_kind", name=name, known=known)

@@ -19,7 +19,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, Row
+from knowledge.importing.drafts import MOST_ROWS, Draft, Row, too_many
 from knowledge.importing.table import drafts_of, has_header
 
 _MOST_UNPACKED = 64_000_000  # bytes; a table of text packs to a tenth
@@ -51,7 +51,7 @@ def read_xlsx(name: str, data: bytes) -> Sequence[Draft]:
         else:
             drafts.extend(drafts_of(where, rows))
     if len(drafts) > MOST_ROWS:
-        raise InputRejected(f"{name} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
+        raise too_many(name, "rows")
     if drafts and hidden:
         note = "\n".join(filter(None, (drafts[0].note, f"{name}: hidden sheets were not read: {', '.join(hidden)}")))
         drafts[0] = replace(drafts[0], note=note)
@@ -73,11 +73,14 @@ def _safe_to_unpack(name: str, data: bytes) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        raise InputRejected(f"{name} is no Excel file (.xlsx).") from None
+        raise InputRejected(f"{name} is no Excel file (.xlsx).", key="no_excel", name=name) from None
     if sum(part.file_size for part in parts) > _MOST_UNPACKED or len(parts) > _MOST_PARTS:
         raise InputRejected(
             f"{name} unpacks to more than {_MOST_UNPACKED // 1_000_000} MB.",
             advice="Save the questions and answers in a file of their own.",
+            key="unpacks_too_large",
+            name=name,
+            most=_MOST_UNPACKED // 1_000_000,
         )
 
 
@@ -91,7 +94,10 @@ def _said(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise InputRejected(
-            f"{name} cannot be read as an Excel file ({type(error).__name__}).", advice="Open and save it in Excel."
+            f"{name} cannot be read as an Excel file ({type(error).__name__}).",
+            advice="Open and save it in Excel.",
+            key="no_excel",
+            name=name,
         ) from error
 
 
@@ -128,7 +134,7 @@ def _rows(where: str, book: Workbook, formulas: Workbook | None, title: str) -> 
     blank: object = None
     for number, (cells, originals) in enumerate(zip(values, meant, strict=False), start=1):
         if number > _LAST_ROW or content > MOST_ROWS * 2:
-            raise InputRejected(f"{where} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
+            raise too_many(where, "rows")
         if cells is blank:  # a row that the file does not have; there may be a million
             continue
         texts: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, Row, column, columns, draft
+from knowledge.importing.drafts import MOST_ROWS, Draft, Row, column, columns, draft, too_many
 
 _HEADER_WITHIN = 10  # rows: titles and explanations may stand above it
 
@@ -39,7 +39,7 @@ def drafts_of(where: str, rows: Sequence[Row]) -> Sequence[Draft]:
         if any(row.cells[index : index + 1] and row.cells[index].strip() for row in body for index in nameless):
             notes.append(f"{where}: columns without a name were not read")
     if len(body) > MOST_ROWS:
-        raise InputRejected(f"{where} has more than {MOST_ROWS} rows.", advice="Import it in parts.")
+        raise too_many(where, "rows")
     drafts = [_draft(row, names, headed=at is not None) for row in body]
     return [replace(drafts[0], note="\n".join(notes)), *drafts[1:]] if drafts else []
 
@@ -60,6 +60,9 @@ def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
             raise InputRejected(
                 f"{where} has a column {found[one].strip()} for the {one}, and none for the {other}.",
                 advice="Name the columns question and answer (问题, 答案).",
+                key="half_a_header",
+                name=where,
+                column=found[one].strip(),
             )
 
 

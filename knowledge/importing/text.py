@@ -54,7 +54,11 @@ def _decoded(name: str, data: bytes, encoding: str) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InputRejected(
-            f"{name}, line {line}: this is no text in UTF-8, UTF-16 or GB18030.", advice="Save it as UTF-8."
+            f"{name}, line {line}: this is no text in UTF-8, UTF-16 or GB18030.",
+            advice="Save it as UTF-8.",
+            key="no_text",
+            name=name,
+            line=line,
         ) from None
 
 
@@ -68,7 +72,8 @@ def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
     best = max(order, key=lambda sign: _fit(name, text, sign))  # the first of equals
     rows = list(itertools.islice(_rows(name, text, best), MOST_ROWS + 100))  # more are refused, whatever stands above
     if rows and all(len(row.cells) < 2 for row in rows):
-        raise InputRejected(f"{name} has one column: a table has at least a question and an answer.")
+        said = f"{name} has one column: a table has at least a question and an answer."
+        raise InputRejected(said, key="one_column", name=name)
     return drafts_of(name, rows)
 
 
@@ -95,6 +100,9 @@ def _rows(name: str, text: str, sign: str) -> Iterator[Row]:
             raise InputRejected(
                 f"{name}, line {line}: the table cannot be read from here on ({error}).",
                 advice="Look for a quotation mark that is not closed.",
+                key="broken_table",
+                name=name,
+                line=line,
             ) from None
         row = Row(f"{name}, line {line}", [unguarded(cell) for cell in cells])
         if not row.blank:

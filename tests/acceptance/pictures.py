@@ -107,6 +107,7 @@ class Plain:
         self._patterns: list[tuple[re.Pattern[str], str]] = [
             (re.compile(rf"(?<!\d){seconds.replace('6', chr(92) + 'd+')}(?!\w)"), seconds),
             (re.compile(r"#[0-9a-f]{12}\b"), "#7fd14cb8d0d7"),  # an entry's id
+            (re.compile(r"(?<= · 1:)\d{4,5}\b"), "5555"),  # the end of a phone's serial
             (re.compile(r"\b\d{4}-\d\d-\d\d\b(?! \d\d:)"), f"{MORNING:%Y-%m-%d}"),
             (re.compile(rf"(?<={words.get('schedule.next')})(：|: )[-\d :,]+"), rf"\g<1>{moments}"),
         ]

@@ -12,7 +12,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import resources
@@ -71,6 +71,17 @@ async def until(met: Callable[[], T], *, seconds: float = PATIENCE, what: str = 
         async with asyncio.timeout(seconds):
             while not (value := met()):
                 await asyncio.sleep(0.003)
+            return value
+    except TimeoutError:
+        raise TimeoutError(f"not met within {seconds:g} s: {what or met}") from None
+
+
+async def until_async(met: Callable[[], Awaitable[T | None]], *, seconds: float = PATIENCE, what: str = "") -> T:
+    """The same for what has to be asked for."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not (value := await met()):
+                await asyncio.sleep(0.05)
             return value
     except TimeoutError:
         raise TimeoutError(f"not met within {seconds:g} s: {what or met}") from None

@@ -53,7 +53,7 @@ async def test_schedules_are_echoed_refused_and_kept_and_a_tick_starts_one_run(o
     refused = await on.sees(owner, "没看懂这个时间")
     assert "61 9 * * *" in refused.words
     await owner.send(f'/schedule add "every 5s" {TASK}')
-    refused = await on.sees(owner, "没看懂这个时间", count=2)
+    refused = await on.sees(owner, "这个间隔不行：every 5s")
     assert "30" in refused.words  # the shortest that is allowed
 
     await owner.send("/schedule pause 2")

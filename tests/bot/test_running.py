@@ -19,7 +19,8 @@ from agent_core.tasks import NO_RULES
 from bot.app import Core, open_core
 from bot.demo.world import demo_world
 from bot.running import run_here, stopped_by_interrupt
-from bot.serving import usable_phones
+from bot.working import listing
+from scheduler.hosts import Host
 from scheduler.ports import StoredHuman, StoredRuns
 from scheduler.signals import Reason, StopSignal
 from storage.contacts import Contacts, NewContact
@@ -165,7 +166,7 @@ async def test_without_adb_there_are_no_phones_and_no_end_of_the_server() -> Non
             changes = {"adb_port": nobody.getsockname()[1], "adb_path": "/nowhere/adb"}
             device = world.settings.device.model_copy(update=changes)
             async with open_core(world.settings.model_copy(update={"device": device})) as core:
-                assert await usable_phones(core) == []
+                assert await Host(core.db, "host", listing=lambda: listing(core)).look() == []
                 with pytest.raises(AdbNotFound):
                     await core.phones()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
+from bot.commands.eval import KEY_NAME
 from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
 
 TOKEN = "123456789:" + "A" * 35
@@ -105,7 +106,14 @@ def test_names_that_set_nothing_are_found_with_what_may_be_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert unknown_names() == {}
-    for name in ("PHONEDESK_MODL__NAME", "PHONEDESK_MODEL_BASE_URL", "phonedesk_lang", "PHONEDESK_CONFIG", "PHONEDES"):
+    for name in (
+        "PHONEDESK_MODL__NAME",
+        "PHONEDESK_MODEL_BASE_URL",
+        "phonedesk_lang",
+        "PHONEDESK_CONFIG",
+        "PHONEDES",
+        KEY_NAME,
+    ):
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("PHONEDESK_LANG__X", "")
     monkeypatch.setenv("PHONEDESK_QQQQ", "")

@@ -7,6 +7,7 @@ import pytest
 
 from storage.engine import Database
 from tests.storage.conftest import Clock
+from tests.support.database import empty_sqlite
 
 
 @pytest.fixture
@@ -16,11 +17,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def url(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path / 'desk.db'}"
-    db = Database(url)
-    await db.migrate()
-    await db.close()
-    return url
+    return await empty_sqlite(tmp_path / "desk.db")
 
 
 @pytest.fixture

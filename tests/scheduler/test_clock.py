@@ -82,7 +82,14 @@ async def test_what_was_missed_while_the_server_was_down_is_skipped_and_said(
     assert await counters(db, schedule) == (0, 0, 3, 0)
     told = [event.data for event in await Events(db).after(0)]
     assert told == [
-        {"schedule_id": schedule.id, "what": "missed", "count": 3, "planned_at": "2026-03-01T09:15:00+00:00"}
+        {
+            "schedule_id": schedule.id,
+            "what": "missed",
+            "count": 3,
+            "since": "2026-03-01T09:05:00+00:00",
+            "caught_up": False,
+            "planned_at": "2026-03-01T09:15:00+00:00",
+        }
     ]
     clock.move(minutes=3)
     await ticking.look()
@@ -175,3 +182,153 @@ async def test_the_alarm_wakes_by_itself(db: Database, url: str) -> None:
     await clock.stop()
     assert (await started(real, schedule))[0].planned_at == boundary
     await real.close()
+
+
+async def told(db: Database) -> list[dict[str, object]]:
+    return [dict(event.data) for event in await Events(db).after(0) if event.kind == "schedule"]
+
+
+async def end_all(db: Database, schedule: ScheduleRow) -> None:
+    for run in await started(db, schedule):
+        await Runs(db).request_stop(run.id)
+
+
+async def test_what_is_caught_up_is_said(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, "0 * * * *", missed="catch_up")
+    clock.move(hours=10, minutes=30)  # a night
+    await ticking.start()
+    assert await counters(db, schedule) == (1, 0, 9, 0)
+    assert await told(db) == [
+        {
+            "schedule_id": schedule.id,
+            "what": "missed",
+            "count": 9,
+            "since": "2026-03-01T10:00:00+00:00",
+            "caught_up": True,
+            "planned_at": "2026-03-01T19:00:00+00:00",
+        }
+    ]
+
+
+async def test_weeks_of_ticks_are_caught_up_once(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, "every 30s", missed="catch_up")
+    clock.move(days=30, seconds=10)
+    await ticking.start()
+    await end_all(db, schedule)
+    await ticking.look()
+    assert (await counters(db, schedule))[0] == 1
+    assert (await started(db, schedule))[0].planned_at == clock() - timedelta(seconds=10)
+
+
+async def test_a_clock_that_jumps_forward_is_told_as_missed(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, "0 * * * *")
+    await ticking.look()
+    clock.move(hours=5, minutes=30)
+    await ticking.look()
+    assert await counters(db, schedule) == (0, 0, 5, 0)
+    assert [data["what"] for data in await told(db)] == ["missed"]
+    clock.move(minutes=30)
+    await ticking.look()
+    assert await counters(db, schedule) == (1, 0, 5, 0)
+
+
+async def test_a_clock_that_was_far_ahead_and_goes_back(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    """Without a word the schedule would stand still for a year, and what has run must not run again."""
+    schedule = await add(db, "0 * * * *")
+    right = clock()
+    clock.move(days=365, hours=1)
+    await ticking.look(grace=timedelta(days=900))
+    await end_all(db, schedule)
+    clock.time = right
+    await ticking.look()
+    clock.move(hours=1)
+    await ticking.look()
+    runs = await started(db, schedule)
+    assert [run.planned_at for run in runs] == [right + timedelta(hours=1), right + timedelta(days=365, hours=1)]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_clock_that_goes_back_an_hour_doubles_no_tick(
+    db: Database, clock: Clock, ticking: ScheduleClock, restarted: bool
+) -> None:
+    schedule = await add(db, "*/10 * * * *")
+    for _ in range(6):
+        clock.move(minutes=10)
+        await ticking.look()
+        await end_all(db, schedule)
+    clock.move(hours=-1)
+    if restarted:
+        await ticking.stop()
+        ticking = ScheduleClock(db)
+    for _ in range(7):
+        await ticking.look()
+        await end_all(db, schedule)
+        clock.move(minutes=10)
+    planned = [run.planned_at for run in await started(db, schedule)]
+    assert len(planned) == len(set(planned)) == 6
+    await ticking.look()
+    assert len(await started(db, schedule)) == 7
+
+
+async def test_one_tick_waits_for_the_run_before_it(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db, overlap="queue")
+    for _ in range(3):
+        clock.move(minutes=5)
+        await ticking.look()
+    assert await counters(db, schedule) == (1, 1, 0, 0)
+    first = clock() - timedelta(minutes=10)
+    await end_all(db, schedule)
+    await ticking.look()
+    runs = await started(db, schedule)
+    assert sorted(str(run.planned_at) for run in runs) == [str(first), str(first + timedelta(minutes=5))]
+    await end_all(db, schedule)
+    await ticking.look()
+    assert len(await started(db, schedule)) == 2, "one waits, not all"
+
+
+async def test_what_waits_does_not_start_in_quiet_hours_or_after_a_pause(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    clock.time = datetime.fromisoformat("2026-03-01T21:40:00+08:00")
+    quiet = await add(db, "*/5 * * * *", overlap="queue", quiet="22:00-07:00")
+    paused = await add(db, "*/5 * * * *", overlap="queue")
+    for _ in range(2):
+        clock.move(minutes=5)
+        await ticking.look()
+    await Schedules(db).pause(paused.id, paused=True)
+    clock.move(minutes=15)
+    for one in (quiet, paused):
+        await end_all(db, one)
+    await ticking.look()
+    await Schedules(db).pause(paused.id, paused=False)
+    await ticking.look()
+    assert [len(await started(db, one)) for one in (quiet, paused)] == [1, 1]
+    assert (await counters(db, quiet))[3] == 2
+
+
+async def test_two_processes_start_what_waits_once(
+    db: Database, url: str, clock: Clock, ticking: ScheduleClock
+) -> None:
+    other = Database(url, clock=clock)
+    second = ScheduleClock(other)
+    schedule = await add(db, overlap="queue")
+    for _ in range(2):
+        clock.move(minutes=5)
+        await ticking.look()
+    await end_all(db, schedule)
+    await asyncio.gather(*(one.look() for one in (ticking, second, ticking, second)))
+    assert len(await started(db, schedule)) == 2
+    await other.close()
+
+
+async def test_what_became_of_the_newest_tick(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    schedule = await add(db)
+    seen = []
+    for _ in range(2):
+        clock.move(minutes=5)
+        await ticking.look()
+        row = await Schedules(db).get(schedule.id)
+        assert row is not None
+        seen.append((row.last_what, row.last_at == clock(), row.last_run_id))
+    (run,) = await started(db, schedule)
+    assert seen == [("started", True, run.id), ("busy", True, run.id)]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from dbos import DBOS
 
 from agent_core.errors import ConfigInvalid
 from scheduler.dbos_queue import DbosQueue, ProcessLock
 from scheduler.runs import Reconciler, RunService
 from scheduler.worker import HeldLease, LegOutcome, Worker
-from storage.engine import Database
+from storage.engine import Database, utc_now
 from storage.leases import Leases
 from storage.runs import Runs
 from tests.scheduler.process import STEPS
@@ -25,12 +27,15 @@ ROOT = Path(__file__).parents[2]
 LIMIT = 60.0
 
 
-def make_queue(folder: Path, url: str = "", executor: str = "host") -> DbosQueue:
+def make_queue(
+    folder: Path, url: str = "", executor: str = "host", clock: Callable[[], datetime] = utc_now
+) -> DbosQueue:
     return DbosQueue(
         url or f"sqlite:///{folder / 'queue.db'}",
         executor_id=executor,
         lock_path=folder / f"{executor}.lock",
         poll_seconds=0.05,
+        clock=clock,
     )
 
 
@@ -228,3 +233,29 @@ async def test_stop_on_the_durable_queue_and_the_next_run(tmp_path: Path) -> Non
     await reconciler.stop()
     await queue.stop()
     await db.close()
+
+
+async def test_legs_that_are_long_over_are_forgotten(tmp_path: Path, queue_url: str) -> None:
+    """DBOS keeps every leg for ever; those that wait, or ended of late, stay known."""
+    done: list[str] = []
+    now = [datetime.now(UTC)]
+    all_done = asyncio.Event()
+
+    async def work(leg: str) -> None:
+        done.append(leg)
+        if leg == "run-old-leg-3":
+            all_done.set()
+
+    queue = make_queue(tmp_path, queue_url, clock=lambda: now[0])
+    await queue.start(work)
+    async with asyncio.timeout(LIMIT):
+        for number in (1, 2, 3):
+            await queue.enqueue(f"run-old-leg-{number}")
+        await all_done.wait()
+        while len(await DBOS.list_workflows_async(status="SUCCESS", workflow_id_prefix="run-old-")) < 3:
+            await asyncio.sleep(0.01)
+        assert await queue.forget() == 0
+        now[0] += timedelta(days=3)
+        assert await queue.forget() >= 3  # those of other tests in this database, too
+        assert await DBOS.list_workflows_async(workflow_id_prefix="run-old-") == []
+    await queue.stop()

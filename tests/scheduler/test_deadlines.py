@@ -115,6 +115,9 @@ def test_every_kind_has_its_rule_and_its_reason() -> None:
     assert set(AT_DEADLINE) == set(QuestionKind)
     assert {kind for kind, rule in AT_DEADLINE.items() if rule.then == "wait"} == NEVER_BY_A_CLOCK
     assert all(rule.why for rule in AT_DEADLINE.values())
+    # Skipping these ends the whole run as failed: nobody is told that only one question is skipped.
+    ends_the_run = {QuestionKind.CHAT_CHANGED, QuestionKind.FOREIGN_DRAFT}
+    assert {kind for kind, rule in AT_DEADLINE.items() if rule.then == "leave"} == ends_the_run
 
 
 async def test_without_times_a_question_waits_for_ever(db: Database, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected
-from scheduler.times import parse_quiet, parse_schedule, parse_zone, times_between
+from scheduler.times import last_until, parse_quiet, parse_schedule, parse_zone, times_between
 
 
 def local(expression: str, zone: str, after: str, count: int = 1) -> list[str]:
@@ -38,6 +38,7 @@ def local(expression: str, zone: str, after: str, count: int = 1) -> list[str]:
         ("0 9 31 * *", ["Thu 12-31", "Sun 01-31", "Wed 03-31"]),
         ("0 9 29 2 *", ["Tue 02-29"]),
         ("0 9 L * *", ["Mon 11-30", "Thu 12-31"]),
+        ("0 9 30-30/2 * *", ["Mon 11-30", "Wed 12-30"]),  # a range of one day, not from there to the end
     ],
 )
 def test_days(expression: str, expected: list[str]) -> None:
@@ -76,6 +77,7 @@ def test_the_next_time(expression: str, expected: str) -> None:
     [
         ("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00", ["Sun 03-29 03:00+0200", "Mon 03-30 02:30+0200"]),
         ("0,30 2 * * *", "Europe/Berlin", "2026-03-29T00:00", ["Sun 03-29 03:00+0200", "Mon 03-30 02:00+0200"]),
+        ("0 2-3 * * *", "Europe/Berlin", "2026-03-29T00:00", ["Sun 03-29 03:00+0200", "Mon 03-30 02:00+0200"]),
         ("*/30 * * * *", "Europe/Berlin", "2026-03-29T01:00", ["Sun 03-29 01:30+0100", "Sun 03-29 03:00+0200"]),
         ("0 * * * *", "Europe/Berlin", "2026-03-29T00:30", ["Sun 03-29 01:00+0100", "Sun 03-29 03:00+0200"]),
         ("0 9 * * *", "Europe/Berlin", "2026-03-28T12:00", ["Sun 03-29 09:00+0200", "Mon 03-30 09:00+0200"]),
@@ -90,6 +92,18 @@ def test_the_next_time(expression: str, expected: str) -> None:
         ("0 2 * * *", "America/New_York", "2026-03-07T12:00", ["Sun 03-08 03:00-0400", "Mon 03-09 02:00-0400"]),
         ("30 1 * * *", "America/New_York", "2026-10-31T12:00", ["Sun 11-01 01:30-0400", "Mon 11-02 01:30-0500"]),
         ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00", ["Sun 10-04 02:30+1100", "Mon 10-05 02:15+1100"]),
+        # A library that is given the zone begins such a day at 10:30.
+        ("* 10 * * *", "Australia/Lord_Howe", "2026-10-03T12:00", ["Sun 10-04 10:00+1100", "Sun 10-04 10:01+1100"]),
+        ("42 * * * *", "Australia/Lord_Howe", "2026-10-04T01:00", ["Sun 10-04 01:42+1030", "Sun 10-04 02:42+1100"]),
+        ("30 0 * * *", "Africa/Cairo", "2026-04-23T12:00", ["Fri 04-24 01:00+0300", "Sat 04-25 00:30+0300"]),
+        ("at 2026-03-29 02:30", "Europe/Berlin", "2026-03-28T12:00", ["Sun 03-29 03:00+0200"]),
+        (
+            "every 30m 01:00-04:00",
+            "Europe/Berlin",
+            "2026-03-29T01:00",
+            ["Sun 03-29 01:30+0100", "Sun 03-29 03:00+0200"],
+        ),
+        ("every 1h 01:00-03:00", "Europe/Berlin", "2026-10-25T01:30", ["02:00+0200", "02:00+0100", "01:00+0100"]),
         ("every 12h", "Europe/Berlin", "2026-03-28T23:30", ["Sun 03-29 00:00+0100", "Sun 03-29 13:00+0200"]),
     ],
 )
@@ -176,6 +190,24 @@ def test_a_one_off_comes_once() -> None:
     moment = datetime(2026, 12, 24, 10, 30, tzinfo=UTC)
     assert times.next(moment - timedelta(days=900), 3) == [moment]
     assert times.next(moment) == []
+
+
+def test_both_of_two() -> None:
+    found = local("0 9 * * 1-5 | 0 9,10 * * 0,6", "Asia/Shanghai", "2026-11-20T12:00", 5)
+    assert [text[:13] for text in found] == [
+        "Sat 11-21 09:", "Sat 11-21 10:", "Sun 11-22 09:", "Sun 11-22 10:", "Mon 11-23 09:",
+    ]  # fmt: skip
+
+
+def test_the_last_of_very_many() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    assert last_until(parse_schedule("every 30s", "UTC"), start, start + timedelta(days=300)) == start + timedelta(
+        days=300
+    )
+    assert last_until(parse_schedule("@yearly", "UTC"), start, start + timedelta(days=364)) is None
+    assert last_until(parse_schedule("0 0 1 2 *", "UTC"), start, start + timedelta(days=364)) == datetime(
+        2026, 2, 1, tzinfo=UTC
+    )
 
 
 def test_times_between() -> None:

@@ -17,6 +17,7 @@ from scheduler.runs import Reconciler, RunService
 from scheduler.worker import HeldLease, LegOutcome, LegWork, Worker, lease_of
 from storage.engine import Database
 from storage.events import Events
+from storage.hosts import Hosts
 from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
@@ -72,6 +73,7 @@ async def desk(
     async def attached() -> list[str]:
         return phones or []
 
+    await Hosts(db).register(owner, owner)
     worker = Worker(db, counted, owner=owner, watch_seconds=0.05)
     queue = LocalQueue()
     reconciler = Reconciler(db, queue, worker=worker, phones=None if phones is None else attached, every_seconds=0.05)

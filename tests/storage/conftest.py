@@ -13,6 +13,7 @@ import pytest
 
 from storage.engine import Database
 from tests.storage import postgres
+from tests.support.database import empty_sqlite
 
 
 class Clock:
@@ -71,11 +72,7 @@ def socket_folder(request: pytest.FixtureRequest) -> Path | None:
 async def url(socket_folder: Path | None, tmp_path: Path) -> str:
     """The URL of an empty, migrated database."""
     if socket_folder is None:
-        url = f"sqlite:///{tmp_path / 'desk.db'}"
-        db = Database(url)
-        await db.migrate()
-        await db.close()
-        return url
+        return await empty_sqlite(tmp_path / "desk.db")
     name = f"t{uuid.uuid4().hex}"
     await _command(socket_folder, f"CREATE DATABASE {name} TEMPLATE template")
     return f"postgresql://postgres@/{name}?host={socket_folder}"

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from storage.retention import Retention
 from storage.engine import Database, Signal, database_url
 from storage.events import Events
 from storage.ids import new_id
@@ -115,7 +116,7 @@ async def test_an_error_does_not_repeat_what_people_wrote(db: Database) -> None:
 
 async def test_a_time_without_a_zone_is_refused(db: Database) -> None:
     with pytest.raises(sa.exc.StatementError, match="without a time zone"):
-        await Events(db).prune(datetime(2026, 1, 1))  # noqa: DTZ001 - the mistake itself
+        await Retention(db).events(datetime(2026, 1, 1))  # noqa: DTZ001 - the mistake itself
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y"])

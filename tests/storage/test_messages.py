@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from storage.retention import Retention
 from storage.engine import Database
 from storage.events import Events, append_event
 from storage.inbox import Inbox
@@ -68,10 +69,10 @@ async def test_pictures_lie_beside_the_events_and_go_with_age(db: Database, cloc
     assert old.picture_id is not None
     assert new.picture_id is not None
     assert await events.picture(old.picture_id) == b"\xff\xd8old"
-    assert await events.prune(clock() - timedelta(days=1)) == 1
+    assert await Retention(db).events(clock() - timedelta(days=1)) == 1
     assert await events.picture(old.picture_id) is None
     assert await events.picture(new.picture_id) == b"\xff\xd8new"
-    await events.prune(clock() + timedelta(days=1))
+    await Retention(db).events(clock() + timedelta(days=1))
     assert await events.append("r", "step") > new.id, "a number is never given twice"
 
 
@@ -82,14 +83,18 @@ async def test_an_update_is_stored_once_and_done_once(db: Database, other_db: Da
     assert await inbox.store(9, "{}")
     assert [row.update_id for row in await inbox.waiting()] == [9, 10]
     await inbox.done(10)
+    await inbox.begun(9)
     await inbox.failed(9, "boom", give_up=False)
+    await inbox.begun(9)
+    await inbox.put_back(9)
+    await inbox.put_back(10)  # it is done
     assert [(row.update_id, row.attempts, row.error) for row in await inbox.waiting()] == [(9, 1, "boom")]
     await inbox.failed(9, "boom", give_up=True)
     assert await inbox.waiting() == []
     assert not await inbox.store(10, "{}"), "a second delivery of what was done"
     large = 2**53
     assert await inbox.store(large, "{}")
-    assert await inbox.prune(db.now() + timedelta(days=1)) == 2
+    assert await Retention(db).inbox(db.now() + timedelta(days=1)) == 2
     assert [row.update_id for row in await inbox.waiting()] == [large]
 
 

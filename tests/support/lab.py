@@ -14,6 +14,7 @@ from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import Device
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import Scenario
+from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.geometry import Point
 from agent_core.model.client import ChatModel
@@ -31,6 +32,7 @@ ANSWER = "您好，下单后48小时内发货，一般1-3天送达。"
 QQ = "com.tencent.mobileqq"
 OCR = OcrEngine()  # one for all: it is large
 TASK = "QQ回复联系人11"
+SIZE = (720, 1600)  # pixels
 
 
 def do(call: str, thinking: str = "想一想") -> str:
@@ -182,10 +184,21 @@ def _center(box: tuple[int, int, int, int]) -> tuple[int, int]:
     return ((box[0] + box[2]) // 2, (box[1] + box[3]) // 2)
 
 
+def on_a_small_phone(scenario: Scenario) -> Scenario:
+    """The same on a screen of the same shape that costs a third less to draw, to fetch and to read.
+
+    A scenario that names a size keeps it. The acceptance tests and the shipped scenarios have the large screen.
+    """
+    if "size" in scenario.phone.model_fields_set:
+        return scenario
+    return scenario.model_copy(update={"phone": scenario.phone.model_copy(update={"size": SIZE})})
+
+
 @asynccontextmanager
 async def lab(scenario: Scenario | None = None, *, sleep: Sleep = asyncio.sleep) -> AsyncIterator[Lab]:
     """A lab of its own: phone, adb server, device. ``sleep`` is what the device waits with."""
-    async with adb_server() as adb, serve(scenario) as running, await open_adb(port=adb.port) as server:
+    chosen = on_a_small_phone(scenario or default_scenario())
+    async with adb_server() as adb, serve(chosen) as running, await open_adb(port=adb.port) as server:
         await server.connect(running.address)
         address = running.address
         device = server.device(address, sleep=sleep)

@@ -166,6 +166,7 @@ def parse_input_method(text: str) -> tuple[str | None, bool]:
 
 _KEY = re.compile(r"\bkey=(?P<key>.+?): Notification\(")
 _KEY_LINE = re.compile(r"^\s+key=(?P<key>.+?)\s*$")
+_UPDATED = re.compile(r"^\s+mUpdateTimeMs=(?P<ms>\d{1,15})\s*$")
 _SECTION = re.compile(r"^ {0,2}\S[^=(]*:\s*(?:\(\d+\))?\s*$")
 _EXTRA = re.compile(r"^\s*android\.(?P<name>\w+(?:\.\w+)*)=(?P<value>.*)$")
 _TYPED = re.compile(r"^(?:\w+) \((?P<value>.*)$", re.DOTALL)
@@ -185,7 +186,9 @@ def parse_notifications(text: str) -> tuple[Notification, ...]:
         if package is None or not (title or body):
             continue
         identity = key["key"] if key else f"{package[1]}#{len(found)}"
-        found.setdefault(identity, Notification(package[1], title, body, key["key"] if key else ""))
+        updated = next(filter(None, map(_UPDATED.match, block)), None)
+        shown = Notification(package[1], title, body, key["key"] if key else "", int(updated["ms"]) if updated else 0)
+        found.setdefault(identity, shown)
     return tuple(found.values())
 
 

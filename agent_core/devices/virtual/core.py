@@ -136,6 +136,8 @@ class PhoneCore:
         if app is not self._front:
             self.focus_on(None)
             self._front = app
+        if isinstance(app, ChatApp):
+            self._notes.pop(f"{app.package}|{app.label}", None)  # who opens the app sees for themselves
         if isinstance(app, ChatApp) and app.page == "chat" and app.chat is not None:
             app.chat.unread = 0
             self._notes.pop(f"{app.package}|{app.chat.name}", None)
@@ -326,16 +328,19 @@ class PhoneCore:
         self._changed()
 
     def _notify(self, app: ChatApp, chat: Chat, message: Message) -> None:
-        key = f"{app.package}|{chat.name}"
+        title, text = chat.name, f"{message.sender}: {message.summary}" if message.sender else message.summary
+        if self.faults.hidden_previews:
+            title, text = app.label, "你收到了1条新消息"
+        key = f"{app.package}|{title}"
         self._notes.pop(key, None)  # so that the newest is the last
-        text = f"{message.sender}: {message.summary}" if message.sender else message.summary
-        self._notes[key] = Notification(app.package, chat.name, text, key)
+        self._notes[key] = Notification(app.package, title, text, key, round(self._clock().timestamp() * 1000))
 
     def _open_note(self, note: Notification) -> None:
         app = self._apps[note.package]
         self._shade = False
         self._notes.pop(note.key, None)
-        if isinstance(app, ChatApp):  # first, or the chat that was left open there would count as read
+        if isinstance(app, ChatApp) and note.title in app.world.chats:
+            # First, or the chat that was left open there would count as read.
             app.open_chat(app.world.chats[note.title])
         self.launch_app(note.package)
 

@@ -81,6 +81,8 @@ class Faults(_Part):
     """Chat apps say under the title that there is no network. What is sent fails with send_fails alone."""
     getevent_denied: bool = False
     """The touch panel's events can not be read."""
+    hidden_previews: bool = False
+    """Notifications of chat apps tell neither who wrote nor what."""
 
 
 Version = Annotated[str, Field(pattern=r"^[0-9A-Za-z._-]{1,30}$")]

@@ -95,6 +95,7 @@ def _send(world: World, call: Call, content: Content) -> dict[str, Any]:
         rules.check_placeholder(markup.input_field_placeholder)
     message = world.post(chat, world.bot, content, reply_to=reply_to, thread_id=thread_id)
     message.force_reply = isinstance(markup, ForceReply)
+    message.placeholder = (isinstance(markup, ForceReply) and markup.input_field_placeholder) or ""
     message.selective = isinstance(markup, ForceReply) and bool(markup.selective)
     message.silent = bool(call.get("disable_notification"))
     return message.json()

@@ -13,6 +13,19 @@ T = TypeVar("T")
 TIMEOUT = 10.0
 
 
+ANONYMOUS_ADMIN = Member(id=1087968824, name="Group", is_bot=True, username="GroupAnonymousBot")
+CHANNEL_BOT = Member(id=136817688, name="Channel", is_bot=True, username="Channel_Bot")
+_FILE: Json = {"file_id": "M1", "file_unique_id": "m1", "file_size": 9}
+_PICTURE: Json = {**_FILE, "width": 9, "height": 9}
+MEDIA: dict[str, Any] = {
+    "voice": {**_FILE, "duration": 1},
+    "photo": [_PICTURE],
+    "sticker": {**_PICTURE, "type": "regular", "is_animated": False, "is_video": False},
+    "video": {**_PICTURE, "duration": 1},
+    "location": {"latitude": 1.0, "longitude": 2.0},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Toast:
     """What a tapped button showed: ``alert`` as a box to be closed, else as a fleeting line. Empty text: nothing."""
@@ -44,14 +57,42 @@ class FakeUser:
         reply_to: Message | None = None,
         thread_id: int | None = None,
         forwarded: bool = False,
+        as_chat: Chat | None = None,
     ) -> Message:
-        """Write a message; the first one in a private chat starts it."""
+        """Write a message; the first one in a private chat starts it.
+
+        ``as_chat``: in the name of the group itself (an anonymous admin), or of a channel; then Telegram's own bot
+        stands for the person.
+        """
         where = chat or self.chat
         if where.type == "private":
             where.started, where.blocked = True, False
         content = Content(text).with_entities(command_entities(text))
-        message = self.world.post(where, self.member, content, reply_to=reply_to, thread_id=thread_id)
+        stand_in = ANONYMOUS_ADMIN if as_chat is where else CHANNEL_BOT
+        by = self.member if as_chat is None else stand_in
+        message = self.world.post(where, by, content, reply_to=reply_to, thread_id=thread_id)
         message.forwarded = forwarded
+        message.service = {"sender_chat": as_chat.json()} if as_chat is not None else {}
+        if self._reaches_bot(where, content, reply_to):
+            self.world.push("message", message.json())
+        return message
+
+    async def send_media(
+        self,
+        kind: str,
+        *,
+        caption: str = "",
+        chat: Chat | None = None,
+        reply_to: Message | None = None,
+        album: str = "",
+    ) -> Message:
+        """Send what is neither words nor a document: a kind of ``MEDIA``. Of one album are those with the same name."""
+        where = chat or self.chat
+        if where.type == "private":
+            where.started, where.blocked = True, False
+        content = Content(caption=caption).with_entities(command_entities(caption))
+        message = self.world.post(where, self.member, content, reply_to=reply_to)
+        message.service, message.media_group_id = {kind: MEDIA[kind]}, album
         if self._reaches_bot(where, content, reply_to):
             self.world.push("message", message.json())
         return message

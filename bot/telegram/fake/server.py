@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -17,7 +18,7 @@ from bot.telegram.fake.control import Control
 from bot.telegram.fake.methods import HANDLERS
 from bot.telegram.fake.people import TIMEOUT, FakeUser
 from bot.telegram.fake.rules import ApiError
-from bot.telegram.fake.world import CallRecord, Chat, Json, World
+from bot.telegram.fake.world import AS_TEXT, CallRecord, Chat, Json, World
 
 T = TypeVar("T")
 MAX_REQUEST = 64 * 1024 * 1024
@@ -136,6 +137,9 @@ class FakeTelegram:
         await asyncio.sleep(self.world.lateness(name))
         if fault == "after":
             return _hang_up(request)
+        if name.lower() == "getupdates" and isinstance(result, list):
+            body = ",".join(map(_written, result))
+            return web.Response(text=f'{{"ok":true,"result":[{body}]}}', content_type="application/json")
         return web.json_response({"ok": True, "result": result})
 
     def _note(self, name: str, chat_id: int | None, code: int) -> None:
@@ -202,7 +206,9 @@ class FakeTelegram:
         webhook = self.world.webhook
         headers = {"X-Telegram-Bot-Api-Secret-Token": webhook.secret} if webhook.secret else {}
         try:
-            async with session.post(self._behind_proxy(webhook.url), json=update, headers=headers) as response:
+            headers["Content-Type"] = "application/json"
+            body = _written(update).encode()
+            async with session.post(self._behind_proxy(webhook.url), data=body, headers=headers) as response:
                 if response.status == 200:
                     return True
                 webhook.last_error = f"Wrong response from the webhook: {response.status} {response.reason}"
@@ -215,6 +221,10 @@ class FakeTelegram:
             if url.startswith(f"{public}/"):
                 return here + url.removeprefix(public)
         return url
+
+
+def _written(update: Json) -> str:
+    return str(update[AS_TEXT]) if AS_TEXT in update else json.dumps(update)
 
 
 def _chat_of(call: Call) -> int | None:

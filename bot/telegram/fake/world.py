@@ -13,6 +13,7 @@ from bot.telegram.fake.rules import ApiError, Entity, refuse, utf16
 
 Json = dict[str, Any]
 
+AS_TEXT = "as text"  # in an update: what is brought in its place
 UPDATE_KINDS = ("message", "edited_message", "channel_post", "callback_query", "my_chat_member")
 # Without allowed_updates Telegram sends all kinds but a few rare ones, which are not made here.
 
@@ -109,6 +110,7 @@ class Message:
     thread_id: int | None = None
     reply_to: Message | None = None
     force_reply: bool = False
+    placeholder: str = ""  # what stands in the input that it opens
     selective: bool = False  # the forced reply is for who is named in it, or whose message it answers
     silent: bool = False  # it made no sound
     forwarded: bool = False
@@ -461,6 +463,10 @@ class World:
     def push_raw(self, update: Json) -> None:
         self.updates.append(update)
         self.changed()
+
+    def push_text(self, update_id: int, text: str) -> None:
+        """Queue an update that is brought as this very text, whether or not it is JSON."""
+        self.push_raw({"update_id": update_id, AS_TEXT: text})
 
     def confirm_below(self, offset: int) -> None:
         """Forget what is older than ``offset``; a negative one keeps that many of the newest."""

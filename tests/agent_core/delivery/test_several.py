@@ -72,6 +72,19 @@ async def test_one_of_two_is_skipped_by_a_person() -> None:
         assert states(bench) == [(SHIP, ReplyState.SKIPPED), (BILL, ReplyState.SENT)]
 
 
+async def test_the_log_keeps_the_records_in_the_order_in_which_a_person_is_shown_them() -> None:
+    async with lab(asked(SHIP)) as bench:
+        found = [("a", "甲", 0.1), ("b", " ", 0.9), ("c", "丙", 0.3), ("d", "丁", 0.2), ("e", "戊", 0.4)]
+        bench.knowledge.records = tuple(Record(id=id_, text=text, score=score) for id_, text, score in found)
+        await bench.open_chat()
+        await reply(bench, ASK, FINISH)
+        (question,) = bench.people.asked
+        shown = [candidate["id"] for candidate in question.data["candidates"]]
+        told = next(event.data for event in bench.story.events if event.kind == "answer" and event.data.get("records"))
+        assert shown == ["e", "c", "d"]
+        assert [record["id"] for record in told["records"]] == ["e", "c", "d", "a", "b"]
+
+
 async def test_a_query_of_other_words_is_replaced_by_the_customers() -> None:
     async with lab(asked(SHIP)) as bench:
         await bench.open_chat()

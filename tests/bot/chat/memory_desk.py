@@ -16,7 +16,8 @@ from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, MessageRef
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.contacts_port import ContactView
 from bot.desk.port import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
-from bot.desk.schedules_port import ScheduleView
+from bot.desk.schedules_port import NO_WISH, ScheduleNews, ScheduleView, ScheduleWish
+from bot.desk.sweeps_port import SweepView
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -30,6 +31,7 @@ class MemoryDesk:
         self.owners: dict[str, str] = {}
         self.questions: dict[str, QuestionView] = {}
         self.schedules: dict[str, ScheduleView] = {}
+        self.removed_schedules: dict[str, ScheduleView] = {}
         self.phones = [PhoneView("S1", "Pixel", "free")]
         self.log: list[EventView] = []
         self.positions: dict[str, int] = {}
@@ -138,6 +140,13 @@ class MemoryDesk:
         self.keys[key or run.id] = run.id
         return run
 
+    async def start_sweep(
+        self, actor: Actor, words: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
+    ) -> RunView:
+        run = await self.start_run(actor, f"巡检 {words}".strip(), chat=chat, serial=serial, key=key)
+        self.runs[run.id] = replace(run, sweep=SweepView())
+        return self.runs[run.id]
+
     def begin(self, run_id: str) -> None:
         """A worker takes the run up."""
         self.happen(run_id, "started", {}, status=RunStatus.RUNNING, position=0, started_at=NOW)
@@ -164,13 +173,23 @@ class MemoryDesk:
         held = [run for run in self.runs.values() if run.held and run_id in {None, run.id}]
         if not held:
             return None
-        self.happen(held[-1].id, "status", {"status": "waiting"}, held=False)
+        self.happen(held[-1].id, "status", {"status": "waiting"}, held=False, status=RunStatus.QUEUED, position=1)
         return self.runs[held[-1].id]
+
+    async def going(self, actor: Actor) -> Sequence[RunView]:
+        return (await self.status(actor)).runs
+
+    async def run_at(self, ref: MessageRef) -> str | None:
+        return next((name for name, card in self.cards.items() if card.message_id == ref.message_id), None)
 
     async def status(self, actor: Actor) -> StatusView:
         self._allow(actor, *Role)
         active = tuple(run for run in self.runs.values() if not run.status.final)
         return StatusView(tuple(self.phones), active, tuple(q for q in self.questions.values() if q.open))
+
+    async def phone_names(self, serials: Sequence[str]) -> tuple[str, ...]:
+        names = {phone.serial: phone.name for phone in self.phones}
+        return tuple(names.get(serial, serial) for serial in serials)
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         self._allow(actor, *Role)
@@ -196,8 +215,8 @@ class MemoryDesk:
         task: str,
         *,
         chat: ChatRef,
-        serial: str = "",
         rules: TaskRules = NO_RULES,
+        wish: ScheduleWish = NO_WISH,
         key: str = "",
     ) -> ScheduleView:
         self._allow(actor, Role.OWNER)
@@ -207,6 +226,42 @@ class MemoryDesk:
         schedule = ScheduleView(str(next(self._numbers)), expression, task, times, chat=chat)
         self.schedules[schedule.id] = schedule
         return schedule
+
+    async def edit_schedule(
+        self,
+        actor: Actor,
+        schedule_id: str,
+        *,
+        expression: str | None = None,
+        task: str | None = None,
+        chat: ChatRef | None = None,
+        rules: TaskRules | None = None,
+        wish: ScheduleWish = NO_WISH,
+    ) -> ScheduleView:
+        given = {"expression": expression, "task": task, "chat": chat, "quiet": wish.quiet}
+        return self._change(actor, schedule_id, **{name: value for name, value in given.items() if value is not None})
+
+    async def find_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        self._allow(actor, *Role)
+        if schedule_id not in self.schedules:
+            raise NotFound(f"No schedule {schedule_id}.", key="no_schedule", number=schedule_id)
+        return self.schedules[schedule_id]
+
+    async def run_schedule(
+        self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = ""
+    ) -> RunView:
+        schedule = await self.find_schedule(actor, schedule_id)
+        place = chat or schedule.chat
+        assert place is not None
+        return await self.start_run(actor, schedule.task, chat=place, key=key)
+
+    async def put_back_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        self._allow(actor, Role.OWNER)
+        self.schedules[schedule_id] = self.removed_schedules.pop(schedule_id)
+        return self.schedules[schedule_id]
+
+    async def schedule_news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
+        return None
 
     async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]:
         self._allow(actor, *Role)
@@ -220,7 +275,7 @@ class MemoryDesk:
 
     async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
         schedule = self._change(actor, schedule_id)
-        del self.schedules[schedule_id]
+        self.removed_schedules[schedule_id] = self.schedules.pop(schedule_id)
         return schedule
 
     def _change(self, actor: Actor, schedule_id: str, **changes: Any) -> ScheduleView:
@@ -316,6 +371,13 @@ class MemoryDesk:
 
     async def question(self, question_id: str) -> QuestionView | None:
         return self.questions.get(question_id)
+
+    async def questions_here(self, actor: Actor, chat: ChatRef) -> Sequence[QuestionView]:
+        self._allow(actor, *Role)
+        places = {
+            name: [view.chat, *(at for _, at in self.copies.get(name, []))] for name, view in self.questions.items()
+        }
+        return [view for name, view in reversed(self.questions.items()) if view.open and chat in places[name]]
 
     async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
         self._allow(actor, *Role)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,10 @@ from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, MessageRef, Role
 from bot.desk.answers_port import AnswersAsked
+from bot.desk.desk import HouseDesk
 from bot.desk.people import new_code
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import make_entry
 from scheduler.ports import StoredRuns
 from storage.answers import Answers
 from storage.people import People
@@ -186,8 +191,8 @@ async def test_thumbs_on_an_answer(shop: Shop, owner: Talker) -> None:
     assert (await owner.tap(up)).startswith("(已取消评价。)")
     said = await owner.tap(down, key="a tap")
     assert said.startswith("(已评价：👎)")
-    assert "记下了。可以这样改：\n改这条知识（复制，写上新答案发给我）\n/kb edit r7 答：（在这里写答案）\n" in said
-    assert said.endswith("/kb add 问：怎么退货？\n答：（在这里写答案）")
+    assert "记下了。可以这样改：\n改这条知识（复制，写上新答案发给我）\n/kb 修改 r7 答：（在这里写答案）\n" in said
+    assert said.endswith("/kb 添加 问：怎么退货？\n答：（在这里写答案）")
     assert (await owner.tap(down, key="a tap")).startswith("(已评价：👎)")  # handed in again
     assert "👎" in await owner.say("/answers 差评")
     viewer = await talker(shop, Role.VIEWER)
@@ -199,7 +204,7 @@ async def test_what_another_service_said_is_changed_there(shop: Shop, owner: Tal
     await tell(shop, replace(SENT, record_source="dify:returns.csv"))
     said = await owner.tap("rate:1:-1:entry")
     assert "这条答案来自 dify:returns.csv，请在那里修改。" in said
-    assert "/kb edit" not in said
+    assert "/kb 修改" not in said
 
 
 async def ended_run(shop: Shop, *events: AnswerEvent) -> str:
@@ -267,10 +272,52 @@ async def test_what_the_knowledge_base_had_no_answer_to(shop: Shop, owner: Talke
     )
     second = owner.action("补充答案 2")
     assert await owner.tap(owner.action("补充答案 1")) == (
-        "复制下面这段，写好答案后发给我，这个问题就进知识库：\n/kb add 问：能刻字？\n答：（在这里写答案）"
+        "复制下面这段，写好答案后发给我，这个问题就进知识库：\n/kb 添加 问：能刻字？\n答：（在这里写答案）"
     )
     assert owner.said.messages[0].card.lines[0].kind == "code"
-    assert (await owner.tap(second)).endswith("/kb add 问：运费 多少\n答：包邮")
+    assert (await owner.tap(second)).endswith("/kb 添加 问：运费 多少\n答：包邮")
+
+
+@pytest.fixture
+async def store(shop: Shop, tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
+    """The shop's own entries, at the desk."""
+    base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
+    shop.desk = HouseDesk(replace(shop.desk.house, store=base))
+    yield base
+    await base.close()
+
+
+async def test_what_has_an_entry_by_now_is_not_to_be_added(shop: Shop, store: EmbeddedKnowledge, owner: Talker) -> None:
+    for number, asked in enumerate(("能刻字吗", "运费多少", "几天到"), start=1):
+        await tell(shop, AnswerEvent(number, "qq", "11", asked, ReplyState.SKIPPED))
+    await store.add(make_entry(id="live1", question="刻字", answer="不能", aliases=["能刻字吗？"]))
+    await store.add(make_entry(id="waits1", question="运费多少", answer="包邮", live=False))
+    said = await owner.say("/answers 未答")
+    assert said.endswith("[补充答案 1]\n[看条目 2]\n[看条目 3]")
+    assert "有待审的条目: #waits1" in said
+    assert "已有条目: #live1" in said
+    assert (await owner.tap(owner.action("看条目 3"))).startswith("#live1\n问题: 刻字")
+    said = await owner.tap("kbhow:1")  # of a list from before
+    assert said == "已有条目\n#live1: 刻字\n不能\n[看条目]"
+    viewer = await talker(shop, Role.VIEWER)
+    assert "补充答案" not in await viewer.say("/answers 未答")
+
+
+async def test_advice_is_such_as_the_role_can_follow(shop: Shop, store: EmbeddedKnowledge, owner: Talker) -> None:
+    await store.add(make_entry(id="r7", question="退货", answer="七天内可退"))
+    await tell(shop, SENT)
+    operator = await talker(shop, Role.OPERATOR)
+    said = await operator.tap("rate:1:-1:entry")
+    assert "这条答案来自条目 #r7，由管理员修改" in said
+    assert "/kb 修改" not in said
+    assert "提交一条答案，由管理员通过: /kb 添加" not in said
+    assert "或者给这种问法提交一条答案，由管理员通过\n/kb 添加 问：怎么退货？" in said
+    await store.edit("r7", aliases=["怎么退货"])
+    await operator.tap("rate:1:-1:entry")
+    said = await operator.tap("rate:1:-1:entry")
+    assert "/kb 添加" not in said  # it would be refused: the entry has these words
+    await owner.tap("rate:1:-1:entry")
+    assert "/kb 修改 r7 答：" in await owner.tap("rate:1:-1:entry")
 
 
 async def test_a_button_of_nonsense(shop: Shop, owner: Talker) -> None:

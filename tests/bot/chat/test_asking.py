@@ -82,12 +82,15 @@ async def test_a_fresh_picture_for_who_acts_on_the_phone(desk: MemoryDesk, wang:
 
 
 async def test_hold_and_resume(desk: MemoryDesk, wang: Talker) -> None:
-    assert await wang.say("/hold") == "没有可以暂停的任务。"
-    assert await wang.say("继续") == "没有暂停中的任务。"
+    see = "\n用 /status 看现在有什么任务。"
+    assert await wang.say("/hold") == "没有可以暂停的任务。" + see
+    assert await wang.say("继续") == "没有暂停中的任务。" + see
     run_id = await started(desk, wang)
-    assert await wang.say("暂停任务") == "正在暂停，马上让出手机。\nQQ回复联系人11"
+    assert await wang.say("暂停任务") == "正在暂停，马上让出手机。\nQQ回复联系人11 · Pixel"
     assert desk.runs[run_id].held
+    assert "[继续 · QQ回复联系人11]\n[停止 · QQ回复联系人11]" in await wang.say("/status")
     assert await wang.tap(f"resume:{run_id}") == "(任务继续。)"
+    assert "⏳ 排队中 · QQ回复联系人11" in await wang.say("/status")
     assert await wang.tap(f"resume:{run_id}") == "(没有暂停中的任务。)"
     assert await wang.tap(f"hold:{run_id}") == "(正在暂停，马上让出手机。)"
     assert "⏸ 已暂停" in await wang.say("/status")
@@ -119,4 +122,4 @@ async def test_a_reminder_is_short_and_says_what_happens(desk: MemoryDesk, wang:
     card = reminder_card(replace(view, then="deny"), ZH, now=NOW + timedelta(minutes=30))
     assert card.title == "⏰ 还在等回答（已等 30 分钟）"
     assert [line.text for line in card.lines] == ["⚠️ 这一步要你同意", "截止 11-20 09:40 · 到时没有回答，就不点。"]
-    assert card.buttons == ()
+    assert [button.label for row in card.buttons for button in row] == ["看问题"]

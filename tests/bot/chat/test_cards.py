@@ -41,18 +41,46 @@ def test_a_running_run() -> None:
     assert "思考: 正在看" in lines(run_card(replace(RUN, last_step=step), ZH, now=LATER, thinking="正在看"))
 
 
+def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_do() -> None:
+    until = NOW + timedelta(minutes=5)
+    queued = replace(RUN, status=RunStatus.QUEUED, position=1, away="offline", away_until=until, started_at=None)
+    card = run_card(queued, ZH, now=NOW)
+    assert lines(card)[0] == "⏳ 排队中，等手机"
+    assert lines(card)[-4:] == [
+        "队列中第 1 位", "等待手机 Pixel：它没有连接，或已离线。",
+        "最多等到 11-20 09:35:00；那时还没有连上，任务就失败。",
+        "请检查数据线或网络、USB 调试，也可以停止任务。连上以后会自动开始。",
+    ]  # fmt: skip
+    assert "It waits until the phone is there" in lines(run_card(replace(queued, away_until=None), EN, now=NOW))[-2]
+    assert "No phone is attached" in lines(run_card(replace(queued, away="none"), EN, now=NOW))[-3]
+    assert "USB" in lines(run_card(replace(queued, away="unauthorized"), EN, now=NOW))[-1]
+    assert lines(status_card(StatusView((), (queued,)), ZH))[2] == "⏳ 排队中，等手机 · QQ回复联系人11 · 第 0 步"
+
+
+def test_what_waits_for_a_person_has_not_failed() -> None:
+    step = StepRecord(index=1, action={"kind": "take_over", "message": "登录"}, ok=False)
+    waiting = replace(RUN, status=RunStatus.WAITING, last_step=step)
+    assert "操作: 请人接手：登录" in lines(run_card(waiting, ZH, now=NOW))
+    assert "操作: 请人接手：登录（未成功）" in lines(run_card(replace(waiting, status=RunStatus.RUNNING), ZH, now=NOW))
+    held = replace(waiting, held=True)
+    assert labels(status_card(StatusView((), (held,)), ZH)) == [["继续 · QQ回复联系人11", "停止 · QQ回复联系人11"]]
+    assert labels(status_card(StatusView((), (held,)), ZH, may_act=False)) == []
+
+
 def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     record = ReplyRecord(
         contact="11", question="怎么退货", text="七天内可退", provenance="knowledge", record_id="r7",
         record_source="dify:returns.csv", score=0.914, delivered=True,
     )  # fmt: skip
     person = ReplyRecord(contact="11", question="几点", text="九点", provenance="person", person="Operator A")
-    run = replace(RUN, status=RunStatus.SUCCEEDED, message="已回复", replies=(record, person), ended_at=LATER)
+    chosen = record.model_copy(update={"person": "Operator B"})
+    run = replace(RUN, status=RunStatus.SUCCEEDED, message="已回复", replies=(record, person, chosen), ended_at=LATER)
     card = run_card(run, ZH, now=LATER + timedelta(hours=1))
     assert lines(card)[3:] == [
         "用时: 1 分 05 秒", "结果: 已回复",
         "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · #r7 · 得分 0.91",
         "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写或选择",
+        "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · #r7 · 得分 0.91", "由 Operator B 选定",
     ]  # fmt: skip
     assert card.title == "✅ 已完成"
     assert card.buttons == ()

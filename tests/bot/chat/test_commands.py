@@ -6,11 +6,9 @@ from bot.chat.commands import (
     Command,
     ForAnotherBot,
     RunRequest,
-    ScheduleRequest,
     Unknown,
     parse,
     read_run,
-    read_schedule,
 )
 
 
@@ -33,7 +31,7 @@ from bot.chat.commands import (
         ("/status@other_bot", ForAnotherBot()),
         ("/statsu", Unknown("/statsu", "/status")),
         ("/plan", Unknown("/plan")),
-        ("/sweep", Unknown("/sweep")),
+        ("/dance", Unknown("/dance")),
         ("手机", Command("devices")),
         ("/设备", Command("devices")),
         ("/停一下", Unknown("/停一下")),
@@ -65,28 +63,3 @@ def test_parse(text: str, command: object) -> None:
 )
 def test_read_run(rest: str, request_: RunRequest) -> None:
     assert read_run(rest) == request_
-
-
-@pytest.mark.parametrize(
-    ("rest", "request_"),
-    [
-        ("", ScheduleRequest("list")),
-        ("列表", ScheduleRequest("list")),
-        ('add "*/5 9-18 * * 1-5" 回复11', ScheduleRequest("add", "*/5 9-18 * * 1-5", "回复11")),
-        ("add “every 5m” “回复 11”", ScheduleRequest("add", "every 5m", "回复 11")),
-        ("add */5 9-18 * * mon-fri 回复 11 和 12", ScheduleRequest("add", "*/5 9-18 * * mon-fri", "回复 11 和 12")),
-        ("add every 5m 回复11", ScheduleRequest("add", "every 5m", "回复11")),
-        ("add at 18:30 回复11", ScheduleRequest("add", "at 18:30", "回复11")),
-        ("add at 2026-12-01 18:30 回复11", ScheduleRequest("add", "at 2026-12-01 18:30", "回复11")),
-        ("添加 @daily 回复11", ScheduleRequest("add", "@daily", "回复11")),
-        ("pause #3", ScheduleRequest("pause", schedule_id="3")),
-        ("删除 3", ScheduleRequest("remove", schedule_id="3")),
-        ("pause", None),
-        ("add every 5m", None),
-        ('add "* * * *', None),
-        ("add 回复11", None),
-        ("dance", None),
-    ],
-)
-def test_read_schedule(rest: str, request_: ScheduleRequest | None) -> None:
-    assert read_schedule(rest) == request_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -126,14 +127,39 @@ class TestRuns:
         (run,) = desk.runs.values()
         assert (run.task, run.chat, run.by) == ("QQ回复联系人11", wang.chat, "Operator A")
         assert "⏳ 排队中 · QQ回复联系人11 · 第 0 步" in await wang.say("状态")
-        assert await wang.say("停止") == "正在停止。\nQQ回复联系人11"
-        assert await wang.say("停止") == "没有可以停止的任务。"
+        assert await wang.say("停止") == "正在停止。\nQQ回复联系人11 · Pixel"
+        assert await wang.say("停止") == "没有可以停止的任务。\n用 /status 看现在有什么任务。"
         assert await wang.tap(f"stop:{run.id}") == "(没有可以停止的任务。)"
 
     async def test_the_stop_button(self, desk: MemoryDesk, wang: Talker) -> None:
         await wang.say("运行 打开微信")
         assert await wang.tap("stop:run2") == "(正在停止。)"
         assert desk.runs["run2"].status is RunStatus.STOPPED
+
+    async def test_with_several_runs_it_is_said_which_was_stopped_and_the_others_are_offered(
+        self, desk: MemoryDesk, wang: Talker
+    ) -> None:
+        await wang.say("/run 打开微信")
+        await wang.say("/run 打开设置")
+        said = await wang.say("/stop")
+        assert said == "正在停止。\n打开设置 · Pixel\n还有这些任务：\n[停止 · 打开微信 · Pixel]"
+        first, second = desk.runs
+        assert await wang.say(f"/stop {second}") == "没有可以停止的任务。\n要选哪一个？\n[停止 · 打开微信 · Pixel]"
+        assert await wang.tap(f"stop:{first}") == "(正在停止。)"
+
+    async def test_nobody_is_offered_what_is_refused_for_their_role(self, desk: MemoryDesk, wang: Talker) -> None:
+        viewer = talker(desk, "13", "Zhao", "en")
+        await viewer.say("/start 1234")
+        await wang.say("/run 打开微信")
+        desk.ask(next(iter(desk.runs)), QuestionKind.NO_SURE_ANSWER, *CHOICES)
+        for words in ("/status", "/ask", "open WeChat", "/help", "/devices"):
+            said = await viewer.say(words)
+            assert said
+            assert not re.search(r"\[(Stop|Hold|Resume|Run it|Write my own)", said)
+        assert "ask an owner for another role" in await viewer.say("open WeChat")
+        shown = await viewer.tap(f"ask:{next(iter(desk.questions))}")
+        assert "怎么退货" in shown
+        assert "[1. 退货]" not in shown
 
     async def test_a_message_handed_on_twice_starts_one_run(self, desk: MemoryDesk, wang: Talker) -> None:
         await wang.say("/run 打开微信", key="update-5")
@@ -166,7 +192,7 @@ class TestRuns:
 
     async def test_screen(self, desk: MemoryDesk, wang: Talker) -> None:
         assert await wang.say("截图") == "手机屏幕\n[看屏幕]\n[原图]\n<picture>"
-        assert await wang.tap("screen:S1") == "手机屏幕\nS1\n[看屏幕]\n[原图]\n<picture>"
+        assert await wang.tap("screen:S1") == "手机屏幕\nPixel\n[看屏幕]\n[原图]\n<picture>"
 
     async def test_what_fails_is_said_with_what_to_do(self, desk: MemoryDesk, li: Talker) -> None:
         desk.broken = DeviceOffline("S1 is gone.")
@@ -267,7 +293,7 @@ class TestSchedules:
         added = await wang.say("/schedule add “*/5 9-18 * * 1-5” QQ回复联系人11")
         assert added == (
             "已添加定时任务 2\n时间: */5 9-18 * * 1-5\n任务: QQ回复联系人11\n"
-            "接下来: 11-20 09:35, 11-20 09:40, 11-20 09:45"
+            "接下来: 11-20 09:35, 11-20 09:40, 11-20 09:45\n[暂停]\n[立即执行]\n[删除]\n[全部]"
         )
         assert "#2: */5 9-18 * * 1-5" in await wang.say("/schedule list")
         assert "时间: */5 9-18 * * 1-5 · 已暂停" in await wang.say("/schedule pause 2")
@@ -276,7 +302,7 @@ class TestSchedules:
         assert "还没有定时任务。" in await wang.say("/schedule")
 
     async def test_mistakes(self, desk: MemoryDesk, wang: Talker, li: Talker) -> None:
-        assert "例如：/schedule 添加" in await wang.say("/schedule add 回复11")
+        assert "/schedule 添加 工作日" in await wang.say("/schedule add 回复11")
         assert "写上定时任务的编号" in await wang.say("/schedule pause")
         assert "没看懂这个时间：every x\n" in await wang.say("/schedule add every x 回复11")
         assert "没有定时任务 9。" in await wang.say("/schedule pause 9")

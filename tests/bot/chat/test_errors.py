@@ -40,6 +40,26 @@ def test_every_error_of_the_desk_has_a_text_of_its_own() -> None:
     assert {"errors." + key for key in keys} - catalogue("zh").keys() == set()
 
 
+def test_what_a_person_wrote_is_refused_in_their_language() -> None:
+    """Tasks, and files for the knowledge base: what a chat takes in."""
+    root = Path(str(bot.__file__)).parent.parent
+    files = [root / "agent_core" / "tasks.py", *(root / "knowledge" / "importing").glob("*.py")]
+    files.append(root / "knowledge" / "embedded.py")
+    keys = []
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputRejected":
+                named = {word.arg: word.value for word in node.keywords}
+                key = named.get("key")
+                keys.append(str(key.value) if isinstance(key, ast.Constant) else f"{file.name}:{node.lineno}")
+    known = {key.removeprefix("errors.") for lang in LANGUAGES for key in catalogue(lang) if key.startswith("errors.")}
+    # Handed on as it came; and what is caught where a plan is made, and told of its row.
+    assert {key for key in keys if key not in known} <= {
+        where for where in keys if where.startswith(("tasks.py:", "plan.py:"))
+    }
+    assert len(keys) > 15
+
+
 def test_no_chinese_text_of_an_error_holds_an_english_sentence() -> None:
     said = {key: text for key, text in catalogue("zh").items() if key.startswith(("errors.", "error."))}
     assert {key: text for key, text in said.items() if SENTENCE.search(re.sub(r"phonedesk kb \w+", "", text))} == {}
@@ -67,10 +87,18 @@ def test_roles_are_called_by_their_names(lang: Lang) -> None:
         ("/invite owner phone S1", "管理员不能被限制。"),
         ("/people revoke abc", "没有可用的邀请 abc。"),
         ("/settings de", "没有“de”这个选项。"),
+        ("/run --policy odd 打开微信", "没有规则“odd”。"),
+        ("/run --app 没有的应用 打开微信", "没有叫“没有的应用”的应用。"),
+        ("/run --policy reply 打开设置", "任务里没有写用哪个应用回复客户。"),
+        ("/run --app QQ QQ回复联系人11", "回复客户的任务只用它自己的应用。"),
+        ("/run " + "长" * 2001, "任务太长了，最多 2000 个字。"),
+        ("/people limit Anna phone NOPE", "没有见过手机 NOPE。"),
+        ("/people limit Anna chat -999", "机器人不在编号是 -999 的聊天里。"),
     ],
 )
 async def test_a_chinese_chat_hears_no_english_sentence(shop: Shop, words: str, told: str) -> None:
     owner: Talker = await talker(shop, Role.OWNER, "Chief")
+    await talker(shop, Role.OPERATOR, "Anna")
     said = await owner.say(words)
     assert said.startswith(told)
     assert not SENTENCE.search(said)

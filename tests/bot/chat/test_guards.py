@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
+from bot.desk.desk import HouseDesk
 from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
 from bot.desk.port import PhoneView
 from storage.people import Audit, People
@@ -137,3 +142,48 @@ async def test_runs_are_stopped_and_held_by_the_number_of_the_list(shop: Shop) -
     assert "任务2" in await owner.say("/stop #2")
     rows = [await Runs(shop.db).get(str(run_id)) for run_id in ids]
     assert [row is not None and (row.final or row.stop_requested) for row in rows] == [False, True, False]
+
+
+async def test_stop_and_hold_are_never_too_much(shop: Shop) -> None:
+    """However often the person asked before; and who taps anything else learns why nothing comes of it."""
+    shop.desk.house.pace.per_minute = 1
+    operator = await talker(shop, Role.OPERATOR)
+    ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=operator.actor.id))) for n in (1, 2)]
+    said = [await operator.say("/whoami") for _ in range(3)]
+    assert "太频繁了" in said[1]
+    assert said[2] == ""
+    await operator.tap(f"hold:{ids[0]}")
+    assert "太频繁了" not in operator.said.toast
+    await operator.tap(f"stop:{ids[0]}")
+    assert "任务2" in await operator.say("停止")
+    rows = [await Runs(shop.db).get(run_id) for run_id in ids]
+    assert [row is not None and row.status for row in rows] == ["stopped", "stopped"]
+    await operator.tap("resume:x")
+    assert "太频繁了" in operator.said.toast
+
+
+async def test_stop_in_a_phones_place_asks_no_phone(shop: Shop) -> None:
+    async def dead() -> list[DeviceEntry]:
+        raise DeviceOffline("adb does not answer")
+
+    boss = await talker(shop, Role.OWNER)
+    run_id = str(await Runs(shop.db).create(NewRun("任务", PHONE)))
+    talk = Conversation(HouseDesk(replace(shop.desk.house, entries=dead, glance=dead)))
+    place = ChatRef("telegram", "-5", "9", "group")
+    said = await talk.handle(Incoming("text", Person(boss.actor.user_id, "B"), place, "k1", "/stop", phone=PHONE))
+    row = await Runs(shop.db).get(run_id)
+    assert row is not None
+    assert row.status == "stopped", shown(said)
+
+
+async def test_stop_in_answer_to_a_card_means_its_run(shop: Shop) -> None:
+    boss = await talker(shop, Role.OWNER)
+    ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=boss.actor.id))) for n in (1, 2)]
+    card = MessageRef(ChatRef("telegram", boss.actor.user_id), "40")
+    await shop.desk.set_card_ref(ids[0], card)
+    for number, words in enumerate(("/hold", "停止")):
+        talk = Incoming("reply", Person(boss.actor.user_id, "B"), card.chat, f"k{number}", words, reply_to=card)
+        assert "任务1" in shown(await Conversation(shop.desk).handle(talk))
+    rows = [await Runs(shop.db).get(run_id) for run_id in ids]
+    assert [row is not None and row.final for row in rows] == [True, False]
+    assert "没有任务 99999" in await boss.say("/stop 99999")

@@ -11,6 +11,7 @@ from bot.chat.history import film_card, ranges, read_asking, read_replay
 from bot.chat.texts import texts
 from bot.desk.actors import Role
 from bot.desk.history_port import HistoryAsked
+from storage.retention import Retention
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.bot.chat.test_answers import Talker, talker
@@ -129,7 +130,7 @@ async def test_a_run_without_pictures(shop: Shop, viewer: Talker) -> None:
     assert "任务 #1 没有画面" in await viewer.say("/replay")
     run_id = await past_run(shop.db)
     shop.clock.move(days=40)
-    await Events(shop.db).prune(shop.clock.time - timedelta(days=30))
+    await Retention(shop.db).events(shop.clock.time - timedelta(days=30))
     assert "已按保存期限删除" in await viewer.say("/replay 2")
     await viewer.tap(f"replay:{run_id}")
     assert viewer.said.alert

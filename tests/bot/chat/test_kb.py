@@ -160,10 +160,10 @@ class TestLooking:
         said = await owner.say("/kb")
         assert "0 条可用" in said
         assert "知识库还是空的" in said
-        assert "/kb import: 导入表格" in said
-        assert "/kb delete" not in await operator.say("/kb")
-        assert "/kb pending: go through what was learnt" in await operator.say("知识库")
-        assert "/kb add" not in (await viewer.say("/kb")).replace("用 /kb add 问题", "")
+        assert "/kb 导入: 导入表格" in said
+        assert "/kb 删除" not in await operator.say("/kb")
+        assert "/kb pending: see what waits, edit or reject it" in await operator.say("知识库")
+        assert "/kb 添加" not in (await viewer.say("/kb")).replace("用 /kb 添加 问题", "")
 
     async def test_a_provider_that_does_not_use_them_is_told(self, desk: Desk, store: EmbeddedKnowledge) -> None:
         desk.desk = HouseDesk(replace(desk.shop.desk.house, store=store, provider="dify"))
@@ -205,7 +205,7 @@ class TestKeeping:
         said = await owner.say("/kb add 怎么退货 | 七天内可退 | 能退吗")
         (entry,) = await store.list()
         assert f"已添加 #{entry.id}" in said
-        assert f"/kb edit {entry.id} 答案：七天内可退" in said
+        assert f"/kb 修改 {entry.id} 答案：七天内可退" in said
         assert (entry.aliases, entry.live) == (("能退吗",), True)
         assert "已修改" in await owner.say(f"/kb 修改 {entry.id} 答案：十五天内可退\n标签：售后")
         changed = await store.get(entry.id)
@@ -236,14 +236,21 @@ class TestKeeping:
         entry = await add(store)
         said = await owner.say("/kb add 怎么退货？ | 不能退")
         assert "知识库里已经有这个问题了。" in said
-        assert f"/kb edit {entry.id}" in said
+        assert f"/kb 修改 {entry.id}" in said
 
-    async def test_an_operators_entry_waits(self, store: EmbeddedKnowledge, operator: Talker) -> None:
+    async def test_an_operators_entry_waits(self, store: EmbeddedKnowledge, owner: Talker, operator: Talker) -> None:
         said = await operator.say("/kb add\nQ: 怎么退货\nA: 七天内可退")
         assert "waits for approval" in said
-        assert "[Approve]" in said
+        assert "[Approve]" not in said
         (entry,) = await store.pending()
-        assert "Approved" in await operator.say(f"/kb approve #{entry.id}")
+        listed = await operator.say("/kb pending")
+        assert "[Reject 1]" in listed
+        assert "[Approve 1]" not in listed
+        assert "An owner approves it" in listed
+        assert "You may not do this" in await operator.say(f"/kb approve #{entry.id}")
+        assert "You may not do this" in await operator.press(f"kb:ok:0:{entry.id}")
+        assert "[通过 1]" in await owner.say("/kb 待审")
+        assert "已通过" in await owner.say(f"/kb approve #{entry.id}")
         assert "You may not do this" in await operator.say(f"/kb edit {entry.id} answer: no")
         assert "You may not do this" in await operator.say(f"/kb delete {entry.id}")
         assert "You may not do this" in await operator.press(f"kb:delete:{entry.id}")
@@ -252,12 +259,12 @@ class TestKeeping:
     @pytest.mark.parametrize(
         ("written", "said"),
         [
-            ("/kb add 怎么退货", "例如：/kb add"),
-            ("/kb edit", "/kb edit a1b2"),
-            ("/kb edit e1 新的答案", "/kb edit a1b2"),
-            ("/kb delete", "/kb delete a1b2"),
-            ("/kb 通过", "/kb approve a1b2"),
-            ("/kb reject", "/kb reject a1b2"),
+            ("/kb add 怎么退货", "例如：/kb 添加"),
+            ("/kb edit", "/kb 修改 a1b2"),
+            ("/kb edit e1 新的答案", "/kb 修改 a1b2"),
+            ("/kb delete", "/kb 删除 a1b2"),
+            ("/kb 通过", "/kb 通过 a1b2"),
+            ("/kb reject", "/kb 拒绝 a1b2"),
             ("/kb export", "csv jsonl md xlsx"),
             ("/kb export xlsx", "知识库还是空的"),
             ("/kb import", "最大 10 MB"),
@@ -282,7 +289,7 @@ class TestKeeping:
             await owner.say(f"/kb edit e{length}")
             assert owner.last is not None
             copied = owner.last.card.lines[-1].text
-            assert copied == f"/kb edit e{length} 答案：" + "答" * (length if length == 1200 else 0)
+            assert copied == f"/kb 修改 e{length} 答案：" + "答" * (length if length == 1200 else 0)
             assert f"<code>{copied}</code>" in render.parcel(owner.last.card).text
 
 
@@ -301,7 +308,7 @@ class TestPending:
         changed = await store.get(first.id)
         assert changed is not None
         assert changed.aliases == ("退回去行吗",)
-        assert "/kb edit p1 答案：可以，请留下税号" in await owner.tap("修改 1")
+        assert "/kb 修改 p1 答案：可以，请留下税号" in await owner.tap("修改 1")
         await owner.say("/kb edit p1 答案：可以开")
         assert (await store.pending())[0].answer == "可以开"
 
@@ -328,7 +335,7 @@ class TestPending:
     async def test_the_card_of_a_question_says_where_the_answer_is_kept(self, desk: Desk) -> None:
         view = _question("我们下周到货", ("skip", "跳过"))
         card = cards.question_card(view, texts("zh"))
-        assert card.lines[-1].text == "送达客户以后，这个回答会成为待审条目：/kb pending"
+        assert card.lines[-1].text == "送达客户以后，这个回答会成为待审条目：/kb 待审"
         skipped = cards.question_card(replace(view, answer="skip"), texts("zh"))
         assert "pending" not in skipped.lines[-1].text
 
@@ -379,7 +386,7 @@ class TestImport:
 
     async def test_what_is_no_table_is_told(self, owner: Talker) -> None:
         said = await owner.send("faq.exe", b"MZ\x00\x01")
-        assert said.startswith("faq.exe 不能导入。")
+        assert said.startswith("faq.exe 这种文件不能导入。")
         assert "faq.exe" in said
 
     async def test_the_message_with_the_file_is_gone(self, owner: Talker) -> None:

@@ -15,10 +15,15 @@ from bot.desk.house import House
 from bot.desk.people import new_code
 from scheduler.runs import RunService
 from storage.engine import Database
+from storage.phones import Phones
+from storage.topics import Topics
 from tests.storage.conftest import Clock
+from tests.support.database import empty_sqlite
 
 CHAT = ChatRef("telegram", "77", "5", "group")
 PHONE = "127.0.0.1:16001"
+SEEN = ("S1", "S2", "127.0.0.1:16002")  # phones that were here once
+USED = ("1", "77", "-5")  # chats in which something was said
 
 
 @dataclass
@@ -53,17 +58,16 @@ async def make_shop(url: str, clock: Clock) -> Shop:
         return devices[serial]
 
     service = RunService(db)
+    await Phones(db).saw(dict.fromkeys(SEEN, ""))
+    for chat_id in USED:
+        await Topics(db).put(chat_id, "S1", thread_id="9", name="S1")
     desk = HouseDesk(House(db, service, entries, device, "Asia/Shanghai"))
     return Shop(db, clock, desk, service, attached, devices)
 
 
 @pytest.fixture
 async def url(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path / 'desk.db'}"
-    db = Database(url)
-    await db.migrate()
-    await db.close()
-    return url
+    return await empty_sqlite(tmp_path / "desk.db")
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.digest_port import Often, Period
 from bot.desk.house import Prices, chat_data
+from scheduler.digests import DigestWatch, digest_times
 from scheduler.ports import StoredRuns
+from scheduler.quiet import quiet_of
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, Shop
@@ -151,6 +153,33 @@ async def test_owners_get_it_unless_they_say_no_and_others_where_they_say_yes(sh
     await desk.switch(owner, own(owner), daily=False)
     await shop.desk.team.set_role(owner, f"#{operator.id}", Role.VIEWER)
     assert await kinds(shop) == {}
+
+
+async def test_a_change_of_one_kind_loses_no_digest_of_the_other(shop: Shop) -> None:
+    shop.clock.time = at("2026-12-01 12:00")
+    boss = await shop.person(Role.OWNER)
+    told = shop.desk.digest
+
+    async def never(*_: object) -> bool:
+        return False
+
+    watch = DigestWatch(
+        shop.db, digest_times("09:00", "mon 09:00"), ZONE, quiet_of("22:00-10:00", "Asia/Shanghai"), chats=told.chats,
+        is_empty=never,
+    )  # fmt: skip
+
+    async def out(when: str) -> list[str]:
+        shop.clock.time = at(when)
+        await watch.once()
+        return [event.data["kind"] for event in await Events(shop.db).after(0) if event.kind == "digest"]
+
+    shop.clock.time = at("2026-12-04 09:30")  # due at 9, but held by the quiet hours until 10
+    await told.switch(boss, own(boss), weekly=False)
+    assert await out("2026-12-04 10:01") == ["daily"]
+    shop.clock.time = at("2026-12-07 09:30")  # a Monday
+    await told.switch(boss, own(boss), weekly=True)
+    assert await out("2026-12-07 10:01") == ["daily", "daily"]  # the weekly one was due before it was turned on
+    assert await out("2026-12-14 10:01") == ["daily", "daily", "daily", "weekly"]
 
 
 async def test_the_terminal_has_no_chat(shop: Shop) -> None:

@@ -8,6 +8,7 @@ import pytest
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.history_port import HistoryAsked
 from bot.desk.port import RunStatus
+from storage.retention import Retention
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import Shop
@@ -131,7 +132,7 @@ async def test_pictures_that_are_not_kept_any_more(shop: Shop) -> None:
     run_id = await past_run(shop.db, steps=3)
     bare = await past_run(shop.db, steps=0)
     shop.clock.move(days=31)
-    assert await Events(shop.db).prune(shop.clock.time - timedelta(days=30)) > 0
+    assert await Retention(shop.db).events(shop.clock.time - timedelta(days=30)) > 0
     view = await shop.desk.history.replay(who, run_id)
     assert (view.pictures, view.gone, len(view.steps)) == (0, True, 3)
     assert (await shop.desk.history.film(run_id, most=60)).gone == (1, 2, 3)

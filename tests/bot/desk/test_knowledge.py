@@ -76,7 +76,10 @@ class TestRights:
         waiting = await kb.add(operator, EntryText("退货地址", "见订单"))
         assert (waiting.live, waiting.origin) == (False, "telegram:Operator A")
         assert (await kb.edit(operator, waiting.id, EntryText(answer="见包裹"))).answer == "见包裹"
-        assert (await kb.approve(operator, f"#{waiting.id}")).live
+        assert await kb.means(operator, "退货地址？") is not None
+        with pytest.raises(AccessDenied):  # neither what they proposed nor what they edited
+            await kb.approve(operator, waiting.id)
+        assert (await kb.approve(owner, f"#{waiting.id}")).live
         with pytest.raises(AccessDenied):
             await kb.edit(operator, live.id, EntryText(answer="不能退"))
         with pytest.raises(AccessDenied):

@@ -70,6 +70,7 @@ Call = Callable[[Busy, Actor], Awaitable[Any]]
 # What is about the phone, whatever is named.
 ON_THE_PHONE: dict[str, Call] = {
     "start_run": lambda at, who: at.desk.start_run(who, "打开设置", chat=CHAT, serial=PHONE),
+    "start_sweep": lambda at, who: at.desk.start_sweep(who, "未读", chat=CHAT, serial=PHONE),
     "stop_run": lambda at, who: at.desk.stop_run(who, at.run_id),
     "hold_run": lambda at, who: at.desk.hold_run(who, at.run_id),
     "resume_run": lambda at, who: at.desk.resume_run(who, at.run_id),
@@ -80,6 +81,8 @@ ON_THE_PHONE: dict[str, Call] = {
     "answer_entry": lambda at, who: at.desk.answer_entry(who, at.answer_id),
     "answer_pictures": lambda at, who: at.desk.answer_pictures(who, at.answer_id),
     "rate_answer": lambda at, who: at.desk.rate_answer(who, at.answer_id, 1),
+    "find_schedule": lambda at, who: at.desk.find_schedule(who, "1"),
+    "run_schedule": lambda at, who: at.desk.run_schedule(who, "1", chat=CHAT),
     "history.run": lambda at, who: at.desk.history.run(who, "1"),
     "history.replay": lambda at, who: at.desk.history.replay(who, "1"),
 }
@@ -90,10 +93,18 @@ async def _status(at: Busy, who: Actor) -> int:
     return len(view.phones) + len(view.runs) + len(view.questions)
 
 
+async def _questions_here(at: Busy, who: Actor) -> int:
+    """With a card of the question in the chat."""
+    await at.desk.show_question(await at.shop.person(Role.OWNER), QUESTION.id, chat=CHAT, name="here")
+    return len(await at.desk.questions_here(who, CHAT))
+
+
 # What lists things that are on phones, with how many there are for somebody who may see them all.
 LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
+    "going": (lambda at, who: _count(at.desk.going(who)), 1),
     "status": (_status, 3),
     "list_questions": (lambda at, who: _count(at.desk.list_questions(who)), 1),
+    "questions_here": (_questions_here, 1),
     "open_questions": (lambda at, who: _count(at.desk.open_questions(who)), 1),
     "list_schedules": (lambda at, who: _count(at.desk.list_schedules(who)), 1),
     "answers": (lambda at, who: _total(at.desk.answers(who, AnswersAsked())), 1),
@@ -107,7 +118,7 @@ THE_REST: dict[str, Call] = {
     "kb.entry": lambda at, who: at.desk.kb.entry(who, "a1"),
     "kb.add": lambda at, who: at.desk.kb.add(who, EntryText("问", "答")),
     "kb.pending": lambda at, who: at.desk.kb.pending(who),
-    "kb.approve": lambda at, who: at.desk.kb.approve(who, "a1"),
+    "kb.means": lambda at, who: at.desk.kb.means(who, "x"),
     "kb.reject": lambda at, who: at.desk.kb.reject(who, "a1"),
     "kb.stats": lambda at, who: at.desk.kb.stats(who),
     "digest.look": lambda at, who: at.desk.digest.look(who, "today"),
@@ -122,10 +133,13 @@ OWNERS: dict[str, Call] = {
     "pause_schedule": lambda at, who: at.desk.pause_schedule(who, "1"),
     "resume_schedule": lambda at, who: at.desk.resume_schedule(who, "1"),
     "remove_schedule": lambda at, who: at.desk.remove_schedule(who, "1"),
+    "put_back_schedule": lambda at, who: at.desk.put_back_schedule(who, "1"),
+    "edit_schedule": lambda at, who: at.desk.edit_schedule(who, "1", task="打开设置"),
     "add_contact": lambda at, who: at.desk.add_contact(who, ContactView("qq", "12")),
     "edit_contact": lambda at, who: at.desk.edit_contact(who, "12"),
     "remove_contact": lambda at, who: at.desk.remove_contact(who, "12"),
     "kb.edit": lambda at, who: at.desk.kb.edit(who, "a1", EntryText("问", "答")),  # what waits: an operator, too
+    "kb.approve": lambda at, who: at.desk.kb.approve(who, "a1"),
     "kb.delete": lambda at, who: at.desk.kb.delete(who, "a1"),
     "kb.allow_import": lambda at, who: at.desk.kb.allow_import(who),
     "kb.plan_import": lambda at, who: at.desk.kb.plan_import(who, [FILE]),
@@ -211,7 +225,15 @@ CHATTED: dict[str, Any] = {**ON_THE_PHONE, **{name: call for name, (call, _) in 
 async def test_another_chat_is_refused(busy: Busy, name: str) -> None:
     who = replace(await busy.shop.person(Role.OPERATOR), chats=(CHAT.key,))
     for where in (ELSEWHERE, None):  # None: a channel without chats
-        if where is None and name in {"start_run", "show_question", "digest.setting", "digest.switch"}:
+        if where is None and name in {
+            "start_run",
+            "start_sweep",
+            "run_schedule",
+            "show_question",
+            "questions_here",
+            "digest.setting",
+            "digest.switch",
+        }:
             continue  # they name the chat
         await refused(busy, CHATTED[name](busy, replace(who, chat=where)), "chat")
     await let_in(busy, CHATTED[name](busy, replace(who, chat=replace(CHAT, thread_id="9"))))

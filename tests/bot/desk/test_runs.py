@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
-from bot.desk.actors import ChatRef, NotFound, Role
-from bot.desk.port import RunStatus
+from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
+from bot.desk.desk import HouseDesk
+from bot.desk.history_port import HistoryAsked
+from bot.desk.port import RunStatus, RunView
+from scheduler.hosts import Fleet
 from scheduler.ports import StoredHuman
 from storage.leases import Leases
+from storage.phones import Phones
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
@@ -49,7 +58,8 @@ async def test_stop_without_a_name_takes_ones_own_newest(shop: Shop) -> None:
         assert (stopped.id, stopped.status) == (expected.id, RunStatus.STOPPED)
         assert stopped.status.final
     assert await shop.desk.stop_run(bob, runs[0].id) is None  # it is over
-    assert await shop.desk.stop_run(bob, "nothing") is None
+    with pytest.raises(NotFound, match="no run 99999"):
+        await shop.desk.stop_run(bob, "99999")
     assert await shop.desk.stop_run(bob, runs[2].id) is not None
 
 
@@ -64,6 +74,39 @@ async def test_stop_without_a_name_leaves_other_peoples_runs_alone_but_not_a_sch
     still = await shop.desk.run(theirs.id)
     assert still is not None
     assert not still.status.final
+
+
+async def test_stop_and_hold_without_a_name_take_what_is_at_work_before_what_is_in_line(shop: Shop) -> None:
+    ann, boss = await shop.person(Role.OPERATOR, "Desk A"), await shop.person(Role.OWNER, "Boss")
+    at_work = await shop.desk.start_run(ann, "打开设置", chat=CHAT, serial=PHONE)
+    await Runs(shop.db).begin_leg(at_work.id, 1, serial=PHONE)
+    in_line = await shop.desk.start_run(ann, "打开相机", chat=CHAT, serial=PHONE)
+    held = await shop.desk.hold_run(boss)  # somebody else's, but it alone is at work
+    assert held is not None
+    assert held.id == at_work.id
+    await shop.desk.resume_run(boss, at_work.id)
+    stopped = [await shop.desk.stop_run(ann), await shop.desk.stop_run(ann)]
+    assert [run.id for run in stopped if run] == [at_work.id, in_line.id]
+    assert await shop.desk.stop_run(boss) is None  # what stops already is not stopped again
+
+
+async def test_a_runs_card_and_its_questions_say_which_run_is_meant(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    run = await shop.desk.start_run(who, "打开设置", chat=CHAT)
+    card, asked = MessageRef(CHAT, "5", False), MessageRef(CHAT, "6", False)
+    await shop.desk.set_card_ref(run.id, card)
+    question = Question(id="q1", kind=QuestionKind.INTERACT, text="?", free_text=True)
+    await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=run.id, task="t"), question)
+    await shop.desk.set_question_ref("q1@again", asked)
+    for ref, meant in ((card, run.id), (asked, run.id), (replace(card, message_id="7"), None)):
+        assert await shop.desk.run_at(ref) == meant
+
+
+async def test_a_view_does_not_wait_for_an_adb_that_hangs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.desk.runs.GLANCE_SECONDS", 0.05)
+    hanging = HouseDesk(replace(shop.desk.house, glance=asyncio.Event().wait))  # type: ignore[arg-type]  # never there
+    view = await hanging.start_run(await shop.person(Role.OPERATOR), "打开设置", chat=CHAT)
+    assert (view.status, view.away) == (RunStatus.QUEUED, "")
 
 
 async def test_the_view_follows_the_session(shop: Shop) -> None:
@@ -106,12 +149,96 @@ async def test_status_shows_phones_runs_and_questions_oldest_first(shop: Shop) -
         ("c", "offline"),
         ("d", "busy"),
     ]
-    assert [phone.name for phone in status.phones][:2] == ["Pixel_8", "b"]
+    assert [phone.name for phone in status.phones][:2] == ["Pixel 8 · 1:16001", "b"]
     assert [run.id for run in status.runs] == [run.id for run in runs]
     assert [view.id for view in status.questions] == ["q1"]
 
 
+def glancing(shop: Shop, **more: Any) -> HouseDesk:
+    """A desk that knows at once what is attached."""
+    return HouseDesk(replace(shop.desk.house, glance=shop.desk.house.entries, **more))
+
+
+async def test_a_run_whose_phone_is_away_says_so_until_it_is_back(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    desk = glancing(shop, fleet=Fleet(shop.db, wait=timedelta(minutes=5)), names={"S1": "Counter"})
+    view = await desk.start_run(who, "打开设置", chat=CHAT, serial="counter")
+    assert (view.serial, view.phone, view.status, view.away) == ("S1", "Counter", RunStatus.QUEUED, "offline")
+    assert view.away_until is not None
+    assert view.away_until == shop.clock.time + timedelta(minutes=5)
+    assert str(view.away_until.tzinfo) == "Asia/Shanghai"
+    status = await desk.status(who)
+    assert [(phone.name, phone.state) for phone in status.phones][1:] == [("Counter", "offline")]
+    shop.attached.append(DeviceEntry("S1", "unauthorized"))
+    assert (await run_of(desk, view.id)).away == "unauthorized"
+    shop.attached[-1] = DeviceEntry("S1", "device", "Mate_60")
+    assert (await run_of(desk, view.id)).away == ""
+    anywhere = await desk.start_run(who, "打开设置", chat=CHAT)
+    assert anywhere.away == ""
+    shop.attached.clear()
+    assert (await run_of(desk, anywhere.id)).away == "none"
+
+
+async def test_what_was_resumed_waits_for_its_phone_and_for_nobody(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    desk = glancing(shop)
+    view = await desk.start_run(who, "打开设置", chat=CHAT, serial=PHONE)
+    await Runs(shop.db).begin_leg(view.id, 1, serial=PHONE)
+    await desk.hold_run(who, view.id)
+    await Runs(shop.db).wait_leg(view.id, 1)
+    held = await run_of(desk, view.id)
+    assert (held.status, held.held, held.away) == (RunStatus.WAITING, True, "")
+    shop.attached.clear()
+    resumed = await desk.resume_run(who, view.id)
+    assert resumed is not None
+    assert (resumed.status, resumed.held, resumed.position, resumed.away) == (RunStatus.QUEUED, False, 1, "offline")
+
+
+async def test_history_tells_what_waits_for_a_person_from_what_does_not(shop: Shop) -> None:
+    who = await shop.person(Role.OPERATOR)
+    runs, desk = Runs(shop.db), shop.desk
+    views = [await desk.start_run(who, f"任务{number}", chat=CHAT, serial=PHONE) for number in range(4)]
+    for view in views[:3]:
+        await runs.begin_leg(view.id, 1, serial=PHONE)
+    question = Question(id="q1", kind=QuestionKind.INTERACT, text="?", free_text=True)
+    await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=views[0].id, task="t"), question)  # the phone is held
+    await desk.hold_run(who, views[1].id)
+    await runs.wait_leg(views[1].id, 1)
+    await runs.interrupt_leg(views[2].id, 1)  # by a restart
+    page = await desk.history.runs(who, HistoryAsked())
+    assert [(run.status, run.held) for run in reversed(page.runs)] == [
+        (RunStatus.WAITING, False),
+        (RunStatus.WAITING, True),
+        (RunStatus.QUEUED, False),
+        (RunStatus.QUEUED, False),
+    ]
+    assert {run.phone for run in page.runs} == {PHONE}
+    for status, numbers in (("waiting", [2, 1]), ("queued", [4, 3]), ("running", [])):
+        found = await desk.history.runs(who, HistoryAsked(status=status))
+        assert [run.number for run in found.runs] == numbers
+
+
+async def test_a_phone_is_called_the_same_everywhere(shop: Shop) -> None:
+    who = replace(await shop.person(Role.OPERATOR), phones=(PHONE,))
+    await Phones(shop.db).saw({PHONE: "Pixel_8"})
+    await Phones(shop.db).saw({PHONE: ""})  # it does not let us in: what it is stays known
+    name = "Pixel 8 · 1:16001"
+    view = await shop.desk.start_run(who, "打开设置", chat=CHAT, serial="Pixel 8")
+    assert (view.serial, view.phone) == (PHONE, name)
+    assert (await shop.desk.status(who)).phones[0].name == name
+    assert (await shop.desk.history.runs(who, HistoryAsked(words=name))).total == 1
+    assert await shop.desk.phone_names(who.phones) == (name,)
+    with pytest.raises(AccessDenied, match=name):
+        await shop.desk.stop_run(who, (await shop.desk.start_run(replace(who, phones=()), "x", chat=CHAT)).id)
+
+
+async def run_of(desk: HouseDesk, run_id: str) -> RunView:
+    view = await desk.run(run_id)
+    assert view is not None
+    return view
+
+
 async def test_a_chat_is_stored_whole(shop: Shop) -> None:
     who = await shop.person(Role.OPERATOR)
-    for chat in (CHAT, ChatRef("telegram", "1")):
+    for chat in (CHAT, ChatRef("telegram", who.user_id)):
         assert (await shop.desk.start_run(who, "打开设置", chat=chat)).chat == chat

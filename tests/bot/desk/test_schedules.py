@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from agent_core.tasks import TaskRules
 from bot.desk.actors import BadRequest, ChatRef, NotFound, Role
-from tests.bot.desk.conftest import CHAT, Shop
+from bot.desk.port import RunStatus
+from bot.desk.schedules_port import ScheduleWish
+from scheduler.clock import Clock
+from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
 TASK = "QQ回复联系人11"
 
@@ -70,3 +75,63 @@ async def test_what_is_added_outside_any_chat_is_told_to_the_first_owner(shop: S
     first, second = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
     view = await shop.desk.add_schedule(second, "every 5m", TASK, chat=None)
     assert view.chat == ChatRef("telegram", first.user_id)
+
+
+async def test_edit_changes_what_is_given_and_nothing_else(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    rules = TaskRules("careful", ("设置",))
+    first = await shop.desk.add_schedule(owner, "每天9点", "打开设置", chat=CHAT, rules=rules)
+    again = await shop.desk.edit_schedule(owner, first.id, wish=ScheduleWish(quiet="22:00-7:00", missed="catch_up"))
+    assert again == replace(first, quiet="22:00-07:00", missed="catch_up")
+    other = await shop.desk.edit_schedule(
+        owner, first.id, expression="every 5m", task="打开微信", wish=ScheduleWish(PHONE)
+    )
+    assert (other.expression, other.means, other.task, other.rules) == ("every 5m", "every 5m", "打开微信", rules)
+    assert (other.serial, other.quiet, other.chat) == (PHONE, "22:00-07:00", CHAT)
+    with pytest.raises(BadRequest):
+        await shop.desk.edit_schedule(owner, first.id, expression="every x")
+    assert (await shop.desk.find_schedule(owner, first.id)).expression == "every 5m"
+
+
+async def test_what_was_meant_by_tomorrow_stays(shop: Shop) -> None:
+    """Counted from the day when it was said; in another time zone it is the same time of the same day."""
+    owner = await shop.person(Role.OWNER)
+    first = await shop.desk.add_schedule(owner, "明天9点", TASK, chat=CHAT)
+    shop.clock.move(hours=3)
+    view = await shop.desk.edit_schedule(owner, first.id, wish=ScheduleWish(timezone="Europe/Berlin"))
+    assert (view.expression, view.means, view.elsewhere) == ("明天9点", "at 2026-03-02 09:00", True)
+    assert [moment.isoformat() for moment in view.next_times] == ["2026-03-02T09:00:00+01:00"]
+
+
+async def test_other_times_are_not_missed_ones(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    view = await shop.desk.add_schedule(owner, "@yearly", TASK, chat=CHAT)
+    shop.clock.move(days=3)
+    await shop.desk.edit_schedule(owner, view.id, expression="every 5m")
+    await Clock(shop.db).look()
+    assert (await shop.desk.find_schedule(owner, view.id)).skipped_missed == 0
+
+
+async def test_what_was_removed_can_be_put_back_for_a_week(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    numbers = [(await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT)).id for _ in range(2)]
+    await shop.desk.remove_schedule(owner, numbers[0])
+    shop.clock.move(days=6)
+    assert (await shop.desk.put_back_schedule(owner, numbers[0])).skipped_missed == 0
+    await Clock(shop.db).look()
+    assert (await shop.desk.find_schedule(owner, numbers[0])).skipped_missed == 0, "while it was gone nothing was due"
+    await shop.desk.remove_schedule(owner, numbers[1])
+    shop.clock.move(days=8)
+    with pytest.raises(BadRequest):
+        await shop.desk.put_back_schedule(owner, numbers[1])
+
+
+async def test_run_now_twice_under_one_key_is_one_run(shop: Shop) -> None:
+    owner, operator = await shop.person(Role.OWNER), await shop.person(Role.OPERATOR)
+    view = await shop.desk.add_schedule(owner, "每天9点", TASK, chat=CHAT, wish=ScheduleWish(PHONE))
+    runs = [await shop.desk.run_schedule(operator, f"#{view.id}", chat=CHAT, key="m7") for _ in range(2)]
+    assert runs[0].id == runs[1].id
+    assert (runs[0].task, runs[0].serial, runs[0].by) == (TASK, PHONE, operator.name)
+    last = (await shop.desk.find_schedule(owner, view.id)).last
+    assert last is not None
+    assert (last.what, last.run_id, last.status) == ("by_hand", runs[0].id, RunStatus.QUEUED)

@@ -9,6 +9,7 @@ import pytest
 
 from agent_core.errors import RateLimited
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
+from bot.desk.desk import HouseDesk
 from bot.desk.pairing import WRONG_OF_ONE
 from bot.desk.people import new_code, plain_name
 from storage.people import Audit, People
@@ -151,14 +152,35 @@ async def test_limits_are_set_lifted_and_kept_apart(shop: Shop, owner: Actor) ->
 
 @pytest.mark.parametrize(
     "limits",
-    [{"phones": ["a b"]}, {"phones": ["$(id)"]}, {"chats": ["here"]}, {"phones": [f"S{n}" for n in range(51)]}],
+    [{"phones": ["NOPE"]}, {"phones": ["S1", "$(id)"]}, {"chats": ["here"]}, {"chats": ["telegram:-999"]}],
 )
 async def test_what_names_no_phone_and_no_chat(shop: Shop, owner: Actor, limits: dict[str, list[str]]) -> None:
     await shop.person(Role.OPERATOR, "Anna")
-    with pytest.raises(BadRequest):
+    with pytest.raises((BadRequest, NotFound)) as refused:
         await shop.desk.team.limit(owner, "Anna", **limits)
+    if refused.value.key == "unknown_phone":
+        assert refused.value.values["known"] == "127.0.0.1:16002, S1, S2, Pixel 8 · 1:16001"
+    with pytest.raises((BadRequest, NotFound)):
+        await shop.desk.team.invite(owner, Role.VIEWER, phones=limits.get("phones", ()), chats=limits.get("chats", ()))
     with pytest.raises(BadRequest, match="never limited"):
         await shop.desk.team.limit(owner, "Owner A", phones=["S1"])
+
+
+async def test_phones_are_named_as_people_call_them_and_may_be_away(shop: Shop, owner: Actor) -> None:
+    await shop.person(Role.OPERATOR, "Anna")
+    desk = HouseDesk(replace(shop.desk.house, names={"S2": "Front desk"}))
+    shop.attached.clear()
+    view = await desk.team.limit(owner, "Anna", phones=["front desk", "S1"])
+    assert (view.phones, view.phone_names) == (("S2", "S1"), ("Front desk", "S1"))
+    made = await desk.team.invite(owner, Role.VIEWER, phones=["S2"], chats=["own", "telegram:77"])
+    assert (made.phones, made.phone_names) == (("S2",), ("Front desk",))
+
+
+async def test_what_was_refused_is_told_in_the_owners_zone(shop: Shop, owner: Actor) -> None:
+    await shop.desk.turned_away("telegram", "9", "Nobody", "run")
+    (row,) = await shop.desk.team.refused(owner)
+    assert row.at == shop.clock.time
+    assert str(row.at.tzinfo) == "Asia/Shanghai"
 
 
 async def test_a_removal_takes_hold_at_once_and_can_be_undone(shop: Shop, owner: Actor) -> None:

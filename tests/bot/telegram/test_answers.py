@@ -43,7 +43,7 @@ async def test_thumbs_on_the_outcome(shop: Shop) -> None:  # noqa: F811 - the fi
         assert "评价：👎 Person 11" in card.words
         assert card.content.media == "photo"
         advice = await owner.sees(lambda chat: chat.saying("可以这样改")[0])
-        assert "/kb edit r7 答：" in advice.words
+        assert "/kb 修改 r7 答：" in advice.words
         assert (await owner.tap(card, "👎")).text == "已取消评价。"
         await owner.sees(lambda chat: card.buttons == [["👍", "👎"]])
         assert len(owner.chat.saying("已完成")) == 1
@@ -68,4 +68,4 @@ async def test_pages_are_turned_in_place(shop: Shop) -> None:  # noqa: F811 - th
         shot = await owner.sees(lambda chat: chat.saying("问答 #2 · 发送后")[0])
         assert shot.content.media == "photo"
         await owner.tap(entry, "补充答案")
-        await owner.sees(lambda chat: chat.saying("/kb add 问：能不能在手机壳上面刻字 2")[0])
+        await owner.sees(lambda chat: chat.saying("/kb 添加 问：能不能在手机壳上面刻字 2")[0])

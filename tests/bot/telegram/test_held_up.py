@@ -12,53 +12,12 @@ from bot.chat.cards import Card
 from bot.telegram import render
 from bot.telegram.fake import FakeUser
 from bot.telegram.options import TelegramOptions
-from bot.telegram.updates import lane
 from storage.inbox import Inbox
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, desk, empty_database, house, operator, refused
 from tests.bot.telegram.test_outbox import until_out
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
-
-
-def tapped(data: str) -> dict[str, Any]:
-    return {"callback_query": {"data": data, "message": {"chat": {"id": 11}}}}
-
-
-def written(text: str) -> dict[str, Any]:
-    return {"message": {"text": text, "chat": {"id": 11}}}
-
-
-class TestLanes:
-    @pytest.mark.parametrize("words", ["/stop", "/stop@desk_bot", "/hold 3", "停止", "停", "暂停任务"])
-    def test_words_that_stop(self, words: str) -> None:
-        assert lane(written(words)) == "stop:11"
-
-    def test_all_others(self) -> None:
-        assert lane(tapped("stop:r1")) == lane(tapped("hold:r1")) == "stop:11"
-        assert lane(tapped("shot:r1")) == "callback_query:11"
-        assert lane(written("/screen")) == lane(written("停止一下")) == "message:11"
-
-
-class TestStop(WithARun):
-    async def test_stop_does_not_wait_for_a_screen(
-        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        hanging = asyncio.Event()
-
-        async def hang(*_: object, **__: object) -> bytes:
-            hanging.set()
-            await asyncio.sleep(60)
-            return b""
-
-        monkeypatch.setattr(house.desk, "screenshot", hang)
-        async with house.adapter():
-            _, card = await self.start(house, operator)
-            screen = asyncio.create_task(operator.tap(card, "看屏幕"))
-            await asyncio.wait_for(hanging.wait(), 10)
-            await operator.tap(card, "停止", timeout=1)
-            screen.cancel()
-            await asyncio.gather(screen, return_exceptions=True)
 
 
 class TestLate:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from agent_core.session import QuestionKind
+from agent_core.session import QuestionKind, ReplyRecord
 from bot.chat.cards import Card
 from bot.desk.actors import ChatRef
 from bot.telegram import render
@@ -84,6 +84,39 @@ class TestLongTexts(WithARun):
             run_id, card = await self.start(house, operator)
             house.desk.happen(run_id, "outcome", {"status": "failed", "message": "字" * 5000})
             await operator.sees(lambda chat: "失败" in card.words and "…" in card.words)
+        assert operator.chat.from_bot == [card]
+
+    @pytest.mark.parametrize(("count", "length"), [(25, 40), (1, 1500), (60, 300)])
+    async def test_what_was_sent_to_customers_is_not_cut(
+        self, house: House, operator: FakeUser, count: int, length: int
+    ) -> None:
+        replies = tuple(
+            ReplyRecord(contact=f"客户{n}", question="怎么退", text=f"答{n}：" + "退" * length, provenance="person")
+            for n in range(count)
+        )
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+            house.desk.happen(run_id, "step", picture=picture(), **self.step(1))
+            await operator.sees(lambda chat: card.photo)
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"}, replies=replies)
+            first = await operator.sees(lambda chat: card_of(chat, f"发出的全部回复：{count} 条"))
+            await until_out(house)
+            others = [message for message in operator.chat.from_bot if message is not card]
+            words = "\n".join(message.text for message in others)
+            all_of_them = [f"答{n}：" + "退" * length in words.replace("\n", "") for n in range(count)]
+            assert all(all_of_them) is (count < 60)
+            assert ("还发出了" in words) is (count == 60)
+            assert first.reply_to is card
+            assert ("还发出了" in card.words) is (count > 2)
+            assert await refused(house) == []
+
+    async def test_what_the_card_holds_is_not_said_twice(self, house: House, operator: FakeUser) -> None:
+        reply = ReplyRecord(contact="11", question="怎么退", text="七天内可以退", provenance="person")
+        async with house.adapter():
+            run_id, card = await self.start(house, operator)
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"}, replies=(reply,) * 3)
+            await operator.sees(lambda chat: card.words.count("七天内可以退") == 3)
+            await until_out(house)
         assert operator.chat.from_bot == [card]
 
 

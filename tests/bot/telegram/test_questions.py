@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from agent_core.session import QuestionKind
+from bot.chat.cards import question_card
+from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.port import RunStatus
+from bot.telegram import render
 from bot.telegram.fake import FakeUser
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
@@ -22,8 +27,58 @@ from tests.bot.telegram.test_adapter import (
     refused,
     until,
 )
+from tests.bot.telegram.test_outbox import until_out
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
+
+
+class TestAnsweredMeanwhile(WithARun):
+    """A picture of the phone takes seconds; what was answered by then does not open again."""
+
+    @pytest.mark.parametrize("by", ["look", "ask"])
+    async def test_it_stays_closed(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch, by: str
+    ) -> None:
+        looks, free = asyncio.Event(), asyncio.Event()
+
+        async def slow(*_: object, **__: object) -> bytes:
+            looks.set()
+            await free.wait()
+            return picture(colour="red")
+
+        async with house.adapter():
+            run_id, _ = await self.start(house, operator)
+            choices = (("done", "完成"), ("stop", "停下"))
+            question_id = house.desk.ask(run_id, QuestionKind.TAKE_OVER, *choices, free_text=False, picture=picture())
+            asked = target = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            await until(lambda: question_id in house.desk.question_refs)
+            if by == "ask":
+                await operator.send("/ask")
+                target = await operator.sees(lambda chat: card_of(chat, "等待回答的问题"))
+            monkeypatch.setattr(house.desk, "screenshot", slow)
+            tap = asyncio.create_task(operator.tap(target, "刷新画面" if by == "look" else "看第 1 个"))
+            await asyncio.wait_for(looks.wait(), 10)
+            await house.desk.answer(house.desk.people["telegram", "11"], question_id, choice="done")
+            await operator.sees(lambda chat: "已回答" in asked.words)
+            free.set()
+            assert (await tap).alert
+            await until_out(house)
+        assert asked.buttons == []
+        assert not [card for card in operator.chat.from_bot if card.photo and card.buttons and "怎么退货" in card.words]
+
+    async def test_a_card_whose_turn_comes_too_late_is_not_sent(self, house: House, operator: FakeUser) -> None:
+        async with house.adapter() as adapter:
+            run_id, _ = await self.start(house, operator)
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
+            card = question_card(house.desk.questions[question_id], texts("zh"))
+            await house.desk.answer(house.desk.people["telegram", "11"], question_id, choice="skip")
+            await operator.sees(lambda chat: "已回答" in asked.words)
+            await adapter._outbox.put("11", render.parcel(card), ref=f"question:{question_id}")
+            await adapter._outbox.put("11", render.parcel(card))
+            await until_out(house)
+        assert asked.buttons == []
+        assert len(operator.chat.saying("怎么退货")) == 1
 
 
 class TestOverTime(WithARun):
@@ -45,8 +100,26 @@ class TestOverTime(WithARun):
             house.desk.happen(run_id, "reminder", {"question": question_id, "number": 3})
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("管理员"))
-        assert len(operator.chat.saying("还在等回答")) == 2
+        reminders = [message for message in operator.chat.from_bot if message.reply_to is asked]
+        assert ["已回答" in reminder.words for reminder in reminders] == [True, True]
         assert await refused(house) == []
+
+    async def test_a_reply_to_a_reminder_is_an_answer(self, house: House, operator: FakeUser) -> None:
+        group = house.tg.group(-1001, "shop")
+        async with house.adapter():
+            await operator.send("/run one", chat=group)
+            run_id = await until(lambda: next(iter(house.desk.runs), ""))
+            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            await until(lambda: question_id in house.desk.question_refs)
+            house.desk.happen(run_id, "reminder", {"question": question_id, "number": 1})
+            reminder = await operator.sees(lambda chat: card_of(chat, "还在等回答"), chat=group)
+            assert "截止 11-20 09:40 · 到时" in reminder.words
+            assert reminder.buttons == [["看问题"]]
+            await until(lambda: len(house.desk.question_refs) == 2)
+            await operator.send("今天就给您退", reply_to=reminder, chat=group)
+            await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in reminder.words, chat=group)
+            assert reminder.buttons == []
+        assert house.desk.questions[question_id].answer == "今天就给您退"
 
     async def test_instead_of_a_reminder_a_lost_card_comes_again(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():

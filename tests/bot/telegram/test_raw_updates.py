@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from telegram import Bot
 
-from bot.telegram import updates
+from bot.telegram import lanes, updates
 from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.fake import FakeTelegram
 from bot.telegram.options import TelegramOptions
@@ -141,7 +141,8 @@ def test_an_update_is_read_or_unreadable_and_nothing_else(kind: str, seed: int, 
             inside = inside[key] if isinstance(inside, dict | list) and _has(inside, key) else None
         if isinstance(inside, dict | list) and _has(inside, place[-1]):
             inside[place[-1]] = data.draw(JSON)
-    updates.lane(raw)
+    lanes.lane(raw)
+    lanes.stops(raw)
     try:
         update = updates.understood(json.loads(json.dumps(raw)), OFFLINE)
     except UnreadableUpdate:

@@ -210,6 +210,8 @@ def _notification(call: Call) -> None:
         for name, text in (("title", note.title), ("text", note.text)):
             call.line(f"        android.{name}=String {f'({text})' if plain else f'[length={len(text)}]'}")
         call.line("        android.showWhen=Boolean (true)\n      }")
+        if note.updated_ms:
+            call.line(f"      mUpdateTimeMs={note.updated_ms}")
     call.line("  mLightEnabled=true")
 
 

@@ -1,0 +1,53 @@
+"""What a process uses, and what machine it runs on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory."""
+
+    cpu: float
+    resident: float
+    peak: float
+
+
+def usage() -> Usage:
+    """Of this process, without its children."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most = peak / MIB if sys.platform == "darwin" else peak / 1024  # bytes there, KiB elsewhere
+    return Usage(time.process_time(), _resident() or most, most)
+
+
+def _resident() -> float:
+    """0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def machine() -> str:
+    """``Linux x86_64, 2 cores of …, Python 3.11.2``."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    name = _processor()
+    return f"{platform.system()} {platform.machine()}, {cores} cores{f' ({name})' if name else ''}, Python {platform.python_version()}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,0 +1,67 @@
+"""``phonedesk backup`` and ``phonedesk restore``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot.chat.texts import texts
+from bot.commands.common import err, print_json, run_async, settings_from
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def backup(
+    to: Annotated[Path, typer.Argument(help="The file to write, or a folder for a file with the time in its name.")],
+    as_json: Json = False,
+) -> None:
+    """Write a back-up of the data folder into one file; a server may go on working meanwhile.
+
+    Example: phonedesk backup /media/disk
+    """
+    from bot.keeping import back_up
+
+    settings = settings_from()
+    made = run_async(lambda: back_up(settings, to))
+    words = texts(settings.lang)
+    if as_json:
+        print_json(
+            {"file": str(made.file), "made_at": made.made_at.isoformat(), "parts": made.parts, "bytes": made.bytes}
+        )
+    else:
+        Console().print(Text(words.get("backup.made", file=made.file, size=f"{made.bytes / 1e6:.1f}")))
+    if made.elsewhere:
+        err.print(words.get("backup.elsewhere"), style="yellow", markup=False)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file of phonedesk backup.")],
+    as_json: Json = False,
+) -> None:
+    """Put a back-up in the place of what is there, which is kept. No server may run meanwhile.
+
+    Runs that were not over at that time are held: a person resumes or stops each.
+
+    Example: phonedesk restore phonedesk-20261121-030000.zip
+    """
+    from bot.keeping import restore as put_back
+
+    settings = settings_from()
+    done = run_async(lambda: put_back(settings, file))
+    if as_json:
+        held = [{"id": run.id, "task": run.task, "serial": run.serial, "status": run.status} for run in done.held]
+        before = str(done.before) if done.before else None
+        print_json({"made_at": done.made_at.isoformat(), "parts": done.parts, "held": held, "before": before})
+        return
+    words, console = texts(settings.lang), Console()
+    console.print(Text(words.get("backup.restored", at=f"{done.made_at.astimezone():%Y-%m-%d %H:%M}")))
+    if done.before is not None:
+        console.print(Text(words.get("backup.before", folder=done.before)))
+    if done.held:
+        console.print(Text(words.get("backup.held", count=len(done.held))))
+    for run in done.held:
+        console.print(Text(f"  {run.id}  {run.serial}  {run.task}"))

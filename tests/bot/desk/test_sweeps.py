@@ -1,0 +1,142 @@
+"""Sweeps at the desk: started by who may, shown as one, stopped as one, silent where nothing happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.errors import InputRejected
+from agent_core.session import Session
+from bot.chat.sweeps import sweep_card
+from bot.chat.texts import texts
+from bot.desk.actors import AccessDenied, Actor, Role
+from bot.desk.port import RunStatus, RunView
+from scheduler.ports import StoredHuman
+from scheduler.sweeps.leg import QUIET_HOURS
+from storage.runs import NewRun, Runs
+from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
+from tests.bot.desk.conftest import CHAT, PHONE, Shop
+from tests.bot.desk.test_questions import QUESTION
+
+PLACE = Place(PHONE, "qq")
+
+
+async def looked(shop: Shop, sweep: str, *contacts: str, **details: object) -> list[str]:
+    """The sweep's leg has looked, and has begun runs for these; their ids."""
+    await Runs(shop.db).begin_leg(sweep, 1, serial=PHONE)
+    new = NewSweep(PLACE, "read", contacts=5, calls=2, details={"aside": [], "left": [], "quiet": [], **details})
+    start = [
+        NewSwept(one, "s", 1, NewRun(f"QQ回复联系人{one}", PHONE, options={"contact": one}, parent_id=sweep))
+        for one in contacts
+    ]
+    runs = await Sweeps(shop.db).looked(sweep, 1, new, start)
+    assert runs is not None
+    if runs:
+        await Runs(shop.db).wait_leg(sweep, 1)
+    else:
+        await Runs(shop.db).end_leg(sweep, 1, status="succeeded")
+    return runs
+
+
+async def view(shop: Shop, run_id: str) -> RunView:
+    found = await shop.desk.run(run_id)
+    assert found is not None
+    return found
+
+
+async def started(shop: Shop, who: Actor, words: str = "") -> RunView:
+    return await shop.desk.start_sweep(who, words, chat=CHAT, serial=PHONE)
+
+
+async def scheduled(shop: Shop) -> str:
+    """By the clock."""
+    run_id = await Runs(shop.db).create(
+        NewRun("巡检", PHONE, options={"kind": "sweep"}, schedule_id=1, planned_at=shop.clock.time)
+    )
+    shop.clock.move(minutes=5)
+    assert run_id is not None
+    return run_id
+
+
+async def test_who_may_start_one_and_what_cannot_be_read(shop: Shop) -> None:
+    owner, operator = await shop.person(Role.OWNER), await shop.person(Role.OPERATOR)
+    made = await started(shop, operator, "11 #vip")
+    assert (made.task, made.status, made.sweep is not None) == ("sweep 11 #vip", RunStatus.QUEUED, True)
+    with pytest.raises(AccessDenied):
+        await started(shop, await shop.person(Role.VIEWER))
+    with pytest.raises(InputRejected):
+        await started(shop, owner, "unread 11")
+    again = await shop.desk.start_sweep(owner, "", chat=CHAT, key="k")
+    assert (await shop.desk.start_sweep(owner, "", chat=CHAT, key="k")).id == again.id
+
+
+async def test_one_view_tells_every_contact(shop: Shop) -> None:
+    who = await shop.person(Role.OWNER)
+    sweep = (await started(shop, who)).id
+    runs = await looked(shop, sweep, "a", "b", "c", "d", "e", left=[["f", "cooling"]], aside=[["g群", "group"]])
+    assert (await view(shop, sweep)).status is RunStatus.RUNNING
+    for run_id, status, message in (
+        (runs[0], "succeeded", ""),
+        (runs[1], "failed", "boom"),
+        (runs[2], "stopped", QUIET_HOURS),
+    ):
+        await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
+        await Runs(shop.db).end_leg(run_id, 1, status=status, message=message)
+    await Runs(shop.db).begin_leg(runs[3], 1, serial=PHONE)
+    await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=runs[3], task="x"), QUESTION)
+    await Runs(shop.db).wait_leg(runs[3], 1)
+    shown = await view(shop, sweep)
+    assert shown.sweep is not None
+    assert {one.contact: one.state for one in shown.sweep.contacts} == {
+        "a": "nothing",
+        "b": "failed",
+        "c": "quiet",
+        "d": "asked",
+        "e": "waiting",
+    }
+    card = sweep_card(shown, shown.sweep, texts("zh"), now=shop.clock.time)
+    said = "\n".join(f"{line.label}：{line.text}" for line in card.lines)
+    for words in ("b：没有回成 · boom", "c：到了静默时段", "刚刚回复过：f", "看起来是群，没有回复：g群"):
+        assert words in said
+    assert [button.action for row in card.buttons for button in row] == [f"stop:{sweep}"]
+    # Its contacts are not listed beside it, and only people are waited for once the last one has ended.
+    assert [run.id for run in (await shop.desk.status(who)).runs] == [sweep]
+    await Runs(shop.db).begin_leg(runs[4], 1, serial=PHONE)
+    await Runs(shop.db).end_leg(runs[4], 1, status="succeeded")
+    assert (await view(shop, sweep)).status is RunStatus.WAITING
+    await shop.desk.stop_run(who)  # what they began, not the contact
+    assert (await view(shop, sweep)).status is RunStatus.STOPPED
+    assert (await view(shop, runs[3])).stopped_by == who.name
+
+
+async def test_by_the_clock_nothing_is_told_where_nothing_happened(shop: Shop) -> None:
+    async def silent(run_id: str) -> bool:
+        sweep = (await view(shop, run_id)).sweep
+        assert sweep is not None
+        return sweep.silent
+
+    nothing = await scheduled(shop)
+    assert await silent(nothing)  # before it has looked
+    await looked(shop, nothing, left=[["f", "settled"]], aside=[["QQ团队", "service"]])
+    assert await silent(nothing)
+    some = await scheduled(shop)
+    await looked(shop, some, "a")
+    assert not await silent(some)
+    unnamed = await scheduled(shop)
+    await looked(shop, unnamed, aside=[["上海浦东…", "cut_off"]])
+    assert not await silent(unnamed)
+    failed = [await scheduled(shop) for _ in range(2)]
+    for run_id in failed:
+        await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
+        await Runs(shop.db).end_leg(run_id, 1, status="failed", message="The list cannot be read.")
+    assert [await silent(run_id) for run_id in failed] == [False, True]  # said once
+    by_hand = (await started(shop, await shop.person(Role.OWNER))).id
+    await looked(shop, by_hand)
+    assert not await silent(by_hand)
+
+
+async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    made = await shop.desk.add_schedule(owner, "every 5m", "巡检 11", chat=CHAT)
+    assert made.kind == "sweep"
+    changed = await shop.desk.edit_schedule(owner, made.id, task="QQ回复联系人11")
+    assert changed.kind == "run"

@@ -1,0 +1,214 @@
+"""Who waits for whom: a person for what they said before, a Stop for nothing slow, nobody for somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent_core.session import Choice, Question, QuestionKind
+from bot.desk.actors import Actor, ChatRef, Role
+from bot.telegram.adapter import TelegramAdapter
+from bot.telegram.fake import FakeTelegram, FakeUser
+from bot.telegram.lanes import lane, stops
+from bot.telegram.options import TelegramOptions
+from storage.events import Events
+from storage.inbox import Inbox
+from storage.outbox import Outbox
+from storage.questions import Questions
+from tests.bot.desk.conftest import PHONE, Shop, shop, url
+from tests.bot.telegram.conftest import picture
+from tests.bot.telegram.test_adapter import (
+    FAST,
+    House,
+    WithARun,
+    card_of,
+    db,
+    desk,
+    empty_database,
+    house,
+    operator,
+    until,
+    until_handled,
+)
+
+__all__ = ["db", "desk", "empty_database", "house", "operator", "shop", "url"]
+
+OURS = {"from": {"id": 5, "is_bot": True}}
+
+
+def tapped(data: str) -> dict[str, Any]:
+    return {"callback_query": {"data": data, "from": {"id": 7}, "message": {"chat": {"id": 11}}}}
+
+
+def written(text: str, **more: Any) -> dict[str, Any]:
+    return {"message": {"text": text, "from": {"id": 7}, "chat": {"id": 11}, **more}}
+
+
+class TestNames:
+    @pytest.mark.parametrize("words", ["/stop 12", "/hold@desk_bot #3"])
+    def test_a_named_run_is_stopped_at_once(self, words: str) -> None:
+        assert lane(written(words)) == lane(tapped("stop:r1")) == lane(tapped("hold:r1")) == "stop:11:7"
+        assert stops(written(words))
+
+    @pytest.mark.parametrize(
+        "words", ["/stop", "/stop@desk_bot", "停止", "停", "暂停任务", "/run x", "运行 x", "/resume"]
+    )
+    def test_what_begins_and_ends_work_keeps_its_order(self, words: str) -> None:
+        assert lane(written(words)) == lane(tapped("go")) == lane(tapped("resume:r1")) == "start:11:7"
+
+    def test_answers_have_one_of_their_own(self) -> None:
+        assert lane(tapped("q:1:0")) == lane(written("退货", reply_to_message=OURS)) == "answer:11:7"
+        assert lane(written("/screen", reply_to_message=OURS)) == "message:11:7"
+        assert lane(written("x", reply_to_message=OURS, document={})) == "message:11:7"
+        assert lane(written("x", reply_to_message={**OURS, "forum_topic_created": {}})) == "message:11:7"
+
+    def test_all_others(self) -> None:
+        assert lane(tapped("look:r1")) == "callback_query:11:7"
+        assert lane(written("/screen")) == lane(written("停止一下")) == "message:11:7"
+        assert lane({"edited_message": written("/stop")["message"]}) == "edited_message:11:7"
+        assert not stops({"edited_message": written("/stop")["message"]})
+        assert not stops(written("/run x"))
+
+
+class Hanging:
+    """A call of the desk that does not come back."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.free = asyncio.Event()
+
+    async def __call__(self, *_: object, **__: object) -> Any:
+        self.begun.set()
+        await self.free.wait()
+        return picture()
+
+
+class TestStop(WithARun):
+    async def test_it_does_not_wait_for_a_screen(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hanging = Hanging()
+        monkeypatch.setattr(house.desk, "screenshot", hanging)
+        async with house.adapter():
+            _, card = await self.start(house, operator)
+            screen = asyncio.create_task(operator.tap(card, "看屏幕"))
+            await asyncio.wait_for(hanging.begun.wait(), 10)
+            await operator.tap(card, "停止", timeout=1)
+            assert not hanging.free.is_set()
+            hanging.free.set()
+            await screen
+
+    async def test_it_stops_the_run_that_was_asked_for_before_it(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hanging = Hanging()
+        monkeypatch.setattr(house.desk, "screenshot", hanging)
+        async with house.adapter():
+            await operator.send("/screen")
+            await asyncio.wait_for(hanging.begun.wait(), 10)
+            await operator.send("/run 给全部客户群发")
+            await operator.send("/stop")
+            card = await operator.sees(lambda chat: card_of(chat, "给全部客户群发"))
+            await operator.sees(lambda chat: "已停止" in card.words)
+            assert operator.chat.saying("没有可以停止的任务") == []
+            hanging.free.set()
+
+    async def test_what_hangs_before_it_is_called_off(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with house.adapter(stop_patience=0.05):
+            run_id, card = await self.start(house, operator)
+            hanging = Hanging()
+            monkeypatch.setattr(house.desk, "start_run", hanging)
+            first = await operator.send("/run 第一")
+            second = await operator.send("/run 第二")
+            await asyncio.wait_for(hanging.begun.wait(), 10)
+            await operator.send("/stop")
+            await operator.sees(lambda chat: "已停止" in card.words)
+            await operator.sees(lambda chat: len(chat.saying("这条没有执行")) == 2)
+            told = operator.chat.saying("这条没有执行")
+            assert sorted(message.reply_to.id for message in told if message.reply_to) == [first.id, second.id]
+            await until_handled(house)
+        async with house.adapter():  # nor does it come after a restart
+            assert [*house.desk.runs] == [run_id]
+
+
+class TestOrder(WithARun):
+    async def test_what_failed_once_keeps_its_place(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, left = house.desk.start_run, [1]
+
+        async def fails_once(*given: Any, **named: Any) -> Any:
+            if left.pop() if left else 0:
+                raise OSError("database is locked")
+            return await real(*given, **named)
+
+        monkeypatch.setattr(house.desk, "start_run", fails_once)
+        async with house.adapter():
+            for task in ("第一", "第二", "第三"):
+                await operator.send(f"/run {task}")
+            await until(lambda: len(house.desk.runs) == 3)
+        assert [run.task for run in house.desk.runs.values()] == ["第一", "第二", "第三"]
+
+
+class TestAnswers(WithARun):
+    async def test_nobody_waits_for_somebody_elses_screen(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        second = house.tg.user(12, "Operator B", "zh")
+        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "zh", Role.OPERATOR)
+        group = house.tg.group(-1001, "shop")
+        hanging = Hanging()
+        monkeypatch.setattr(house.desk, "screenshot", hanging)
+        async with house.adapter():
+            await operator.send("/run one", chat=group)
+            card = await operator.sees(lambda chat: card_of(chat, "one"), chat=group)
+            question_id = house.desk.ask(
+                next(iter(house.desk.runs)), QuestionKind.STUCK, ("go", "继续"), ("stop", "停下")
+            )
+            asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=group)
+            screens = [asyncio.create_task(person.tap(card, "看屏幕")) for person in (operator, second)]
+            await asyncio.wait_for(hanging.begun.wait(), 10)
+            await second.tap(asked, "停下", timeout=2)  # behind a screen of their own, too
+            assert not house.desk.questions[question_id].open
+            hanging.free.set()
+            await asyncio.gather(*screens)
+
+    async def test_what_was_said_in_time_is_in_time(
+        self, shop: Shop, tg: FakeTelegram, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        actor = await shop.person(Role.OPERATOR, "A")
+        person = tg.user(int(actor.user_id), "A", "zh")
+        await person.send("/start")
+        run = await shop.desk.start_run(actor, "回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
+        options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
+        questions, real, hanging = Questions(shop.db), shop.desk.question_to_answer, Hanging()
+        async with TelegramAdapter(shop.desk, Inbox(shop.db), Outbox(shop.db), options):
+            asked = Question(
+                id="q1",
+                kind=QuestionKind.NO_SURE_ANSWER,
+                text="怎么退款",
+                choices=[Choice(value="skip", label="跳过")],
+                free_text=True,
+                data={"contact": "11"},
+            )
+            payload, deadline = asked.model_dump(mode="json"), shop.clock() + timedelta(minutes=1)
+            await questions.ask("q1", run_id=run.id, kind=asked.kind.value, payload=payload, deadline=deadline)
+            await Events(shop.db).append(run.id, "question", payload)
+            card = await person.sees(lambda chat: card_of(chat, "怎么退款"))
+
+            async def slow(*given: Any, **named: Any) -> Any:
+                await hanging()
+                return await real(*given, **named)
+
+            monkeypatch.setattr(shop.desk, "question_to_answer", slow)
+            await person.send("七天内可以退", reply_to=card)
+            await asyncio.wait_for(hanging.begun.wait(), 10)
+            shop.clock.move(seconds=61)
+            hanging.free.set()
+            await person.sees(lambda chat: chat.saying("your answer counts"))
+        assert [given.late for given in await questions.given("q1")] == [False]

@@ -1,0 +1,260 @@
+"""Hosts: one process a name, phones that come and go between them, who goes first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline
+from scheduler.hosts import Fleet, Host
+from scheduler.line import places
+from scheduler.priorities import PERSON, SCHEDULE, SWEEP, WATCH
+from scheduler.queue import LocalQueue
+from scheduler.runs import Reconciler, RunService
+from scheduler.worker import HeldLease, LegOutcome, Worker
+from storage.engine import Database
+from storage.events import Events
+from storage.hosts import FAILED, Hosts
+from storage.leases import LEASE_SECONDS, Leases
+from storage.runs import NewRun, RunRow, Runs
+from tests.storage.conftest import Clock
+
+SOON = 10.0
+
+
+class Machine:
+    """A process with phones: a host, a queue, a worker, looked after by hand."""
+
+    def __init__(self, db: Database, name: str, phones: Sequence[str], *, wait: timedelta | None = None) -> None:
+        self.db = db
+        self.phones = dict.fromkeys(phones, "device")
+        self.done: list[tuple[str, str]] = []  # the run and its phone
+        self.host = Host(db, name, listing=self._listing, picture=self._picture)
+        self.fleet = Fleet(db, wait=wait)
+        self.worker = Worker(db, self._work, owner=name, may_begin=self._may_begin)
+        self.queue = LocalQueue()
+        self.reconciler = Reconciler(db, self.queue, worker=self.worker, phones=self._here, fleet=self.fleet)
+
+    async def _listing(self) -> dict[str, str]:
+        return self.phones
+
+    async def _picture(self, serial: str) -> bytes:
+        if serial == "dark":
+            raise DeviceOffline("It is dark.")
+        return serial.encode()
+
+    async def _here(self) -> list[str]:
+        return self.host.usable
+
+    async def _may_begin(self, run: RunRow) -> bool:
+        return run.serial in self.host.usable or self.fleet.gives_up(run, await self.fleet.phones())
+
+    async def _work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        if lease.serial not in self.phones:
+            raise DeviceOffline(f"No phone {lease.serial}.")
+        self.done.append((run_id, lease.serial))
+        return LegOutcome("succeeded")
+
+    async def begin(self) -> None:
+        await self.host.claim()
+        await self.host.look()
+        await self.queue.start(self.worker.run_leg)
+
+    async def look(self) -> list[str]:
+        """One look at phones and runs, and the end of what was begun."""
+        await self.host.look()
+        legs = await self.reconciler.once()
+        async with asyncio.timeout(SOON):
+            while self.queue._tasks:
+                await asyncio.sleep(0)
+        return legs
+
+    async def beat(self) -> None:
+        assert await Hosts(self.db).beat(self.host.name, self.host.token)
+
+
+@asynccontextmanager
+async def machine(db: Database, name: str, *phones: str, wait: timedelta | None = None) -> AsyncIterator[Machine]:
+    made = Machine(db, name, phones, wait=wait)
+    await made.begin()
+    yield made
+    await made.queue.stop()
+
+
+async def new_run(db: Database, serial: str = "", priority: int = PERSON) -> str:
+    return await RunService(db).submit("task", serial=serial, priority=priority)
+
+
+async def row(db: Database, run_id: str) -> RunRow:
+    found = await Runs(db).get(run_id)
+    assert found is not None
+    return found
+
+
+async def told(db: Database, run_id: str) -> list[bool]:
+    return [event.data["missing"] for event in await Events(db).after(0, run_id=run_id) if event.kind == "phone"]
+
+
+async def test_a_run_is_done_where_its_phone_is(db: Database) -> None:
+    async with machine(db, "a", "S1") as a, machine(db, "b", "S2") as b:
+        run_id = await new_run(db, "S2")
+        assert await a.look() == []
+        await b.look()
+        assert (a.done, b.done) == ([], [(run_id, "S2")])
+
+
+async def test_any_phone_is_the_one_that_was_used_longest_ago(db: Database, clock: Clock) -> None:
+    async with machine(db, "a", "S1", "S2", "S3") as a:
+        for serial in ("S2", "S1", "S3"):
+            clock.move(seconds=1)
+            lease = await Leases(db).acquire(serial, "a")
+            assert lease is not None
+            await Leases(db).release(lease)
+        ids = [await new_run(db) for _ in range(3)]
+        await a.look()
+        assert [(await row(db, run_id)).serial for run_id in ids] == ["S2", "S1", "S3"]
+
+
+async def test_the_phone_of_a_host_that_died_goes_on_at_another(db: Database, clock: Clock) -> None:
+    async with machine(db, "a", "S1") as a, machine(db, "b", "S2") as b:
+        run = await row(db, await new_run(db, "S2"))
+        # It is in b's queue, and b has begun it, when b dies.
+        assert await Runs(db).take(run, "S2", "b", alive_after=clock()) == 1
+        assert await Leases(db).acquire("S2", "b", run.id)
+        assert await Runs(db).begin_leg(run.id, 1, serial="S2")
+        clock.move(seconds=LEASE_SECONDS)
+        await a.beat()
+        assert await a.look() == []
+        assert (await row(db, run.id)).status == "waiting", "its leg is known to be dead; it waits for the phone"
+        assert await told(db, run.id) == []
+        clock.move(days=3)
+        await a.beat()
+        assert await a.look() == [], "for ever"
+        a.phones["S2"] = "device"
+        assert await a.look() == [f"run-{run.id}-leg-2"]
+        assert (a.done, b.done) == ([(run.id, "S2")], [])
+        await b.worker.run_leg(f"run-{run.id}-leg-1")
+        assert b.done == [], "what the dead one had in its queue is nothing any more"
+
+
+async def test_that_a_phone_goes_and_comes_back_is_told_once_each(db: Database) -> None:
+    async with machine(db, "a", "S1") as a, machine(db, "b") as b:
+        lease = await Leases(db).acquire("S1", "someone")
+        assert lease is not None
+        run_id = await new_run(db, "S1")
+        for phones in ({"S1": "device"}, {}, {}, {"S1": "offline"}, {"S1": "device"}):
+            a.phones = phones
+            await a.look()
+        assert await told(db, run_id) == [True, False]
+        await b.look()
+        assert await told(db, run_id) == [True, False], "the other one sees that somebody has the phone"
+
+
+@pytest.mark.parametrize(
+    ("serial", "wait", "fails_after"),
+    [("S1", None, None), ("S1", 60.0, 60), ("never", None, 15), ("never", 60.0, 15), ("", None, None), ("", 60.0, 60)],
+)
+async def test_how_long_a_run_waits_for_a_phone_that_is_away(
+    db: Database, clock: Clock, serial: str, wait: float | None, fails_after: int | None
+) -> None:
+    async with machine(db, "a", "S1", wait=timedelta(seconds=wait) if wait else None) as a:
+        a.phones = {}
+        run_id = await new_run(db, serial)
+        waited = 0
+        for moment in (0, 14, 15, 59, 60, 100_000):
+            clock.move(seconds=moment - waited)
+            waited = moment
+            await a.look()
+            over = fails_after is not None and moment >= fails_after
+            assert (await row(db, run_id)).status == ("failed" if over else "queued"), moment
+
+
+async def test_a_phone_that_just_went_puts_the_leg_back_into_the_line(db: Database) -> None:
+    async with machine(db, "a", "S1") as a:
+        run_id = await new_run(db, "S1")
+        run = await row(db, run_id)
+        assert await Runs(db).take(run, "S1", "a", alive_after=db.now()) == 1
+        a.phones = {}
+        await a.host.look()
+        await a.worker.run_leg(f"run-{run_id}-leg-1")
+        run = await row(db, run_id)
+        assert (run.status, run.leg, a.done) == ("queued", 2, [])
+
+
+async def test_who_goes_first_on_a_phone(db: Database) -> None:
+    async with machine(db, "a", "S1") as a:
+        sweep = await new_run(db, "S1", SWEEP)
+        tick = await Runs(db).create(NewRun("task", "S1"))
+        watch = await new_run(db, "S1", WATCH)
+        begun = await new_run(db, "S1", SWEEP)
+        person = await new_run(db, "S1")
+        assert await Runs(db).begin_leg(begun, 1, serial="S1")
+        assert await Runs(db).wait_leg(begun, 1)  # nobody is asked any more: it goes on
+        wanted = [person, begun, watch, tick, sweep]
+        seen = await RunService(db).place(begun, ["S1"]), await RunService(db).place(sweep, ["S1"])
+        assert seen == (2, 5)
+        for _ in wanted:
+            await a.look()
+        assert [run_id for run_id, _ in a.done] == wanted
+    assert (await row(db, tick or "")).priority == SCHEDULE
+
+
+async def test_places_of_runs_that_take_any_phone(db: Database) -> None:
+    ids = [await new_run(db, serial) for serial in ("S1", "S1", "", "", "", "")]
+    due = await Runs(db).due()
+    assert [places(due, ["S1", "S2"])[run_id] for run_id in ids] == [1, 2, 1, 2, 3, 3]
+    assert [places(due, [])[run_id] for run_id in ids] == [1, 2, 1, 2, 3, 4]
+
+
+async def test_a_name_is_one_processs_until_it_is_dead_or_gives_it_back(db: Database, clock: Clock) -> None:
+    one, two = (Host(db, "a", listing=no_phones) for _ in range(2))
+    await one.claim()
+    with pytest.raises(ConfigInvalid, match="Another process works as the host a"):
+        await two.claim()
+    clock.move(seconds=LEASE_SECONDS)
+    await two.claim()
+    await one.start()
+    async with asyncio.timeout(SOON):
+        await one.lost.wait()  # it was away for too long, and has to end
+    await one.stop()
+    with pytest.raises(ConfigInvalid):  # the one that lost it took nothing from the other
+        await Host(db, "a", listing=no_phones).claim()
+    await two.stop()
+    await Host(db, "a", listing=no_phones).claim()
+
+
+async def no_phones() -> dict[str, str]:
+    return {}
+
+
+async def test_without_adb_a_host_has_no_phones_and_does_not_end(db: Database) -> None:
+    async def no_adb() -> dict[str, str]:
+        raise AdbNotFound("no adb")
+
+    host = Host(db, "a", listing=no_adb)
+    await host.claim()
+    assert await host.look() == []
+
+
+async def test_pictures_of_phones_for_other_processes(db: Database) -> None:
+    made = Machine(db, "a", ("S1", "dark"))
+    made.host._look_seconds = 0.01
+    await made.host.claim()
+    await made.host.look()
+    await made.host.start()
+    hosts = Hosts(db)
+    answers = {}
+    for serial in ("S1", "dark", "S9"):
+        number = await hosts.want("a", serial)
+        async with asyncio.timeout(SOON):
+            while (answer := await hosts.answer(number)) is None:
+                await asyncio.sleep(0.005)
+        answers[serial] = answer
+    await made.host.stop()
+    assert answers["S1"].jpeg == b"S1"
+    assert (answers["dark"].state, answers["dark"].error) == (FAILED, "It is dark.")
+    assert "does not reach" in answers["S9"].error

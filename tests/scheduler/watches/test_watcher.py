@@ -1,0 +1,249 @@
+"""Watches on a virtual phone, by real adb, over a real database. The time is passed in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent_core.defaults import FreeLease
+from agent_core.devices.base import Notification
+from agent_core.screen.reader import ScreenReader
+from scheduler.sweeps.leg import SweepEyes, sweep_leg
+from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, look_after, watches_of
+from storage.contacts import Contacts, NewContact
+from storage.engine import Database
+from storage.runs import NewRun, RunRow, Runs
+from storage.schedules import NewSchedule, ScheduleRow, Schedules
+from tests.scheduler.conftest import Clock
+from tests.support.lab import QQ, Lab, lab
+
+TIMES = WatchTimes()
+EYES = SweepEyes(ScreenReader(ocr=None, model=None))
+
+
+@dataclass
+class Watched:
+    """A watched phone. What a run would do to it is done by hand."""
+
+    db: Database
+    clock: Clock
+    at: Lab
+    watch: ScheduleRow
+    watcher: PhoneWatch = field(init=False)
+    now: float = 0.0
+
+    async def begin(self) -> None:
+        """As a process that has just started; the look at its beginning is had, and found nothing."""
+        self.watcher = PhoneWatch(self.db, self.at.device, TIMES)
+        await self.refresh()
+        await self.look()
+        for run in await self.runs("sweep"):
+            await self.end(run)
+
+    async def refresh(self) -> None:
+        row = await Schedules(self.db).get(self.watch.id)
+        await self.watcher.refresh([row] if row is not None and not row.paused else [])
+
+    async def look(self, seconds: float = 0.0) -> float:
+        self.now += seconds
+        self.clock.move(seconds=seconds)
+        return await self.watcher.look(self.now)
+
+    async def runs(self, kind: str = "") -> list[RunRow]:
+        found = await Runs(self.db).find(limit=100)
+        return [run for run in reversed(found) if str(run.options.get("kind", "")) == kind]
+
+    async def tasks(self) -> list[str]:
+        return [run.task for run in await self.runs()]
+
+    async def end(self, run: RunRow, status: str = "succeeded") -> None:
+        if await Runs(self.db).begin_leg(run.id, run.leg, serial=self.at.device.serial) is not None:
+            await Runs(self.db).save_session(run.id, "{}")
+            await Runs(self.db).end_leg(run.id, run.leg, status=status)
+
+
+@pytest.fixture
+async def watched(db: Database, clock: Clock, request: pytest.FixtureRequest) -> AsyncIterator[Watched]:
+    """Without a marker 11 and 小11 are watched; nobody has written to them yet."""
+    whom, quiet = getattr(request, "param", ("11 小11", ""))
+    async with lab() as at:
+        await at.open_chat()  # which reads what 11 had written
+        at.phone.go_home()
+        new = NewSchedule("", "UTC", f"盯着 {whom}", kind="watch", serial=at.device.serial, quiet=quiet)
+        made = Watched(db, clock, at, await Schedules(db).add(new))
+        await made.begin()
+        yield made
+
+
+async def test_a_message_starts_a_run_once_they_have_stopped_typing(watched: Watched) -> None:
+    for text in ("你好", "请问", "几天能发货？"):
+        watched.at.phone.receive("11", text)
+        assert await watched.look(1.0) == 2.0  # until they can be ready
+        assert await watched.tasks() == []
+    assert await watched.look(1.9) == pytest.approx(0.1)
+    assert await watched.tasks() == []
+    await watched.look(0.1)
+    (run,) = await watched.runs()
+    assert (run.task, run.serial, run.priority, run.schedule_id) == (
+        "QQ回复联系人11", watched.at.device.serial, 6, watched.watch.id,
+    )  # fmt: skip
+    watched.at.phone.receive("11", "还有，能开发票吗？")  # while it is in the line: that run answers it
+    for _ in range(3):
+        await watched.look(2.0)
+    assert len(await watched.runs()) == 1
+    await watched.end(run)  # but it did not open the chat
+    await watched.look(2.0)
+    assert await watched.tasks() == ["QQ回复联系人11"] * 2
+    row = await Schedules(watched.db).get(watched.watch.id)
+    assert row is not None
+    assert (row.started, row.last_what, row.last_run_id) == (3, "started", (await watched.runs())[-1].id)
+
+
+async def test_a_restart_and_a_second_process_start_it_once(watched: Watched) -> None:
+    watched.at.phone.receive("11", "几天能发货？")
+    other = PhoneWatch(watched.db, watched.at.device, TIMES)
+    await other.refresh([watched.watch])
+    await other.look(0.0)
+    for run in await watched.runs("sweep"):
+        await watched.end(run)
+    await watched.look()
+    await watched.look(2.0)
+    await other.look(2.0)
+    await watched.begin()  # killed, and started again, the notification still there
+    await watched.look(2.0)
+    (run,) = await watched.runs()
+    await watched.end(run)
+    await watched.begin()
+    await watched.look(2.0)
+    await watched.look(70.0)
+    assert len(await watched.runs()) == 1
+
+
+async def test_what_came_while_nothing_ran_is_seen_at_the_start(watched: Watched) -> None:
+    watched.at.phone.receive("小11", "在吗？")
+    await watched.begin()
+    await watched.look(2.0)
+    assert await watched.tasks() == ["QQ回复联系人小11"]
+
+
+@pytest.mark.parametrize("watched", [("11", "22:00-07:00")], indirect=True)
+async def test_in_the_quiet_hours_nothing_is_read_and_at_their_end_what_stands_is_taken_up(watched: Watched) -> None:
+    watched.clock.time = watched.clock.time.replace(hour=23)
+    watched.at.phone.receive("11", "几天能发货？")
+    calls, before = watched.at.device.round_trips, len(await watched.runs("sweep"))
+    for _ in range(3):
+        await watched.look(2.0)
+    assert (watched.at.device.round_trips, await watched.tasks()) == (calls, [])
+    watched.clock.move(hours=8)
+    await watched.look()
+    assert len(looks := await watched.runs("sweep")) == before + 1
+    await watched.end(looks[-1])
+    await watched.look(2.0)
+    assert await watched.tasks() == ["QQ回复联系人11"]
+
+
+async def test_others_and_other_apps_are_left_alone(watched: Watched) -> None:
+    phone = watched.at.phone
+    phone.receive("110", "几天能发货？")
+    for package in ("com.tencent.mobileqqi", "com.tencent.mm"):
+        phone._notes[package] = Notification(package, "11", "几天能发货？", package)  # another app's, of the same title
+    for _ in range(3):
+        await watched.look(2.0)
+    assert await watched.tasks() == []
+
+
+@pytest.mark.parametrize("watched", [("#老客户", ""), ("所有", "")], indirect=True)
+async def test_by_tag_or_everybody(watched: Watched) -> None:
+    watched.at.phone.receive("110", "几天能发货？")
+    watched.at.phone._notes["group"] = Notification(QQ, "配件交流群", "小王：谁有货？", "group")
+    await watched.look(2.0)
+    await watched.look(2.0)
+    everybody = "所有" in watched.watch.task
+    assert await watched.tasks() == (["QQ回复联系人110"] if everybody else [])
+    await Contacts(watched.db).add(NewContact("qq", "小11", tags=["老客户"]))
+    watched.at.phone.receive("小11", "几天能发货？")
+    await watched.refresh()
+    await watched.look(2.0)
+    await watched.look(2.0)
+    assert (await watched.tasks())[-1] == "QQ回复联系人小11"
+
+
+async def test_where_previews_are_hidden_the_list_is_looked_at_once_a_change(watched: Watched) -> None:
+    before = len(await watched.runs("sweep"))
+    watched.at.phone.set_fault("hidden_previews")
+    watched.at.phone.receive("11", "几天能发货？")
+    for _ in range(4):
+        await watched.look(2.0)
+    looks = (await watched.runs("sweep"))[before:]
+    assert [run.task for run in looks] == ["巡检 11 小11"]
+    await watched.begin()
+    await watched.look(2.0)
+    assert len(await watched.runs("sweep")) == before + 2  # the one at the start of a process
+    row = await Runs(watched.db).begin_leg(looks[0].id, looks[0].leg, serial=watched.at.device.serial)
+    assert row is None  # ended by begin(): the list itself is the sweep's own test
+
+
+async def test_a_run_asked_for_by_a_person_is_not_doubled(watched: Watched) -> None:
+    run_id = await Runs(watched.db).create(NewRun("QQ回复联系人11", watched.at.device.serial))
+    watched.at.phone.receive("11", "几天能发货？")
+    await watched.look(2.0)
+    await watched.look(2.0)
+    assert [run.id for run in await watched.runs()] == [run_id]
+
+
+async def test_a_run_that_failed_is_tried_again_later_and_not_for_ever(watched: Watched) -> None:
+    watched.at.phone.receive("11", "几天能发货？")
+    for attempt in range(1, 5):
+        await watched.look(2.0)
+        await watched.look(2.0)
+        runs = await watched.runs()
+        assert len(runs) == min(attempt, 3)
+        await watched.end(runs[-1], "failed")
+        await watched.look(2.0)
+        assert len(await watched.runs()) == len(runs)  # not at once
+        watched.clock.move(seconds=60)
+        watched.now += 60
+
+
+async def test_after_a_run_with_the_app_in_front_the_list_is_looked_at(watched: Watched) -> None:
+    """What came into the open chat gave no notification."""
+    at, serial = watched.at, watched.at.device.serial
+    await at.open_chat()
+    at.phone.receive("11", "那能开发票吗？")
+    run_id = await Runs(watched.db).create(NewRun("QQ回复联系人11", serial))
+    run = await Runs(watched.db).get(run_id or "")
+    assert run is not None
+    await watched.end(run)
+    watched.clock.move(seconds=1)
+    assert await look_after(watched.db, run, "com.android.settings") == []
+    (look_id,) = await look_after(watched.db, run, (await at.device.window()).package)
+    assert await look_after(watched.db, run, QQ) == []  # nor twice
+    row = await Runs(watched.db).begin_leg(look_id, 1, serial=serial)
+    assert row is not None
+    assert (await sweep_leg(watched.db, row, at.device, EYES, FreeLease())).status == "waiting"
+    assert (await watched.runs())[-1].priority == 6
+    assert await watched.tasks() == ["QQ回复联系人11"] * 2
+
+
+async def test_the_watcher_follows_only_phones_with_a_watch(watched: Watched) -> None:
+    opened: list[str] = []
+
+    async def device(serial: str) -> object:
+        opened.append(serial)
+        return watched.at.device
+
+    serial = watched.at.device.serial
+    phones = [serial, "S2"]
+    watcher = Watcher(watched.db, lambda: phones, device, WatchTimes(every=0.05, settle=0.05))  # type: ignore[arg-type]
+    watched.clock.move(seconds=1)
+    await watcher.start()
+    try:
+        while len(await watched.runs("sweep")) < 2:
+            await watched.db.signal("runs").waiter().wait(5.0)
+        assert opened == [serial]
+        await Schedules(watched.db).pause(watched.watch.id, paused=True)
+        assert await watches_of(watched.db, serial) == []
+    finally:
+        await watcher.stop()
