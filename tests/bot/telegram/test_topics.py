@@ -120,7 +120,7 @@ class TestCards(WithARun):
             await operator.sees(lambda chat: "已停止" in card.words, chat=forum)
             assert not house.desk.runs[await run_of(house, "first")].status.final
             await operator.send("/screen", chat=forum, thread_id=topic)
-            assert (await in_topic(operator, forum, "手机屏幕", topic="Mate")).caption.endswith("S2")
+            assert (await in_topic(operator, forum, "手机屏幕", topic="Mate")).caption.endswith("Mate")
 
     async def test_in_any_other_topic_the_card_stays_where_it_was_asked_for(
         self, house: House, operator: FakeUser, forum: Chat
