@@ -47,6 +47,7 @@ from storage.phones import Phones
 log = structlog.get_logger(__name__)
 
 CONNECT_EVERY_SECONDS = 10.0  # how often a phone that is reached by network is looked for again
+DATABASE_PATIENCE = 75.0  # seconds for which a database that was there and goes away is waited for
 CONNECT_WAIT_SECONDS = 1.0  # how long a list waits for one that is missing, where others are there
 
 
@@ -349,6 +350,7 @@ async def open_database(settings: Settings) -> Database:
     except BaseException:
         await db.close()
         raise
+    db.patience = DATABASE_PATIENCE
     return db
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,6 +15,10 @@ from storage.uncut import uncut
 
 PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
 OF_ITS_CHAT = {"reply_to", "edit", "edit_picture", "thread_id"}  # in a payload: what means something in its chat alone
+
+
+# A message that was written so far in the future: the clock was put back since, and its time means nothing.
+CLOCK_BACK = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +77,23 @@ class Outbox:
 
         ``without``: ids of messages, a few, that are passed over, so that later ones go before them.
         """
-        first = _firsts(without)
+        first, now = _firsts(without), self._db.now()
         statement = (
             sa.select(outbox)
-            .where(outbox.c.id.in_(first), outbox.c.next_at <= self._db.now())
+            .where(outbox.c.id.in_(first), sa.or_(outbox.c.next_at <= now, outbox.c.updated_at > now + CLOCK_BACK))
             .order_by(outbox.c.next_at, outbox.c.id)
             .limit(limit)
         )
         async with self._db.read() as connection:
             return [OutboxRow(**row) for row in (await connection.execute(statement)).mappings()]
 
-    async def next_time(self, *, without: Collection[int] = ()) -> datetime | None:
-        """When the next message is due; None where nothing waits."""
+    async def next_time(self, *, after: datetime | None = None, without: Collection[int] = ()) -> datetime | None:
+        """When the next message is due, of those that are due ``after`` that; None where nothing waits."""
         first = _firsts(without)
+        later = sa.true() if after is None else outbox.c.next_at > after
         async with self._db.read() as connection:
             found = await connection.execute(
-                sa.select(outbox.c.next_at).where(outbox.c.id.in_(first)).order_by(outbox.c.next_at).limit(1)
+                sa.select(outbox.c.next_at).where(outbox.c.id.in_(first), later).order_by(outbox.c.next_at).limit(1)
             )
             return found.scalar_one_or_none()
 

@@ -217,12 +217,12 @@ class Feed:
         parcel = self._parcel(every, place, None if answers else topic_of(run), reply_to=answers)
         await self._outbox.put(place.chat_id, parcel, once=f"sent:{run.id}")
 
-    async def _draw(self, run_id: str) -> Parcel | None:
-        """The live card as it is now; None where its run is over (its outcome is in the store)."""
+    async def _draw(self, run_id: str, chat_id: str) -> Parcel | None:
+        """The live card as it is now; None where its run is over (its outcome is in the store), or shown elsewhere."""
         run = await self._desk.run(run_id)
         if run is None or run.chat is None or run.status.final or run_id in self._over:
             return None
-        if _is_silent(run):
+        if _is_silent(run) or run.chat.chat_id != chat_id:
             return None
         seen = self._seen.get(run_id, _Seen())
         card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
@@ -315,7 +315,7 @@ class Feed:
                 await self._put_card(view, run, chat, f"@{name}", picture)
 
     def _show_live(self, run_id: str, chat: ChatRef) -> None:
-        self._outbox.show(chat.chat_id, f"run:{run_id}", lambda: self._draw(run_id))
+        self._outbox.show(chat.chat_id, f"run:{run_id}", lambda chat_id: self._draw(run_id, chat_id))
 
     def _parcel(
         self,

@@ -36,7 +36,7 @@ OWN_FAULTS = 5  # how often a message may fail while Telegram answers; then it g
 MISTAKES = 3  # how often a message is tried that we ourselves fail at
 REMEMBERED = 1000  # names of what was said once; those before are in the store
 OF_ITS_CHAT = ("thread_id", "reply_to", "edit", "edit_picture")  # of a parcel: what another chat has no use for
-Draw = Callable[[], Awaitable[Parcel | None]]
+Draw = Callable[[str], Awaitable[Parcel | None]]  # for this chat
 
 
 @dataclass(slots=True)
@@ -95,12 +95,14 @@ class Outbox:
         ``once``: a name under which nothing is sent a second time.
         """
         if once:
-            if once in self._said_once or await self._store.is_said(once):
+            if once in self._said_once:
                 return
-            self._said_once[once] = None
+            self._said_once[once] = None  # before the store is asked: two may come at once
             while len(self._said_once) > REMEMBERED:
                 self._said_once.popitem(last=False)
         try:
+            if once and await self._store.is_said(once):
+                return
             await self._keep(chat_id, parcel, ref, once)
         except BaseException:
             self._said_once.pop(once, None)  # not said: whoever tries again must not find it done
@@ -147,6 +149,7 @@ class Outbox:
         try:
             while True:
                 self._wake.clear()
+                looked = datetime.now(UTC)
                 for row in await whole(self._store.due(without=set(self._developing))):
                     if not self._ready(row.chat_key):
                         continue
@@ -160,7 +163,7 @@ class Outbox:
                     elif self._ready(chat_id, editing=True):
                         del self._live[ref]
                         self._begin(chat_id, self._send_live(chat_id, ref, draw))
-                await self._wait()
+                await self._wait(looked)
         finally:
             await self._finish()
 
@@ -216,13 +219,13 @@ class Outbox:
             log.error("telegram_outbox_failed", chat=chat_id, error=self._options.safe(error), exc_info=error)
             self._quiet[chat_id] = asyncio.get_running_loop().time() + self._options.wait_after(1)
 
-    async def _wait(self) -> None:
-        """Until something came in, something was sent, or the time of something that waits has come."""
+    async def _wait(self, looked: datetime) -> None:
+        """Until something came in, was sent, or the time has come of what was not due when it was ``looked``."""
         loop_now = asyncio.get_running_loop().time()
         waits = [LOOK_AGAIN]
-        due = await whole(self._store.next_time(without=set(self._developing)))
-        if due is not None and (seconds := (due - datetime.now(UTC)).total_seconds()) > 0:
-            waits.append(seconds)
+        due = await whole(self._store.next_time(after=looked, without=set(self._developing)))
+        if due is not None:
+            waits.append(max(0.0, (due - datetime.now(UTC)).total_seconds()))
         times = [*self._quiet.values(), *(self._delivery.paced_until(chat_id) for chat_id, _ in self._live.values())]
         waits += [time - loop_now for time in times if time > loop_now]
         # Not wait_for: in Python 3.11 it can swallow a cancellation that meets the wake-up.
@@ -348,7 +351,7 @@ class Outbox:
 
     async def _send_live(self, chat_id: str, ref: str, draw: Draw) -> None:
         try:
-            parcel = await draw()
+            parcel = await draw(chat_id)
             done = await self._delivery.send(chat_id, ref, parcel) if parcel is not None else None
             if done is not None:
                 await self._write_down(chat_id, ref, done)

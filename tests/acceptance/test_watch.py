@@ -50,13 +50,12 @@ async def begun(shop: Stage) -> bool:
 async def test_who_writes_is_answered_within_seconds(tmp_path: Path) -> None:
     async with stage(tmp_path, quiet_world()) as shop:
         owner, said = await watched(shop, "盯着 小王 小李")
-        calls = len(shop.brain.calls)
-        assert calls == 0
+        assert shop.brain.calls == []  # nobody has written
         shop.phone.phone.receive("小张", QUESTION)  # is not watched
-        shop.phone.phone.receive("小王", QUESTION)
         wrote = time.monotonic()
+        shop.phone.phone.receive("小王", QUESTION)
         (run,) = await until_async(lambda: begin(shop))
-        print("LATENCY", time.monotonic() - wrote); assert time.monotonic() - wrote < 5.0
+        assert time.monotonic() - wrote < 5.0
         assert run.task == "QQ回复联系人小王"
         await until(lambda: shop.sent == {"小王": [ANSWER]})
         await until_async(lambda: rests(shop))
@@ -66,10 +65,7 @@ async def test_who_writes_is_answered_within_seconds(tmp_path: Path) -> None:
 
         shop.phone.phone.receive("小李", OPEN_QUESTION)
         asked = await shop.sees(owner, OPEN_QUESTION)
-        assert not asked.silent
-        shop.phone.phone.receive("小王", "好的，支持七天无理由退货吗？")  # while somebody is asked about the other
-        await until(lambda: len(shop.sent.get("小王", [])) == 2)
-        assert [run.task for run in await replies(shop)].count("QQ回复联系人小王") == 2
+        assert not asked.silent  # a person is wanted
         shop.at_rest()
 
 

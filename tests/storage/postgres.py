@@ -47,44 +47,74 @@ def _as_user() -> tuple[int, int] | None:
     return None
 
 
-@contextmanager
-def server() -> Iterator[Path]:
-    """Run a server; gives the folder of its socket (for ``postgresql://postgres@/DB?host=FOLDER``)."""
-    programs = find_programs()
-    assert programs is not None
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    user = _as_user()
-    if user is not None:
-        os.chown(folder, *user)
-    # For root only: what else may not change its user.
-    identity: dict[str, Any] = {} if user is None else {"user": user[0], "group": user[1], "extra_groups": []}
-    data = folder / "data"
-    log = folder / "log"
-    try:
-        with log.open("wb") as out:
+class Server:
+    """A server that can be stopped and started again. ``folder``: of its socket."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self.folder = folder
+        self._programs = programs
+        self._process: subprocess.Popen[bytes] | None = None
+        user = _as_user()
+        if user is not None:
+            os.chown(folder, *user)
+        # For root only: what else may not change its user.
+        self._identity: dict[str, Any] = {} if user is None else {"user": user[0], "group": user[1], "extra_groups": []}
+        self._data, self._log = folder / "data", folder / "log"
+
+    def make(self) -> None:
+        with self._log.open("wb") as out:
             subprocess.run(
-                [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+                [self._programs / "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
                 check=True,
                 stdout=out,
                 stderr=out,
-                cwd=folder,
-                **identity,
+                cwd=self.folder,
+                **self._identity,
             )
-            process = subprocess.Popen(
-                [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
+
+    def start(self) -> None:
+        with self._log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-k", self.folder, "-c", "listen_addresses="]
+                + ["-c", "fsync=off"],
                 stdout=out,
                 stderr=out,
-                cwd=folder,
-                **identity,
+                cwd=self.folder,
+                **self._identity,
             )
+        _wait(self._programs, self.folder, self._process, self._log)
+
+    def stop(self) -> None:
+        """At once: connections are cut."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(START_SECONDS)
+            self._process = None
+
+
+@contextmanager
+def restartable() -> Iterator[Server]:
+    """Run a server that the test may stop for a while."""
+    programs = find_programs()
+    assert programs is not None
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    made = Server(programs, folder)
+    try:
+        made.make()
         try:
-            _wait(programs, folder, process, log)
-            yield folder
+            made.start()
+            yield made
         finally:
-            process.send_signal(signal.SIGINT)  # do not wait for connections
-            process.wait(START_SECONDS)
+            made.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def server() -> Iterator[Path]:
+    """Run a server; gives the folder of its socket (for ``postgresql://postgres@/DB?host=FOLDER``)."""
+    with restartable() as made:
+        yield made.folder
 
 
 def _wait(programs: Path, folder: Path, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -54,6 +54,9 @@ def edited(**fields: object) -> ScheduleRequest:
                 policy="open",
             ),
         ),
+        ("add 盯着 11 小王", added("", "盯着 11 小王")),
+        ("add --quiet 22:00-07:00 watch: #vip", added("", "watch #vip", quiet="22:00-07:00")),
+        ("add 值守 -d S1 11 小王 --quiet 22:00-07:00", added("", "值守 11 小王", serial="S1", quiet="22:00-07:00")),
         ("add 每天9点 -d S1 --tz Asia/Tokyo 回复11", added("每天9点", "回复11", serial="S1", timezone="Asia/Tokyo")),
         ("pause #3", ScheduleRequest("pause", schedule_id="3")),
         ("暂停3", ScheduleRequest("pause", schedule_id="3")),
@@ -175,5 +178,22 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
     card = news_card(news, texts("zh"))
     assert card.title == "⏰ 定时任务 #1 错过了执行时间"
     assert "错过 7 次：03-01 18:00 – 03-02 00:00" in card.lines[1].text
-    await owner.say("/schedule remove 1")
+    boss = await talker(shop, Role.OWNER, "Boss")
+    await shop.desk.team.remove(boss.actor, f"#{owner.actor.id}")
+    news = await shop.desk.schedule_news(event.data)
+    assert news is not None
+    assert news.chat == boss.chat  # whoever is gone is told nothing
+    await boss.say("/schedule remove 1")
     assert await shop.desk.schedule_news(event.data) is None
+
+
+async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:
+    owner = await talker(shop, Role.OWNER, "Chief")
+    assert "现在没有盯着谁" in await owner.say("/watch")
+    made = await owner.say("/watch --quiet 22:00-07:00 11 #vip")
+    assert made.startswith("开始盯着（编号 1）\n时间: 一来消息就回复\n任务: 盯着 11 #vip\n安静时段: 22:00-07:00")
+    assert "开始盯着（编号 2）" in await owner.say("盯着 所有")
+    assert "#2" in await owner.say("/watch")
+    assert "一来消息就回复 · 已暂停" in await owner.say("/schedule pause 2")
+    assert "盯着谁？" in await owner.say("/schedule add 盯着")
+    assert "盯着没有时间" in await owner.say("/schedule add every 5m 盯着 11")

@@ -56,6 +56,13 @@ class TestAlone:
 
 
 class TestOnce:
+    async def test_two_at_once_are_one(self, house: House, operator: FakeUser) -> None:
+        await operator.send("/start")
+        async with house.adapter() as adapter:
+            await asyncio.gather(*(adapter._outbox.put("11", render.parcel(Card("one")), once="x") for _ in range(3)))
+            await until_out(house)
+        assert len(operator.chat.saying("one")) == 1
+
     async def test_what_could_not_be_stored_can_be_said_again(
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -112,11 +119,11 @@ class TestDatabaseAway(WithARun):
             await operator.sees(lambda chat: "执行中" in card.words)
             draw, left = adapter._feed._draw, [2]
 
-            async def fails(name: str) -> Any:
+            async def fails(*given: str) -> Any:
                 if left[0]:
                     left[0] -= 1
                     raise OSError("away")
-                return await draw(name)
+                return await draw(*given)
 
             monkeypatch.setattr(adapter._feed, "_draw", fails)
             house.desk.happen(run_id, "step", **self.step(1))

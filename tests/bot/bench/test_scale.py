@@ -1,0 +1,60 @@
+"""The measurement itself, in a small form: it sees what it must see. Its figures are for `docs/reference/figures.md`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from agent_core.devices.virtual.phone import VirtualPhone
+from agent_core.devices.virtual.server import RunningPhone
+from bot.bench.scale import customer, problems, quantile, scale, world
+from bot.bench.served import RunSeen
+from bot.cli import app
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "wanted"),
+    [([3, 1, 2], 0.5, 2), ([1], 0.95, 1), (range(1, 101), 0.95, 95), ([1, 2, 3, 4], 0.5, 2)],
+)
+def test_quantile(values: Sequence[float], share: float, wanted: float) -> None:
+    assert quantile(values, share) == wanted
+    assert math.isnan(quantile([], share))
+
+
+@pytest.mark.parametrize("phones", [1, 3])
+async def test_a_server_with_few_phones(phones: int) -> None:
+    seen = await scale(phones, phones)
+    assert seen.problems == ()
+    assert (seen.phones, seen.runs) == (phones, 2 * phones)
+    assert 0 < seen.delay_p50 <= seen.delay_p95 < 30
+    assert seen.runs_a_minute > 0
+    assert 50 < seen.resident <= seen.peak
+
+
+def test_what_is_not_right_is_found() -> None:
+    phone = RunningPhone(VirtualPhone(world(1)), 1, "")
+    run = RunSeen(
+        serial=phone.address, task=f"QQ回复联系人{customer(0)}", phone="other:1", status="failed", message="no", delay=None
+    )
+    failed, elsewhere, unsent = problems([run], [phone])
+    assert "failed no" in failed
+    assert "other:1" in elsewhere
+    assert unsent == f"{phone.address} sent {{}}"
+
+
+def test_numbers_of_phones_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("", "0", "1,x", "1000"):
+        assert CliRunner().invoke(app, ["bench", "scale", "--phones", wrong]).exit_code == 2
+
+
+def test_idle_prints_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["bench", "idle", "--seconds", "1", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout).keys() == {"machine", "seconds", "cpu", "resident"}

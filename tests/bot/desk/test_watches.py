@@ -1,0 +1,74 @@
+"""Watches at the desk: schedules without times."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.desk.actors import BadRequest, Role
+from bot.desk.schedules_port import ScheduleWish
+from scheduler.clock import Clock
+from scheduler.watches.order import sweep_of
+from storage.runs import Runs
+from storage.schedules import Schedules
+from tests.bot.desk.conftest import CHAT, PHONE, Shop
+
+TASK = "盯着 11 #vip"
+
+
+async def test_a_watch_has_no_times_and_the_clock_leaves_it_alone(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    view = await shop.desk.add_schedule(owner, "", TASK, chat=CHAT, wish=ScheduleWish(quiet="22:00-07:00"))
+    assert (view.kind, view.task, view.expression, view.next_times) == ("watch", TASK, "", ())
+    assert (view.quiet, view.chat) == ("22:00-07:00", CHAT)
+    clock = Clock(shop.db)
+    await clock.look()
+    shop.clock.move(hours=5)
+    await clock.look()
+    assert await Runs(shop.db).find() == []
+    assert (await shop.desk.pause_schedule(owner, view.id)).paused
+    assert not (await shop.desk.resume_schedule(owner, view.id)).paused
+    edited = await shop.desk.edit_schedule(owner, view.id, task="盯着 所有", wish=ScheduleWish(quiet=""))
+    assert (edited.task, edited.quiet, edited.kind) == ("盯着 所有", "", "watch")
+    await shop.desk.remove_schedule(owner, view.id)
+    assert (await shop.desk.put_back_schedule(owner, view.id)).kind == "watch"
+
+
+@pytest.mark.parametrize(
+    ("expression", "task", "wish", "key"),
+    [
+        ("every 5m", TASK, ScheduleWish(), "watch_no_time"),
+        ("", TASK, ScheduleWish(missed="catch_up"), "watch_no_time"),
+        ("", "盯着", ScheduleWish(), "watch_whom"),
+        ("", "盯着 微信", ScheduleWish(), "watch_whom"),
+    ],
+)
+async def test_what_goes_with_no_watch_is_refused(
+    shop: Shop, expression: str, task: str, wish: ScheduleWish, key: str
+) -> None:
+    owner = await shop.person(Role.OWNER)
+    with pytest.raises(BadRequest) as caught:
+        await shop.desk.add_schedule(owner, expression, task, chat=CHAT, wish=wish)
+    assert caught.value.key == key
+
+
+async def test_a_watch_and_a_schedule_are_not_turned_into_each_other(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    watch = await shop.desk.add_schedule(owner, "", TASK, chat=CHAT)
+    timed = await shop.desk.add_schedule(owner, "every 5m", "QQ回复联系人11", chat=CHAT)
+    for number, task in ((watch.id, "QQ回复联系人11"), (timed.id, TASK)):
+        with pytest.raises(BadRequest) as caught:
+            await shop.desk.edit_schedule(owner, number, task=task)
+        assert caught.value.key == "watch_stays"
+
+
+async def test_run_at_once_is_a_sweep_of_those_who_are_watched(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    watch = await shop.desk.add_schedule(owner, "", TASK, chat=CHAT)
+    run = await shop.desk.run_schedule(owner, watch.id, chat=CHAT)
+    assert (run.task, run.sweep is not None) == ("sweep 11 #vip", True)
+    row = await Schedules(shop.db).get(int(watch.id))
+    assert row is not None
+    mine = await Runs(shop.db).create(sweep_of(row, PHONE))
+    shown = await shop.desk.run(mine or "")
+    assert shown is not None
+    assert (shown.watch, shown.serial) == (True, PHONE)
