@@ -1,7 +1,9 @@
-"""Whether the phones, the model and the knowledge base work, for alerts: asked so that it costs as little as it can."""
+"""Whether phones, model and knowledge base work, and the disk has room, for alerts: asked at little cost."""
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import sqlite3
 from dataclasses import replace
 
@@ -17,6 +19,7 @@ from storage.hosts import USABLE
 
 MODEL_SECONDS = 10.0
 KNOWLEDGE_SECONDS = 5.0
+DISK_MB = 500  # with less room than this on the disk of the data folder people are told
 QUERY = "几天能发货"  # harmless: what any customer might ask
 ASKING = [{"role": "user", "content": "Answer with OK."}]
 
@@ -34,6 +37,7 @@ class Health:
         return {
             "model": Probe(self.model, "model.", proves=True),
             "knowledge": Probe(self.knowledge, "knowledge."),
+            "disk": Probe(self.disk, "disk."),
         }
 
     async def phones(self) -> PhonesSeen:
@@ -74,6 +78,14 @@ class Health:
             except (sqlite3.Error, OSError) as error:  # our own store: its file, or the disk
                 return f"{base.name}: {error}"
         return ""
+
+    async def disk(self, doubted: bool) -> str:
+        """Before it is full: then it could not even be told. Nothing else finds out, so ``doubted`` changes nothing."""
+        try:
+            free = (await asyncio.to_thread(shutil.disk_usage, self._core.settings.data_dir)).free // 1_000_000
+        except OSError as error:
+            return str(error)
+        return "" if free >= DISK_MB else f"{free} MB"
 
     async def close(self) -> None:
         await self._model.close()

@@ -1,4 +1,4 @@
-"""Copies of SQLite files that are whole, whatever is written meanwhile; and what a restored database does not go on with."""
+"""Copies of SQLite files that are whole, whatever is written meanwhile; and runs that a restored database holds."""
 
 from __future__ import annotations
 

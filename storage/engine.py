@@ -12,21 +12,26 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+import structlog
 from alembic import command
 from alembic.config import Config
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.url import URL, make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+log = structlog.get_logger(__name__)
 
 Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
+AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
@@ -34,6 +39,16 @@ EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in t
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def is_away(error: BaseException | None) -> bool:
+    """Whether the database could not do it now, but may later: it is gone, locked by somebody, or its disk is full.
+
+    Then nothing of it was written, as a rule; the one exception is a connection that was lost while it committed.
+    """
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return isinstance(error, OperationalError | InterfaceError | OSError)
 
 
 class Waiter:
@@ -124,6 +139,9 @@ class Database:
         )
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
+        self.patience = 0.0  # seconds for which a database that is away is waited for, instead of an error
+        self.away_since: datetime | None = None  # since when nothing can be begun
+        self._reads_only = False  # of that time: whether only writing failed
         self._signals: defaultdict[str, Signal] = defaultdict(Signal)
         # Writers of one process stand in line here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
@@ -137,23 +155,61 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        async with self.engine.connect() as connection, connection.begin():
+        async with self._transaction() as connection:
             yield connection
 
     @asynccontextmanager
     async def write(self, *, durable: bool = False) -> AsyncIterator[AsyncConnection]:
         """``durable``: on the disk when the block has ended, through a loss of power too (``synchronous=FULL``)."""
-        async with self._writing if self.is_sqlite else nullcontext(), self.engine.connect() as connection:
-            await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
-            full = durable and self.is_sqlite
-            if full:
-                await self._synchronous(connection, "FULL")
-            try:
-                async with connection.begin():
+        full = durable and self.is_sqlite
+        async with (
+            self._writing if self.is_sqlite else nullcontext(),
+            self._transaction(write=True, full=full) as connection,
+        ):
+            yield connection
+
+    @asynccontextmanager
+    async def _transaction(self, *, write: bool = False, full: bool = False) -> AsyncIterator[AsyncConnection]:
+        """One that has begun. Where it cannot begin it is tried again for ``patience`` seconds: nothing has been done
+        yet, so nothing is done twice.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.patience
+        while True:
+            async with AsyncExitStack() as stack:
+                try:
+                    connection = await self._begin(stack, write=write, full=full)
+                except (DBAPIError, OSError) as error:
+                    self._is_away(error, write=write)
+                    if loop.time() + AWAY_SECONDS > until:
+                        raise
+                else:
+                    self._is_back(write=write)
                     yield connection
-            finally:
-                if full:
-                    await self._synchronous(connection, "NORMAL")
+                    return
+            await asyncio.sleep(AWAY_SECONDS)
+
+    async def _begin(self, stack: AsyncExitStack, *, write: bool, full: bool) -> AsyncConnection:
+        connection = await stack.enter_async_context(self.engine.connect())
+        if write:
+            await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        if full:
+            await self._synchronous(connection, "FULL")
+            stack.push_async_callback(self._synchronous, connection, "NORMAL")
+        await stack.enter_async_context(connection.begin())
+        return connection
+
+    def _is_away(self, error: Exception, *, write: bool) -> None:
+        self._reads_only = write and (self._reads_only or self.away_since is None)
+        if self.away_since is None:
+            self.away_since = self.now()
+            log.warning("database_away", error=str(getattr(error, "orig", None) or error))
+
+    def _is_back(self, *, write: bool) -> None:
+        """SQLite can be read while somebody else has its write lock: that proves nothing."""
+        if self.away_since is not None and (write or not self._reads_only):
+            log.warning("database_back", seconds=round((self.now() - self.away_since).total_seconds(), 1))
+            self.away_since = None
 
     @staticmethod
     async def _synchronous(connection: AsyncConnection, mode: str) -> None:

@@ -35,12 +35,17 @@ class Leases:
         self._db = db
         self.ttl = timedelta(seconds=seconds)
 
+    def _fresh(self) -> sa.ColumnElement[bool]:
+        """Of a heartbeat. One of the future is as good as none: the clock was put back since."""
+        now = self._db.now()
+        return sa.and_(leases.c.heartbeat_at > now - self.ttl, leases.c.heartbeat_at < now + self.ttl)
+
     async def acquire(self, serial: str, owner: str, run_id: str = "") -> LeaseRow | None:
         """The lease with a new fencing number, or None while somebody's heartbeat is fresh (our own too)."""
         now = self._db.now()
         take = (
             sa.update(leases)
-            .where(leases.c.serial == serial, sa.or_(leases.c.owner == "", leases.c.heartbeat_at <= now - self.ttl))
+            .where(leases.c.serial == serial, sa.or_(leases.c.owner == "", ~self._fresh()))
             .values(owner=owner, run_id=run_id, fencing=leases.c.fencing + 1, acquired_at=now, heartbeat_at=now)
             .returning(*leases.c)
         )
@@ -64,7 +69,7 @@ class Leases:
             leases.c.serial == lease.serial,
             leases.c.fencing == lease.fencing,
             leases.c.owner == lease.owner,
-            leases.c.heartbeat_at > self._db.now() - self.ttl,
+            self._fresh(),
         )
         async with self._db.read() as connection:
             return (await connection.execute(held)).scalar_one_or_none() is not None
@@ -89,7 +94,7 @@ class Leases:
 
     async def held(self) -> list[LeaseRow]:
         """Leases with a fresh heartbeat."""
-        live = sa.select(leases).where(leases.c.owner != "", leases.c.heartbeat_at > self._db.now() - self.ttl)
+        live = sa.select(leases).where(leases.c.owner != "", self._fresh())
         async with self._db.read() as connection:
             return [LeaseRow(**row) for row in (await connection.execute(live)).mappings()]
 

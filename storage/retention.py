@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.inbox import NEW
@@ -126,10 +125,5 @@ class Retention:
 
     async def _bitten(self, table: sa.Table, key: sa.ColumnElement[object], *old: sa.ColumnElement[bool]) -> int:
         async with self._db.write() as connection:
-            return await _delete(connection, table, key, sa.select(key).where(*old).limit(self._bite))
-
-
-async def _delete(
-    connection: AsyncConnection, table: sa.Table, key: sa.ColumnElement[object], which: sa.Select[tuple[object]]
-) -> int:
-    return (await connection.execute(sa.delete(table).where(key.in_(which)))).rowcount
+            which = sa.select(key).where(*old).limit(self._bite)
+            return (await connection.execute(sa.delete(table).where(key.in_(which)))).rowcount

@@ -271,7 +271,8 @@ class Runs:
         at_least = sa.case((sa.and_(runs.c.status == WAITING, runs.c.priority < begun), begun), else_=runs.c.priority)
         statement = (
             sa.select(*LISTED)
-            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at <= self._db.now())
+            # Whenever that was: a clock that was put back must not keep it from beginning.
+            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at.is_not(None))
             .order_by(at_least.desc(), runs.c.id)
         )
         return await self._all(statement)
@@ -506,12 +507,15 @@ class Runs:
         (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
         """
         now = self._db.now()
-        alive = sa.select(leases.c.run_id).where(leases.c.run_id != "", leases.c.heartbeat_at > now - older_than)
+        alive = sa.select(leases.c.run_id).where(
+            leases.c.run_id != "", leases.c.heartbeat_at > now - older_than, leases.c.heartbeat_at < now + older_than
+        )
         statement = (
             sa.update(runs)
             .where(
                 runs.c.status == RUNNING,
-                runs.c.started_at <= now - BEGINNING,
+                # One that began in the future: the clock was put back since.
+                sa.or_(runs.c.started_at <= now - BEGINNING, runs.c.started_at > now + BEGINNING),
                 runs.c.id.not_in(alive),
                 runs.c.id.not_in(alive_here),
             )

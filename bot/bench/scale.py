@@ -2,9 +2,9 @@
 
 The phones and the demo model live in this process, the server in one of its own, so that its memory is its own. For
 each number of phones there are two rounds of replies. First all of them are submitted at once: how many runs a minute.
-Then as many, one after the other, each for the phone whose turn it is, at half of that rate: how soon a run begins where
-the machine has room. A phone does one run at a time, so what waits for its phone in the first round tells nothing of
-the server.
+Then as many, one after the other, each for the phone whose turn it is, at half of that rate: how soon a run begins
+where the machine has room. A phone does one run at a time, so what waits for its phone in the first round tells nothing
+of the server.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from knowledge.entries import sample_entries
 
 UP_SECONDS = 120.0
 HALF = 2.0
+SETTLE_SECONDS = 12.0  # after the runs: what they needed has been given back by then
 P50, P95 = 0.5, 0.95
 
 
@@ -43,7 +44,10 @@ class BenchFailed(PhonedeskError):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What was seen with so many phones. Times in seconds, memory in MiB, ``cpu``: share of a core in the first round."""
+    """What was seen with so many phones. Times in seconds, memory in MiB (``resident``: some seconds after the runs).
+
+    ``cpu``: share of a core in the first round.
+    """
 
     phones: int
     runs: int
@@ -72,21 +76,21 @@ class Measured:
 
     phones: Sequence[RunningPhone]
     process: asyncio.subprocess.Process
+    orders: asyncio.StreamWriter
+    answers: asyncio.StreamReader
 
     async def order(self, order: Order) -> Seen:
-        assert self.process.stdin is not None
-        self.process.stdin.write(order.model_dump_json().encode() + b"\n")
-        await self.process.stdin.drain()
+        self.orders.write(order.model_dump_json().encode() + b"\n")
+        await self.orders.drain()
         return Seen.model_validate_json(await self._line(order.patience + order.idle))
 
     async def up(self) -> None:
         await self._line(UP_SECONDS)
 
     async def _line(self, seconds: float) -> bytes:
-        assert self.process.stdout is not None
         try:
             async with asyncio.timeout(seconds):
-                line = await self.process.stdout.readline()
+                line = await self.answers.readline()
         except TimeoutError:
             raise BenchFailed(f"The server did not answer within {seconds:.0f} s.") from None
         if not line:
@@ -124,7 +128,9 @@ async def measured(phones: int, contacts: int) -> AsyncIterator[Measured]:
             limit=2**24,
         )
         stack.push_async_callback(_end, process)
-        made = Measured(running, process)
+        if process.stdin is None or process.stdout is None:
+            raise BenchFailed("The server has no input or output.")
+        made = Measured(running, process, process.stdin, process.stdout)
         await made.up()
         yield made
 
@@ -164,7 +170,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def scale(phones: int, runs: int, *, say: Callable[[str], None] = lambda _: None) -> Scale:
+async def scale(
+    phones: int, runs: int, *, say: Callable[[str], None] = lambda _: None, settle: float = SETTLE_SECONDS
+) -> Scale:
     """Measure with so many phones; at least ``runs`` replies in each round, the same number for every phone."""
     each = max(1, math.ceil(runs / phones))
     say(f"{phones}: starting")
@@ -179,6 +187,7 @@ async def scale(phones: int, runs: int, *, say: Callable[[str], None] = lambda _
         every = HALF * once.seconds / len(once.runs)
         say(f"{phones}: {each * phones} runs, one each {every:.2f} s")
         in_turn = await made.order(Order(tasks=tasks(each), every=every, patience=600 + every * len(once.runs)))
+        rest = await made.order(Order(idle=settle))
         delays = [run.delay for run in in_turn.runs if run.delay is not None]
         return Scale(
             phones=phones,
@@ -187,8 +196,8 @@ async def scale(phones: int, runs: int, *, say: Callable[[str], None] = lambda _
             every=every,
             delay_p50=quantile(delays, P50),
             delay_p95=quantile(delays, P95),
-            resident=in_turn.resident,
-            peak=in_turn.peak,
+            resident=rest.resident,
+            peak=rest.peak,
             cpu=once.cpu / once.seconds,
             problems=tuple(problems([*once.runs, *in_turn.runs], made.phones)),
         )

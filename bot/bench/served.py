@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot import logs
 from bot.bench.usage import Usage, usage
-from bot.memory import give_back_pictures
+from bot.memory import pictures_given_back
 from bot.serving import Server, server
 from bot.settings import load
 from storage.runs import RunRow
@@ -108,8 +108,7 @@ def _seen(seconds: float, before: Usage, after: Usage, runs: list[RunSeen]) -> S
 
 
 async def _until_there(running: Server, phones: int) -> None:
-    assert running.work is not None
-    while len(await running.work.host.look()) < phones:
+    while running.work is not None and len(await running.work.host.look()) < phones:  # noqa: ASYNC110 - adb tells no event
         await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -125,11 +124,10 @@ def _say(data: Any) -> None:
 
 
 async def main() -> None:
-    give_back_pictures()
     settings = load()
     logs.configure(settings.log_level)  # to standard error: what is written here is read
     orders = await _lines()
-    async with server(settings) as running:
+    async with server(settings) as running, pictures_given_back():
         await _until_there(running, len(settings.device.connect))
         _say({"up": True})
         async for line in orders:

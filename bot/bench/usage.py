@@ -42,7 +42,8 @@ def machine() -> str:
     """``Linux x86_64, 2 cores of …, Python 3.11.2``."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     name = _processor()
-    return f"{platform.system()} {platform.machine()}, {cores} cores{f' ({name})' if name else ''}, Python {platform.python_version()}"
+    python = platform.python_version()
+    return f"{platform.system()} {platform.machine()}, {cores} cores{f' ({name})' if name else ''}, Python {python}"
 
 
 def _processor() -> str:

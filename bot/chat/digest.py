@@ -235,11 +235,10 @@ def _labels(view: DigestView) -> list[str]:
 def alert_card(view: AlertView, words: Texts) -> Card:
     """Something is down since then, or is back after so long."""
     name = words.get(f"alert.{view.subject}", name=view.name)
+    down, back = ("alert.full", "alert.room") if view.subject == "disk" else ("alert.down", "alert.back")
     since = Line(f"{view.since:%m-%d %H:%M}", words.get("alert.since"))
     if view.seconds is not None:
-        return Card(
-            words.get("alert.back", name=name), (since, Line(lasted(view.seconds, words), words.get("alert.lasted")))
-        )
+        return Card(words.get(back, name=name), (since, Line(lasted(view.seconds, words), words.get("alert.lasted"))))
     why = " ".join(view.why.split())
     lines = (
         since,
@@ -250,7 +249,7 @@ def alert_card(view: AlertView, words: Texts) -> Card:
         ),
         Line(words.get(f"alert.advice_{view.subject}")),
     )
-    return Card(words.get("alert.down", name=name), lines)
+    return Card(words.get(down, name=name), lines)
 
 
 def lasted(seconds: float, words: Texts) -> str:

@@ -49,7 +49,7 @@ _NAMED = re.compile(
 _VALUE = r"[\"“「『][^\"”」』]*[\"”」』]|\S+"
 _OPTION = re.compile(rf"(?:-d|(?:--|—+)(?P<name>{_NAMES}))(?:\s*[=:：]\s*|\s+)(?P<value>{_VALUE})\s*", re.IGNORECASE)
 _CRON_FIELD = re.compile(r"[\d*/,\-?LW#]+|[A-Za-z]{3}(?:[-,][A-Za-z]{3})*", re.ASCII)
-_WATCH = re.compile(r"(?:盯着|值守|watch)(?=$|[\s:：,，])", re.IGNORECASE)
+_WATCH = re.compile(r"(盯着|值守|watch)(?:$|[\s:：,，]+)", re.IGNORECASE)
 _CHOICES = {
     "跳过": "skip", "不补": "skip", "补做": "catch_up", "补一次": "catch_up", "catch-up": "catch_up",
     "catchup": "catch_up", "排队": "queue",
@@ -116,8 +116,10 @@ def _verb(text: str) -> tuple[str, str]:
 def _adding(text: str) -> ScheduleRequest | None:
     given: dict[str, list[str]] = {}
     text = _options(text, given)
-    if _WATCH.match(text):  # it has no time
-        return ScheduleRequest("add", "", text, rules=_rules(given) or NO_RULES, wish=_wish(given))
+    if watch := _WATCH.match(text):  # it has no time
+        whom = _options(text[watch.end() :], given, anywhere=True).strip()
+        task = f"{watch[1]} {whom}".strip()
+        return ScheduleRequest("add", "", task, rules=_rules(given) or NO_RULES, wish=_wish(given))
     expression, task = _split_expression(text)
     task = unquoted(_options(task, given))
     if not expression or not task:
@@ -125,11 +127,12 @@ def _adding(text: str) -> ScheduleRequest | None:
     return ScheduleRequest("add", expression, task, rules=_rules(given) or NO_RULES, wish=_wish(given))
 
 
-def _options(text: str, given: dict[str, list[str]]) -> str:
-    """Take the options off the beginning."""
-    while match := _OPTION.match(text):
+def _options(text: str, given: dict[str, list[str]], *, anywhere: bool = False) -> str:
+    """Take the options off the beginning, or out of the whole text."""
+    find = re.compile(rf"(?:^|(?<=\s))(?:{_OPTION.pattern})", re.IGNORECASE).search if anywhere else _OPTION.match
+    while match := find(text):
         given.setdefault(_FIELD[(match["name"] or "phone").lower()], []).append(unquoted(match["value"]))
-        text = text[match.end() :]
+        text = text[: match.start()] + text[match.end() :]
     return text
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.common import run_async, settings_from
-from bot.memory import give_back_pictures
+from bot.memory import pictures_given_back
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ def serve(
 
     Example: PHONEDESK_TELEGRAM__TOKEN=… phonedesk serve
     """
-    give_back_pictures()
     settings = settings_from(quiet=False)
     if no_phones:
         device = settings.device.model_copy(update={"here": False})
@@ -43,7 +42,8 @@ async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, _end, ended, settings)
-    await serve_until(settings, ended, lambda running: say_up(running, Console()))
+    async with pictures_given_back():
+        await serve_until(settings, ended, lambda running: say_up(running, Console()))
 
 
 def _end(ended: asyncio.Event, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from agent_core.errors import ConfigInvalid
 from bot.chat.texts import texts
 from bot.commands.common import fail, run_async, settings_from
-from bot.memory import give_back_pictures
+from bot.memory import pictures_given_back
 from bot.settings import HOST_NAME, Settings
 
 
@@ -26,7 +26,6 @@ def worker(
 
     Example: PHONEDESK_DATABASE_URL=postgresql://… phonedesk worker --host counter-2
     """
-    give_back_pictures()
     settings = settings_from(quiet=False)
     if host and not HOST_NAME.fullmatch(host):
         fail(ConfigInvalid(f"{host!r} is no name for a host.", advice="Letters, digits, dot, dash; at most 64."))
@@ -51,7 +50,7 @@ async def _work(settings: Settings) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, end)
-    async with open_core(settings) as core, working(core, tells=False) as work:
+    async with pictures_given_back(), open_core(settings) as core, working(core, tells=False) as work:
         phones = await work.host.look()
         console.print(Text(words.get("worker.up", host=work.host.name, phones=len(phones))))
         if "embedded" in settings.knowledge.providers and not core.db.is_sqlite:

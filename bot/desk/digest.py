@@ -191,7 +191,7 @@ class DigestPart(DeskPart):
         subject, _, name = str(data["subject"]).partition(":")
         seconds = data.get("seconds")
         return AlertView(
-            subject=cast("Literal['phone', 'model', 'knowledge']", subject),
+            subject=cast("Literal['phone', 'model', 'knowledge', 'disk']", subject),
             since=datetime.fromisoformat(str(data["since"])).astimezone(self._zone),
             name=(await self._book()).name(name),
             why=str(data.get("why") or ""),

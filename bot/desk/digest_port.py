@@ -97,12 +97,12 @@ class DigestSetting:
 
 @dataclass(frozen=True, slots=True)
 class AlertView:
-    """``subject``: phone, model or knowledge; ``name`` of the phone. ``since`` in the owner's zone.
+    """``subject``: phone, model, knowledge or disk (nearly full); ``name`` of the phone. ``since`` in the owner's zone.
 
     ``seconds``: how long it was down; None while it is.
     """
 
-    subject: Literal["phone", "model", "knowledge"]
+    subject: Literal["phone", "model", "knowledge", "disk"]
     since: datetime
     name: str = ""
     why: str = ""

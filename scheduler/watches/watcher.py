@@ -16,7 +16,7 @@ from datetime import timedelta
 import structlog
 
 from agent_core.devices.base import Device
-from agent_core.errors import InputRejected, PhonedeskError
+from agent_core.errors import InputRejected
 from agent_core.gate.detect import reply_task
 from agent_core.screen.compare import same_name
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
@@ -106,8 +106,8 @@ class PhoneWatch:
     """The watches of one phone. ``refresh`` says which; ``look`` reads the notifications once."""
 
     def __init__(self, db: Database, device: Device, times: WatchTimes) -> None:
+        self.device = device
         self._db = db
-        self._device = device
         self._times = times
         self._watches: dict[tuple[int, str], _Watch] = {}
 
@@ -125,7 +125,7 @@ class PhoneWatch:
             key = (row.id, row.task)
             watch = before.get(key) or _Watch(row, order, Settling(self._times.settle, self._times.longest))
             watch.row = row
-            watch.targets, watch.known = await contacts_of(self._db, order, self._device.serial)
+            watch.targets, watch.known = await contacts_of(self._db, order, self.device.serial)
             self._watches[key] = watch
 
     async def look(self, now: float) -> float:
@@ -133,7 +133,7 @@ class PhoneWatch:
         awake = [watch for watch in self._watches.values() if not self._rests(watch)]
         if not awake:
             return self._times.every
-        notes = await self._device.notifications()
+        notes = await self.device.notifications()
         wait = self._times.every
         for watch in awake:
             found = noted(notes, watch.order.profile, known=watch.known, targets=watch.targets)
@@ -155,19 +155,19 @@ class PhoneWatch:
 
     async def _begin(self, watch: _Watch) -> bool:
         """What came before is seen in the list, whether or not a notification still tells of it."""
-        await _sweep(self._db, watch.row, self._device.serial, "begin", new_id())
+        await _sweep(self._db, watch.row, self.device.serial, "begin", new_id())
         return True
 
     async def _start(self, watch: _Watch, ready: Mapping[str, str], now: float) -> None:
         if LIST in ready:
-            await _sweep(self._db, watch.row, self._device.serial, "list", ready[LIST])
+            await _sweep(self._db, watch.row, self.device.serial, "list", ready[LIST])
             watch.settling.done(LIST)
         named = {name: state for name, state in ready.items() if name != LIST}
         if not named and now < watch.owed_at:
             return
         watch.owed_at = now + max(self._times.cool_down / 2, self._times.every)
         active = await Runs(self._db).find(statuses=ACTIVE, limit=1000)
-        mine = [run for run in active if run.serial in ("", self._device.serial)]
+        mine = [run for run in active if run.serial in ("", self.device.serial)]
         if await self._is_looked_at(mine):
             return  # the look sees them, too
         await self._answer(watch, named, _at_work(mine))
@@ -178,7 +178,7 @@ class PhoneWatch:
         return any([await Sweeps(self._db).get(run.id) is None for run in sweeps])
 
     async def _answer(self, watch: _Watch, named: Mapping[str, str], busy: Sequence[str]) -> None:
-        place = Place(self._device.serial, watch.order.app)
+        place = Place(self.device.serial, watch.order.app)
         marks = await Sweeps(self._db).marks(place)
         look = UnreadLook(LookOutcome.READ, tuple(Waiting(name, state) for name, state in named.items()))
         rules = Rules(self._db.now(), timedelta(seconds=self._times.cool_down))
@@ -257,17 +257,21 @@ class Watcher:
             await waiter.wait(self.times.refresh)
 
     async def _follow(self, serial: str) -> None:
+        """What is known of the phone stays known where a look at it fails."""
+        phone, told = None, ""
         while True:
             try:
                 device = await self.device(serial)
+                phone = phone or PhoneWatch(self.db, device, self.times)
+                phone.device = device
                 try:
-                    await self._look(PhoneWatch(self.db, device, self.times), serial)
+                    await self._look(phone, serial)
                 finally:
                     await device.close()
-            except PhonedeskError as error:
-                log.warning("watch.phone_not_read", serial=serial, error=str(error))
-            except Exception as error:  # noqa: BLE001 - as above
-                log.warning("watch.failed", serial=serial, error=repr(error))
+            except Exception as error:  # noqa: BLE001 - the phone or the database may be away: it is asked again
+                if repr(error) != told:
+                    log.warning("watch.not_read", serial=serial, error=repr(error))
+                told = repr(error)
             await asyncio.sleep(AWAY_SECONDS)
 
     async def _look(self, phone: PhoneWatch, serial: str) -> None:

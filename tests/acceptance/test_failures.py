@@ -152,7 +152,7 @@ async def test_the_cards_of_three_phones_name_the_cause_and_what_to_do(on: Stage
         assert "连不上模型服务" in shown
         assert "PHONEDESK_MODEL__BASE_URL" in shown
         shown = await on.shows(owner, unplugged, "失败")
-        assert third.address in shown
+        assert f"1:{third.adb_port}" in shown
         assert "手机没有连接，或已离线" in shown
         assert "Check the cable" in shown
 

@@ -190,7 +190,9 @@ async def test_a_question_is_answered_by_the_button_of_a_candidate(unanswerable:
     card = await on.run(owner)
     question = await on.sees(owner, "知识库没有确定的答案")
     assert question.buttons[:1] == [["1. 充电宝能带上飞机吗？"]]
-    assert (await owner.tap(question, "自己写")).alert
+    await owner.tap(question, "自己写")
+    prompt = await owner.sees(lambda chat: next((m for m in chat.from_bot if m.force_reply), None))
+    assert prompt is not None
     assert (await owner.tap(question, "1. ")).text == "收到，已采用你的回答。"
     await on.shows(owner, card, "已完成")
     assert on.sent == {"11": [CANDIDATE]}

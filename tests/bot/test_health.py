@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent_core.devices.adb.server import DeviceEntry
 from bot.app import open_core
 from bot.demo.world import demo_world
@@ -89,3 +91,11 @@ async def test_what_is_listed_and_cannot_be_used_says_why(tmp_path: Path) -> Non
         seen = await at.phones()
         assert seen.usable == frozenset({"A"})
         assert (seen.why or {})["B"] == "unauthorized"
+
+
+async def test_a_disk_with_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with health(tmp_path) as at:
+        monkeypatch.setattr("bot.health.DISK_MB", 0)
+        assert await at.disk(False) == ""
+        monkeypatch.setattr("bot.health.DISK_MB", 10**12)
+        assert (await at.disk(False)).endswith(" MB")

@@ -114,7 +114,7 @@ async def test_a_copy_beside_a_writer_is_whole(settings: Settings, tmp_path: Pat
         copied = sqlite3.connect(tmp_path / one.file.stem / "phonedesk.sqlite3")
         assert copied.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         pictured, pictures = (
-            copied.execute(f"SELECT count(*) FROM {what}").fetchone()[0]  # noqa: S608 - constants
+            copied.execute(f"SELECT count(*) FROM {what}").fetchone()[0]
             for what in ("events WHERE picture_id IS NOT NULL", "pictures")
         )
         assert pictured == pictures

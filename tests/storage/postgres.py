@@ -62,9 +62,10 @@ class Server:
         self._data, self._log = folder / "data", folder / "log"
 
     def make(self) -> None:
+        flags: list[str | Path] = ["-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]
         with self._log.open("wb") as out:
             subprocess.run(
-                [self._programs / "initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+                [self._programs / "initdb", *flags],
                 check=True,
                 stdout=out,
                 stderr=out,
@@ -73,16 +74,13 @@ class Server:
             )
 
     def start(self) -> None:
+        flags: list[str | Path] = ["-D", self._data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off"]
         with self._log.open("ab") as out:
-            self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, "-k", self.folder, "-c", "listen_addresses="]
-                + ["-c", "fsync=off"],
-                stdout=out,
-                stderr=out,
-                cwd=self.folder,
-                **self._identity,
+            process: subprocess.Popen[bytes] = subprocess.Popen(
+                [self._programs / "postgres", *flags], stdout=out, stderr=out, cwd=self.folder, **self._identity
             )
-        _wait(self._programs, self.folder, self._process, self._log)
+        self._process = process
+        _wait(self._programs, self.folder, process, self._log)
 
     def stop(self) -> None:
         """At once: connections are cut."""

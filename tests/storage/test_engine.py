@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from storage.retention import Retention
 from storage.engine import Database, Signal, database_url
 from storage.events import Events
 from storage.ids import new_id
+from storage.retention import Retention
 from storage.tables import consumers, metadata
 
 

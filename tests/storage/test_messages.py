@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from storage.retention import Retention
 from storage.engine import Database
 from storage.events import Events, append_event
 from storage.inbox import Inbox
 from storage.outbox import Outbox
 from storage.people import Audit, People
+from storage.retention import Retention
 from tests.storage.conftest import Clock
 
 

@@ -1,4 +1,4 @@
-"""The measurement itself, in a small form: it sees what it must see. Its figures are for `docs/reference/figures.md`."""
+"""The measurement itself, in a small form: it sees what it must see."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_quantile(values: Sequence[float], share: float, wanted: float) -> None:
 
 @pytest.mark.parametrize("phones", [1, 3])
 async def test_a_server_with_few_phones(phones: int) -> None:
-    seen = await scale(phones, phones)
+    seen = await scale(phones, phones, settle=0)
     assert seen.problems == ()
     assert (seen.phones, seen.runs) == (phones, 2 * phones)
     assert 0 < seen.delay_p50 <= seen.delay_p95 < 30
@@ -39,7 +39,12 @@ async def test_a_server_with_few_phones(phones: int) -> None:
 def test_what_is_not_right_is_found() -> None:
     phone = RunningPhone(VirtualPhone(world(1)), 1, "")
     run = RunSeen(
-        serial=phone.address, task=f"QQ回复联系人{customer(0)}", phone="other:1", status="failed", message="no", delay=None
+        serial=phone.address,
+        task=f"QQ回复联系人{customer(0)}",
+        phone="other:1",
+        status="failed",
+        message="no",
+        delay=None,
     )
     failed, elsewhere, unsent = problems([run], [phone])
     assert "failed no" in failed

@@ -11,8 +11,8 @@ from bot.chat.history import film_card, ranges, read_asking, read_replay
 from bot.chat.texts import texts
 from bot.desk.actors import Role
 from bot.desk.history_port import HistoryAsked
-from storage.retention import Retention
 from storage.events import Events
+from storage.retention import Retention
 from storage.runs import NewRun, Runs
 from tests.bot.chat.test_answers import Talker, talker
 from tests.bot.desk.conftest import Shop, make_shop, shop, url

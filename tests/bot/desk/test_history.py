@@ -8,8 +8,8 @@ import pytest
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.history_port import HistoryAsked
 from bot.desk.port import RunStatus
-from storage.retention import Retention
 from storage.events import Events
+from storage.retention import Retention
 from storage.runs import NewRun, Runs
 from tests.bot.desk.conftest import Shop
 from tests.bot.desk.past import past_run, screen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_port import ScheduleWish
@@ -21,10 +22,11 @@ async def test_a_watch_has_no_times_and_the_clock_leaves_it_alone(shop: Shop) ->
     assert (view.kind, view.task, view.expression, view.next_times) == ("watch", TASK, "", ())
     assert (view.quiet, view.chat) == ("22:00-07:00", CHAT)
     clock = Clock(shop.db)
-    await clock.look()
-    shop.clock.move(hours=5)
-    await clock.look()
-    assert await Runs(shop.db).find() == []
+    with capture_logs() as logged:
+        await clock.look()
+        shop.clock.move(hours=5)
+        await clock.look()
+    assert (await Runs(shop.db).find(), logged) == ([], [])
     assert (await shop.desk.pause_schedule(owner, view.id)).paused
     assert not (await shop.desk.resume_schedule(owner, view.id)).paused
     edited = await shop.desk.edit_schedule(owner, view.id, task="盯着 所有", wish=ScheduleWish(quiet=""))

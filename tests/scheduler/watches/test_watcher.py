@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -11,12 +12,13 @@ from agent_core.defaults import FreeLease
 from agent_core.devices.base import Notification
 from agent_core.screen.reader import ScreenReader
 from scheduler.sweeps.leg import SweepEyes, sweep_leg
+from scheduler.watches.order import sweep_of
 from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, look_after, watches_of
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
-from tests.scheduler.conftest import Clock
+from tests.storage.conftest import Clock
 from tests.support.lab import QQ, Lab, lab
 
 TIMES = WatchTimes()
@@ -109,8 +111,7 @@ async def test_a_restart_and_a_second_process_start_it_once(watched: Watched) ->
     for run in await watched.runs("sweep"):
         await watched.end(run)
     await watched.look()
-    await watched.look(2.0)
-    await other.look(2.0)
+    await asyncio.gather(watched.look(2.0), other.look(2.0))
     await watched.begin()  # killed, and started again, the notification still there
     await watched.look(2.0)
     (run,) = await watched.runs()
@@ -184,6 +185,16 @@ async def test_where_previews_are_hidden_the_list_is_looked_at_once_a_change(wat
     assert len(await watched.runs("sweep")) == before + 2  # the one at the start of a process
 
 
+async def test_the_same_words_again_are_a_new_message(watched: Watched) -> None:
+    for count in (1, 2):
+        watched.at.phone.receive("11", "在吗？")
+        await watched.look(2.0)
+        await watched.look(2.0)
+        runs = await watched.runs()
+        assert len(runs) == count
+        await watched.end(runs[-1])
+
+
 async def test_a_run_asked_for_by_a_person_is_not_doubled(watched: Watched) -> None:
     run_id = await Runs(watched.db).create(NewRun("QQ回复联系人11", watched.at.device.serial))
     watched.at.phone.receive("11", "几天能发货？")
@@ -224,6 +235,17 @@ async def test_after_a_run_with_the_app_in_front_the_list_is_looked_at(watched: 
     assert (await sweep_leg(watched.db, row, at.device, EYES, FreeLease())).status == "waiting"
     assert (await watched.runs())[-1].priority == 6
     assert await watched.tasks() == ["QQ回复联系人11"] * 2
+
+
+async def test_a_list_that_nothing_can_read_starts_nobody(watched: Watched) -> None:
+    """Else each run would be followed by a look, which would start the next run."""
+    blind = SweepEyes(ScreenReader(ocr=None, model=None), "off")
+    serial = watched.at.device.serial
+    run_id = await Runs(watched.db).create(sweep_of(watched.watch, serial))
+    row = await Runs(watched.db).begin_leg(run_id or "", 1, serial=serial)
+    assert row is not None
+    assert (await sweep_leg(watched.db, row, watched.at.device, blind, FreeLease())).status == "succeeded"
+    assert await watched.runs() == []
 
 
 async def test_the_watcher_follows_only_phones_with_a_watch(watched: Watched) -> None:
