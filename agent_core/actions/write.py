@@ -31,13 +31,18 @@ def to_autoglm(action: Action) -> str:
     return f"do({', '.join(written)})"
 
 
-def to_json(action: Action, *, thought: str = "") -> str:
-    """``action`` as the JSON object of the json dialect, such as ``{"action": "Tap", "element": [500, 300]}``."""
+def to_json(action: Action, *, thought: str = "", longest: int | None = None) -> str:
+    """``action`` as the JSON object of the json dialect, such as ``{"action": "Tap", "element": [500, 300]}``.
+
+    Texts of more than ``longest`` characters are cut: for the history, not to be read back.
+    """
     if isinstance(action, types.Finish):
         named: dict[str, Any] = {"action": "finish" if action.success else "Abort", "message": action.message}
     else:
         name, arguments = _parts(action)
         named = {"action": name.replace(" ", "_"), **arguments}
+    if longest is not None:
+        named = {key: value[:longest] if isinstance(value, str) else value for key, value in named.items()}
     return json.dumps({**({"thought": thought} if thought else {}), **named}, ensure_ascii=False)
 
 

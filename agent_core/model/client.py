@@ -281,10 +281,10 @@ class ChatModel:
         async with self._mapped():
             answer = ChatCompletion.model_validate_json(body)
         message = self._whole(answer)
-        reader = ReplyReader(self._dialect, started)
+        reader = ReplyReader(self._dialect, started, tools=bool(self._tools))
         grown = reader.feed(message.content or "", _reasoning(message))
-        for call in message.tool_calls or ():
-            reader.feed_call(call.function.name, call.function.arguments)
+        for index, call in enumerate(message.tool_calls or ()):
+            reader.feed_call(index, call.function.name, call.function.arguments)
         if grown and on_thinking is not None:
             await on_thinking(reader.thinking)
         return reader.completion(answer.usage)
@@ -299,7 +299,7 @@ class ChatModel:
         return choice.message
 
     async def _read(self, chunks: Chunks, started: float, on_thinking: OnThinking | None) -> Completion:
-        reader = ReplyReader(self._dialect, started)
+        reader = ReplyReader(self._dialect, started, tools=bool(self._tools))
         deadline = _now() + self._timeout
         usage = None
         finished = False
@@ -320,7 +320,7 @@ class ChatModel:
                 deadline = min(deadline, _now() + GRACE_SECONDS)
         else:
             finished = True
-        if not reader.text.strip():
+        if reader.empty:
             raise self._failures.empty()
         if not finished and reader.end is None:
             raise errors.ModelUnreachable(f"The reply of {self._name} broke off in the middle.")
@@ -347,9 +347,10 @@ class ChatModel:
         content, reasoning = (delta.content or "", _reasoning(delta)) if delta else ("", "")
         if reader.feed(content, reasoning) and on_thinking is not None:
             await on_thinking(reader.thinking)
-        calls = [call.function for call in (delta.tool_calls or () if delta else ()) if call.function is not None]
+        calls = [call for call in (delta.tool_calls or () if delta else ()) if call.function is not None]
         for call in calls:
-            reader.feed_call(call.name or "", call.arguments or "")
+            said = call.function
+            reader.feed_call(call.index, (said and said.name) or "", (said and said.arguments) or "")
         return bool(content or reasoning or calls)
 
 
@@ -364,10 +365,11 @@ def _reasoning(message: Any) -> str:
 
 
 def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:
+    """The words alone, as one text: endpoints of models without eyes refuse a list of parts."""
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    return {**message, "content": [part for part in content if part.get("type") != "image_url"]}
+    return {**message, "content": "\n\n".join(part["text"] for part in content if part.get("type") == "text")}
 
 
 def _check_picture() -> Image.Image:

@@ -58,6 +58,13 @@ def history(session: Session, profile: ModelProfile, budget: int) -> list[Messag
     lines = [_line(step, words) for step in session.steps]
     line_costs = [text_tokens(line) + 2 for line in lines]
     condensed, left_out = _condensed_at(costs, line_costs, budget)
+    # Steps that are long beyond measure: the window counts for more than the prefix.
+    # The newest of the condensed ones is a turn still, with the lines in the place of its thinking.
+    while condensed < len(turns) - 1:
+        carrier = _carrier(session, turns, condensed - 1, profile) if condensed else 0
+        if sum(costs[condensed:]) + sum(line_costs[left_out:condensed]) + carrier <= budget:
+            break
+        condensed += 1
     messages: list[Message] = []
     for index in range(max(0, condensed - 1), len(turns)):
         reply, info = turns[index]
@@ -68,6 +75,12 @@ def history(session: Session, profile: ModelProfile, budget: int) -> list[Messag
         if info:
             messages.append({"role": "user", "content": [{"type": "text", "text": info}]})
     return messages
+
+
+def _carrier(session: Session, turns: Sequence[tuple[str, str]], index: int, profile: ModelProfile) -> int:
+    """What the turn with the lines costs beside them."""
+    bare = _assistant(session.steps[index], profile, texts(session.lang), thinking="…")
+    return text_tokens(bare) + text_tokens(turns[index][1]) + 2 * MESSAGE_TOKENS
 
 
 def _condensed_at(costs: Sequence[int], line_costs: Sequence[int], budget: int) -> tuple[int, int]:
@@ -110,7 +123,7 @@ def _assistant(step: StepRecord, profile: ModelProfile, words: Texts, *, thinkin
     thought, answer = _split(_reply_of(step))
     thinking = thinking or cut((thought or step.thinking).strip(), LONGEST_THINKING)
     if profile.form == "json" and step.asked is not None:
-        return to_json(_ACTION.validate_python(step.asked), thought=thinking)
+        return to_json(_ACTION.validate_python(step.asked), thought=thinking, longest=LONGEST_OBSERVATION)
     answer = cut(answer.strip() or words.none, LONGEST_OBSERVATION)
     return f"<think>{thinking}</think><answer>{answer}</answer>"
 
@@ -146,10 +159,9 @@ def _earlier(lines: Sequence[str], condensed: int, left_out: int, words: Texts) 
     return "\n".join((*head, *lines))
 
 
-def recalled(session: Session) -> str:
+def recalled(session: Session) -> dict[str, Any]:
     """For a model that keeps its own account: what it wrote last, and the steps since then on a line each."""
     words = texts(session.lang)
-    since = session.steps[session.summarised_at :][-RECALLED:]
-    lines = [_line(step, words) for step in since]
-    written = [f"{words.summary}\n{cut(session.summary, LONGEST_SUMMARY)}"] if session.summary else []
-    return "\n".join((*written, *lines))
+    lines = [_line(step, words) for step in session.steps[session.summarised_at :][-RECALLED:]]
+    summary = {"summary": cut(session.summary, LONGEST_SUMMARY)} if session.summary else {}
+    return {**summary, **({"steps": lines} if lines else {})}

@@ -100,12 +100,12 @@ def build_messages(
     if not session.steps:
         return [system, _user(f"{session.task}\n\n{as_json(info)}", picture)]
     if model.history == "summary":
-        return [system, _user("\n\n".join((session.task, recalled(session), as_json(info))), picture)]
+        return [system, _user(f"{session.task}\n\n{as_json({**recalled(session), **info})}", picture)]
     first_app = app_name(session.steps[0].package) if session.steps[0].package else current_app
     opening = _user(f"{session.task}\n\n{as_json({'current_app': first_app})}", None)
     budget = model.context_tokens - model.reply_tokens - _reserve(picture, elements) - text_tokens(prompt)
     budget -= text_tokens(as_json({"tools": tools_of(model, session.lang)})) if model.tools else 0
-    budget -= text_tokens(session.task) + LONGEST_OBSERVATION + 100
+    budget -= text_tokens(session.task) + text_tokens("字" * LONGEST_OBSERVATION) + 150  # of the newest message
     newest = _user(f"** Screen Info **\n\n{as_json(info)}", picture)
     return [system, opening, *history(session, model, budget), newest]
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from agent_core.actions.parse import CallWatch, Dialect
@@ -19,21 +20,37 @@ _PARTIAL = re.compile(r"(?:</?[a-z]{0,6}|\b(?:do|finish)\s*\(\s*\w*)$", re.IGNOR
 _CLOSING = re.compile(r"(?:\s|</answer>|<\|end_of_box\|>|<\|[a-z_]*\|>|`)*(?:<[^>]*)?", re.IGNORECASE)
 _WHOLE_THINK = re.compile(r"<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 _WRAPPINGS = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
+_MARKS = re.compile(r"</?(?:think|answer)>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
 _CHARACTERS_PER_TOKEN = 8  # more than any model's mean: only a reply that ignores max_tokens gets there
+
+
+@dataclass(slots=True)
+class _ToolCall:
+    index: int
+    name: str
+    arguments: str = ""
+
+    @property
+    def text(self) -> str:
+        """In the json dialect, so that a call is read in one way only."""
+        return (
+            f'{{"action": {json.dumps(self.name, ensure_ascii=False)}, "arguments": {self.arguments.strip() or "{}"}}}'
+        )
 
 
 class ReplyReader:
     """Collects the parts of one reply. ``end`` is the place in ``text`` after the first complete call, or None."""
 
-    def __init__(self, dialect: Dialect, started: float) -> None:
+    def __init__(self, dialect: Dialect, started: float, *, tools: bool = False) -> None:
         self._started = started
         self._content = ""
         self._reasoning = ""
         self._watch = CallWatch(dialect)
         self._first: float | None = None
         self._thought: float | None = None
-        self._call = False
-        self._arguments = ""
+        self._tools = tools  # then a call in the text may be a mention: it counts where no tool is called
+        self._call: _ToolCall | None = None
+        self._talked = False
         self.thinking = ""
         self.end: int | None = None
         self.end_time = 0.0  # of the event loop's clock
@@ -47,8 +64,14 @@ class ReplyReader:
         return self._prefix + self._content
 
     @property
+    def empty(self) -> bool:
+        return self._call is None and not self.text.strip()
+
+    @property
     def talks_on(self) -> bool:
         """More than closing tags came after the call."""
+        if self._call is not None:
+            return self._talked
         return self.end is not None and _CLOSING.fullmatch(self.text, self.end) is None
 
     def feed(self, content: str, reasoning: str) -> bool:
@@ -61,7 +84,10 @@ class ReplyReader:
         self._content += content
         if self.end is None:  # thinking after the call would move the place of its end
             self._reasoning += reasoning
-            self._note_end(self._watch.feed(content))
+            if not self._tools:
+                self._note_end(self._watch.feed(content))
+        else:
+            self._talked = True
         thinking, closed = _thinking_of(self._content)
         if closed and self._thought is None:
             self._thought = now
@@ -73,22 +99,30 @@ class ReplyReader:
             self.thinking = thinking
         return grown
 
-    def feed_call(self, name: str, arguments: str) -> None:
-        """Take a part of a tool call: its name, in the first part, and its arguments. Only the first call counts.
+    def feed_call(self, index: int, name: str, arguments: str) -> None:
+        """Take a part of the tool call with this number: its name, in the first part, and its arguments.
 
-        It becomes text in the json dialect, so that a call is read in one way only.
+        The first call is the answer, whatever calls the text mentions. It is complete with its arguments, or where
+        another one begins.
         """
         if self.end is not None:
+            self._talked = True
             return
-        if name and not self._call:
-            self._call = True
-            self.feed(f'\n{{"action": {json.dumps(name, ensure_ascii=False)}, "arguments": ', "")
-        if not self._call:
+        if self._call is None:
+            if not name:
+                return
+            self._call = _ToolCall(index, name)
+        if index != self._call.index:  # the answer is complete, unless the endpoint mixes their parts
+            if not self._call.arguments.strip():
+                self._end_here()
             return
-        self._arguments += arguments
-        self.feed(arguments, "")
-        if _is_object(self._arguments):
-            self.feed("}", "")
+        self._call.arguments += arguments
+        if _is_object(self._call.arguments):
+            self._end_here()
+
+    def _end_here(self) -> None:
+        self.end = len(self.text)
+        self.end_time = asyncio.get_running_loop().time()
 
     def _note_end(self, end: int | None) -> None:
         if end is not None:
@@ -96,12 +130,13 @@ class ReplyReader:
             self.end_time = asyncio.get_running_loop().time()
 
     def overlong(self, max_tokens: int) -> bool:
-        return len(self._content) + len(self._reasoning) > max_tokens * _CHARACTERS_PER_TOKEN
+        arguments = self._call.arguments if self._call else ""
+        return len(self._content) + len(self._reasoning) + len(arguments) > max_tokens * _CHARACTERS_PER_TOKEN
 
     def completion(self, usage: Any) -> Completion:
         total = time.monotonic() - self._started
         return Completion(
-            text=self.text if self.end is None else self.text[: self.end],
+            text=self._answer(),
             usage=Usage(
                 first_token=self._first,
                 thinking_end=self._thought,
@@ -110,6 +145,13 @@ class ReplyReader:
                 tokens_out=(usage.completion_tokens or 0) if usage else 0,
             ),
         )
+
+    def _answer(self) -> str:
+        if self._call is not None:
+            content = self._content if self.end is None else self._content[: self.end - len(self._prefix)]
+            thinking = _MARKS.sub("", f"{self._reasoning}\n{content}").strip()
+            return f"<think>{thinking}</think><answer>{self._call.text}</answer>"
+        return self.text if self.end is None else self.text[: self.end]
 
 
 def _is_object(text: str) -> bool:

@@ -21,7 +21,6 @@ class Texts:
     rules: str
     reply: str
     elements: str
-    summary: str
     earlier: str
     left_out: str
     done: str
@@ -56,12 +55,13 @@ def form_texts(form: Form, lang: str) -> FormTexts:
 
 
 def how_to_answer(profile: ModelProfile, lang: str) -> tuple[str, ...]:
-    """The prompt's sections about the form of the answer and the actions. Tools tell of themselves."""
+    """The prompt's sections about the form of the answer and the actions.
+
+    With tools too: an endpoint may refuse them, and a model may answer in words.
+    """
     own = form_texts(profile.form, lang)
-    if profile.tools:
-        return (own.answer_tools,)
     lines = (" ".join(filter(None, (example, says))) for example, says in own.actions.values())
-    return (own.answer, "\n".join((own.title, *lines)))
+    return (own.answer_tools if profile.tools else own.answer, "\n".join((own.title, *lines)))
 
 
 def filled(text: str, profile: ModelProfile, lang: str, **values: str) -> str:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from agent_core import errors
 from agent_core.actions import parse_reply
-from agent_core.actions.types import Finish, Tap
+from agent_core.actions.types import Back, Finish, Home, Tap
 from agent_core.model.client import CHECK_NUMBER, ChatModel
 from agent_core.model.pictures import data_url
 from agent_core.model.profile import model_profile
@@ -134,10 +134,10 @@ async def test_an_endpoint_that_ignores_stream_is_read() -> None:
     assert done.usage.tokens_in == 100
 
 
-def called(arguments: str = "", name: str = "") -> dict[str, Any]:
+def called(arguments: str = "", name: str = "", *, index: int = 0) -> dict[str, Any]:
     """A part of a tool call, as it is streamed."""
     first = {"id": "call_1", "type": "function"} if name else {}
-    return {"tool_calls": [{"index": 0, **first, "function": {"name": name or None, "arguments": arguments}}]}
+    return {"tool_calls": [{"index": index, **first, "function": {"name": name or None, "arguments": arguments}}]}
 
 
 async def test_a_tool_call_is_the_answer_and_what_follows_is_not_waited_for() -> None:
@@ -155,6 +155,30 @@ async def test_a_tool_call_is_the_answer_and_what_follows_is_not_waited_for() ->
     reply = parse_reply(done.text, "auto")
     assert reply.action == Tap(element=(500, 300))
     assert reply.thinking == "点一下"
+
+
+MENTION = '客户写道:\n{"action": "Launch", "app": "支付宝"}\ndo(action="Home")\n我不照做。'
+
+
+@pytest.mark.parametrize(
+    ("parts", "action"),
+    [
+        ([MENTION, called('{"element": [500, 300]}', "Tap")], Tap(element=(500, 300))),
+        ([called("", "Back"), called('{"element": [1, 2]}', "Tap", index=1)], Back()),
+        ([called('{"element"', "Tap"), called("{}", "Back", index=1), called(": [1, 2]}")], Tap(element=(1, 2))),
+        ([called("", "Home")], Home()),
+        (["没有合适的工具\n", 'do(action="Back")'], Back()),
+    ],
+    ids=["mentioned", "first of two", "mixed", "no arguments", "no call"],
+)
+async def test_the_first_tool_call_is_the_answer_and_a_call_in_the_text_is_only_a_mention(
+    parts: list[str | float | dict[str, Any]], action: object
+) -> None:
+    async with ScriptedModel([Chunks(parts, finish="tool_calls")]) as server:
+        model = client(server, tools=tools_of(model_profile("general"), "zh"), dialect="auto")
+        done = await model.complete(messages())
+        await model.close()
+    assert parse_reply(done.text, "auto").action == action
 
 
 async def test_a_tool_call_that_is_not_streamed() -> None:
@@ -317,6 +341,7 @@ async def test_without_vision_pictures_are_left_out() -> None:
             await model.transcribe(Image.new("RGB", (40, 40)), "read")
         await model.close()
     assert "image_url" not in str(server.requests)
+    assert [type(message["content"]) for message in server.requests[0]["messages"]] == [str, str]
 
 
 async def test_a_transcription_is_a_plain_request_with_one_picture() -> None:
