@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -202,7 +203,9 @@ class PhoneAgent:
         except LeaseLost:
             raise  # somebody else goes on: nothing of ours may be written over theirs
         except asyncio.CancelledError:
-            await self._now.recorder.save()
+            with suppress(LeaseLost):  # the loss of the phone is such a cancel, too
+                await self._outside.lease.check()
+                await self._now.recorder.save()
             raise
         except (PhonedeskError, LedgerConflict) as error:
             session.error_kind = error.kind if isinstance(error, PhonedeskError) else "ledger"

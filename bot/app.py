@@ -202,9 +202,9 @@ class Core:
             settings=settings,
         )
 
-    def runs(self) -> StoredRuns:
-        """Where runs leave what they do; what people answered becomes waiting entries."""
-        return StoredRuns(self.db, learn=self._learn)
+    def runs(self, leg: int | None = None) -> StoredRuns:
+        """Where runs leave what they do, ``leg`` by leg; what people answered becomes waiting entries."""
+        return StoredRuns(self.db, learn=self._learn, leg=leg)
 
     async def _learn(self, answer: AnswerEvent) -> None:
         if not answer.query:

@@ -17,6 +17,7 @@ from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House, Prices
 from bot.desk.pairing import Pace
+from bot.ending import wait_no_longer
 from bot.health import Health
 from bot.settings import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
@@ -106,6 +107,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         if telegram is not None:
             await _start_news(stack, settings, core, desk)
             await stack.enter_async_context(telegram)
+        stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
         yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram, work)
 
 

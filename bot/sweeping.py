@@ -42,7 +42,7 @@ async def sweep_here(
     Ctrl-C stops the contact at work, and nobody else is begun. Errors of the look are raised.
     """
     device = await core.device(serial)
-    runs, sweeps = Runs(core.db), Sweeps(core.db)
+    runs = Runs(core.db)
     options = {"lang": core.settings.lang, **order.data()}
     new = NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
     run_id = await runs.create(new)
@@ -51,7 +51,6 @@ async def sweep_here(
         raise RuntimeError("The sweep was not stored.")
     try:
         prepared = await _look(core, row, device.serial)
-        await sweeps.looked(row.id, row.leg, prepared.sweep, ())  # its runs follow, each when it is its turn
         done = Done(row.id, prepared.sweep)
         for one in prepared.start:
             if (await runs.asked([row.id])).get(row.id, (False, False))[0]:
@@ -75,7 +74,11 @@ async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
         async with lease_of(core.db, serial, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
             with stopped_by_interrupt(lease.stop):
                 async with stopped_by_row(runs, row.id, lease.stop):
-                    return await prepare(core.db, row, device, core.sweep_eyes(), lease)
+                    prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
+            # While the phone is still ours: a server beside us must not take the sweep for a dead one. Its runs follow,
+            # each when it is its turn.
+            await Sweeps(core.db).looked(row.id, row.leg, prepared.sweep, ())
+            return prepared
     finally:
         await device.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -12,11 +12,13 @@ from importlib import metadata
 import structlog
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.errors import ConfigInvalid, DeviceError, LeaseLost, PhonedeskError
+from agent_core.errors import DeviceError, LeaseLost, PhonedeskError
+from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
 from bot.app import Core
+from bot.ending import wait_no_longer
 from bot.settings import Settings
 from scheduler.dbos_queue import DbosQueue
 from scheduler.deadlines import QuestionTimes
@@ -30,7 +32,6 @@ from scheduler.sweeps.order import BY_WATCH
 from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.watches.watcher import Watcher, WatchTimes, look_after, watches_of
 from scheduler.worker import HeldLease, LegOutcome, Worker
-from storage.events import Events
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
 
@@ -73,7 +74,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         fleet = fleet_of(core)
 
         async def may_begin(run: RunRow) -> bool:
-            return run.serial in host.usable or fleet.gives_up(run, await fleet.phones())
+            return await host.may_begin(run, fleet)
 
         legs = Legs(core, host)
         worker = Worker(core.db, legs.work, owner=name, may_begin=may_begin, lease_seconds=seconds)
@@ -82,11 +83,8 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         if freed:
             log.warning("leases_taken_back", serials=freed)
 
-        async def here() -> Sequence[str]:
-            return host.usable
-
         reconciler = Reconciler(
-            core.db, queue, worker=worker, phones=here, fleet=fleet, tells=tells, lease_seconds=seconds
+            core.db, queue, worker=worker, phones=host.reached, fleet=fleet, tells=tells, lease_seconds=seconds
         )
         await host.start()
         stack.push_async_callback(host.stop)
@@ -99,6 +97,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         await watcher.start()
         stack.push_async_callback(watcher.stop)
         stack.push_async_callback(host.drain)
+        stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
         yield Working(host, worker, queue)
 
 
@@ -133,7 +132,7 @@ def _release() -> str:
 
 
 async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
-    """Until ``ended`` is set. ConfigInvalid where another process has taken the host's name meanwhile."""
+    """Until ``ended`` is set. ConfigInvalid where this process cannot be its host any more (``Host.why``)."""
     waits = [asyncio.create_task(ended.wait())]
     if work is not None:
         waits.append(asyncio.create_task(work.host.lost.wait()))
@@ -143,10 +142,7 @@ async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
         for wait in waits:
             wait.cancel()
     if work is not None and work.host.lost.is_set() and not ended.is_set():
-        raise ConfigInvalid(
-            f"Another process has taken the name of the host {work.host.name}.",
-            advice="This one was not heard for too long. Give each a name of its own, and start this one again.",
-        )
+        raise work.host.why
 
 
 def question_times(settings: Settings) -> QuestionTimes:
@@ -162,12 +158,13 @@ class Legs:
         self._core = core
         self._host = host
         self._runs = Runs(core.db)
-        self._events = Events(core.db)
 
     async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
         row = await self._runs.get(run_id)
         if row is None:
             return LegOutcome("stopped")
+        if row.leg != leg:
+            raise LeaseLost(f"Leg {leg} of the run {run_id} is over.")
         try:
             return await self._work(row, lease)
         except LeaseLost:
@@ -176,7 +173,7 @@ class Legs:
             # Before the agent had the phone; what happens later is the outcome that it tells itself.
             if lease.stop.reason is None:  # else the leg is put back, or stopped
                 told = {"status": "failed", "message": str(error), "error_kind": error.kind}
-                await self._events.append(run_id, "outcome", told)
+                await self._core.runs(leg).event(run_id, Event("outcome", told))
             raise
 
     async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
@@ -194,10 +191,11 @@ class Legs:
             stop = lease.stop
             # While somebody is asked about one contact, the others are answered.
             hold = 0.0 if one_of_many else core.settings.run.hold_seconds
-            human = StoredHuman(core.db, hold_seconds=hold, times=question_times(core.settings), stop=stop)
-            agent = core.agent(
-                device, settings, human=human, lease=lease, guard=stop, model=ParkingModel(core.model, stop)
-            )
+            store = core.runs(row.leg)
+            times = question_times(core.settings)
+            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=stop, leg=row.leg)
+            model = ParkingModel(core.model, stop)
+            agent = core.agent(device, settings, human=human, lease=lease, guard=stop, store=store, model=model)
             if row.session is None:
                 session = await core.session(
                     row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
@@ -225,7 +223,7 @@ class Legs:
         if session.status not in FINAL:
             async with lease.stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
                 if await park(device, lease, session):
-                    await self._core.runs().save(session)
+                    await self._core.runs(row.leg).save(session)
         if may_go_home(session):
             await look_after(self._core.db, replace(row, serial=lease.serial), front)
 

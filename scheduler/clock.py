@@ -109,8 +109,8 @@ class Clock:
 
     async def _after_a_jump(self, schedule: ScheduleRow) -> None:
         """Without this a schedule would stand still until the time is again where it was."""
-        now, newest = self._db.now(), schedule.last_planned_at
-        if newest is not None and newest - now > JUMP and await self._schedules.clock_went_back(schedule.id, now):
+        now, newest = self._db.now(), schedule.last_planned_at or schedule.created_at
+        if newest - now > JUMP and await self._schedules.clock_went_back(schedule.id, now):
             log.warning("schedule.from_the_future", schedule_id=schedule.id, newest=newest.isoformat())
 
     async def _start_queued(self, schedule: ScheduleRow) -> None:

@@ -20,6 +20,8 @@ from storage.runs import RunRow
 LOOK_SECONDS = 1.0  # from one look at the list of phones, and at what is asked, to the next
 MOST_BETWEEN_BEATS = 5.0
 NEVER_SEEN_SECONDS = 15.0  # how long a run waits for a phone that no host has ever seen
+RETELL_SECONDS = 60.0  # after that what is seen is told again, changed or not
+CLOCK_PART = 10  # a clock may be off by this part of the seconds for which others take us for alive
 ANSWER_SECONDS = 15.0  # how long a host has for a picture that another process wants
 
 log = structlog.get_logger(__name__)
@@ -31,7 +33,9 @@ Picture = Callable[[str], Awaitable[bytes]]
 
 
 class Host:
-    """``claim`` the name, ``start`` until ``stop``. ``lost`` is set where another process has the name: then end.
+    """``claim`` the name, ``start`` until ``stop``. ``lost`` is set where we cannot be this host any more: then end.
+
+    That is where another process has the name, or this machine's clock went wrong; ``why`` says which.
 
     ``listing`` may take its time or fail, it holds up no heartbeat. ``seconds``: how long others take us for alive
     without one.
@@ -47,39 +51,55 @@ class Host:
         release: str = "",
         seconds: float = LEASE_SECONDS,
         look_seconds: float = LOOK_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS - 1,  # whoever asks is told in time
     ) -> None:
         self._db = db
         self.name = name
         self.token = new_id()
         self.lost = asyncio.Event()
+        self.why = ConfigInvalid(
+            f"Another process has taken the name of the host {name}.",
+            advice="This one was not heard for too long. Give each a name of its own, and start this one again.",
+        )
+        self.looked = asyncio.Event()  # at the phones, once at least
         self._hosts = Hosts(db, seconds=seconds)
         self._listing = listing
         self._picture = picture
         self._release = release
         self._seconds = seconds
         self._look_seconds = look_seconds
+        self._answer_seconds = answer_seconds
         self._states: dict[str, str] = {}
         self._told: dict[str, str] | None = None
+        self._told_at = db.now()
         self._looking = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self._answering: set[asyncio.Task[None]] = set()
+        self._busy: set[int] = set()  # the requests that are being answered
 
     @property
     def usable(self) -> list[str]:
         """The serials of the phones that a run can have here, as of the last look."""
         return [serial for serial, state in self._states.items() if state == USABLE]
 
+    async def reached(self) -> list[str]:
+        """The same, once there was a look: what is not known yet is not taken for away."""
+        await self.looked.wait()
+        return self.usable
+
+    async def may_begin(self, run: RunRow, fleet: Fleet) -> bool:
+        """Whether a leg of this run may begin here: its phone is here, or nobody's and not waited for any longer."""
+        if run.serial in self.usable:
+            return True
+        return self.looked.is_set() and fleet.gives_up(run, await fleet.phones())
+
     async def claim(self, *, former: str = "") -> None:
         """Take the name. ConfigInvalid where a living process has it, or where this machine's clock is wrong.
 
         ``former``: the token of the process that had the name here before, and is surely dead.
         """
-        ahead = await self._hosts.clock_ahead()
-        if abs(ahead) > self._seconds / 3:
-            raise ConfigInvalid(
-                f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's.",
-                advice="Set it by NTP: who has a phone is decided by the time of the last heartbeat.",
-            )
+        if (wrong := await self._wrong_clock()) is not None:
+            raise wrong
         holder = await self._hosts.register(self.name, self.token, release=self._release, former=former)
         if holder is None:
             return
@@ -120,10 +140,28 @@ class Host:
                 if self._states or self._told is None:
                     log.warning("phones_not_listed", error=str(error))
                 self._states = {}
-            if self._states != self._told:
-                await self._hosts.sees(self.name, self._states)
-                self._told = dict(self._states)
+            finally:
+                self.looked.set()
+            if self._states != self._told or self._is_time_to_retell():
+                seen = dict(self._states)
+                # Where it is not ours the next heartbeat finds it out.
+                if await self._hosts.sees(self.name, self.token, seen):
+                    self._told, self._told_at = seen, self._db.now()
         return self.usable
+
+    def _is_time_to_retell(self) -> bool:
+        """A clock that was put back counts, too."""
+        return abs(self._db.now() - self._told_at) >= timedelta(seconds=RETELL_SECONDS)
+
+    async def _wrong_clock(self) -> ConfigInvalid | None:
+        """Two machines that are both off by as much as is allowed still leave a heartbeat time to be late."""
+        ahead = await self._hosts.clock_ahead()
+        if abs(ahead) <= self._seconds / CLOCK_PART:
+            return None
+        return ConfigInvalid(
+            f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's.",
+            advice="Set it by NTP: who has a phone is decided by the time of the last heartbeat.",
+        )
 
     async def _say(self, state: str) -> None:
         try:
@@ -137,6 +175,11 @@ class Host:
             try:
                 if not await self._hosts.beat(self.name, self.token):
                     log.error("host_name_lost", host=self.name)
+                    self.lost.set()
+                    return
+                if (wrong := await self._wrong_clock()) is not None:
+                    log.error("host_clock_wrong", host=self.name, error=wrong.message)
+                    self.why = wrong
                     self.lost.set()
                     return
             except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends nothing
@@ -153,30 +196,45 @@ class Host:
 
     async def _serve(self) -> None:
         """Answer what other processes want of our phones."""
-        busy: set[int] = set()
+        forgot_at = -RETELL_SECONDS
+        loop = asyncio.get_running_loop()
         while True:
             try:
                 for asked in await self._hosts.wanted(self.name):
-                    if asked.id not in busy:
-                        busy.add(asked.id)
+                    if asked.id not in self._busy:
+                        self._busy.add(asked.id)
                         task = asyncio.create_task(self._answer(asked.id, asked.serial))
                         self._answering.add(task)
                         task.add_done_callback(self._answering.discard)
+                if loop.time() - forgot_at >= RETELL_SECONDS:
+                    await self._hosts.forget_requests()
+                    forgot_at = loop.time()
             except Exception as error:  # noqa: BLE001 - as above
                 log.warning("phone_requests_not_read", host=self.name, error=repr(error))
             await asyncio.sleep(self._look_seconds)
 
     async def _answer(self, number: int, serial: str) -> None:
+        """Every request gets an answer: a picture, or why there is none."""
+        jpeg, said, kind = None, "", ""
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._answer_seconds):
                 if self._picture is None or serial not in self.usable:
-                    await self._hosts.give(number, error=f"{self.name} does not reach the phone {serial}.")
-                    return
-                await self._hosts.give(number, jpeg=await self._picture(serial))
+                    said = f"{self.name} does not reach the phone {serial}."
+                else:
+                    jpeg = await self._picture(serial)
         except PhonedeskError as error:
-            await self._hosts.give(number, error=error.message, error_kind=error.kind)
-        except Exception as error:  # noqa: BLE001 - whoever asks runs out of patience by itself
+            said, kind = error.message, error.kind
+        except TimeoutError:
+            said = f"The phone {serial} gave no picture within {self._answer_seconds:.0f} s."
+        except Exception as error:  # noqa: BLE001 - it is told without what may be secret in it
             log.warning("phone_request_failed", host=self.name, serial=serial, error=repr(error))
+            said = f"{self.name} could not make a picture of the phone {serial}."
+        try:
+            await self._hosts.give(number, jpeg=jpeg, error=said, error_kind=kind)
+        except Exception as error:  # noqa: BLE001 - the database is away: the request is read again later
+            log.warning("phone_request_not_answered", host=self.name, serial=serial, error=repr(error))
+        finally:
+            self._busy.discard(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +260,15 @@ class Fleet:
         return not any(phone.usable for phone in phones.values())
 
     def waits_until(self, run: RunRow, phones: Mapping[str, HostPhone]) -> datetime | None:
-        """How long a run in the line waits for a phone that is missing; None for ever."""
-        seen = run.wanted in phones if run.wanted else bool(phones)
-        wait = self.wait if seen else min(self.wait or self.never_seen, self.never_seen)
-        return None if wait is None or run.leg_due_at is None else run.leg_due_at + wait
+        """How long a run in the line waits for a phone that is missing; None for ever.
+
+        It counts from when the run was due and the phone away: the time in line behind others is no waiting for it.
+        """
+        there = [phone for phone in phones.values() if run.wanted in {"", phone.serial}]
+        wait = self.wait if there else min(self.wait or self.never_seen, self.never_seen)
+        if wait is None or run.leg_due_at is None:
+            return None
+        return max([run.leg_due_at, *(phone.since for phone in there)]) + wait
 
     def gives_up(self, run: RunRow, phones: Mapping[str, HostPhone]) -> bool:
         """Whether a run whose phone is missing has waited long enough: it is started, to end with the phone's error."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 import structlog
 
 from agent_core import ports
+from agent_core.errors import LeaseLost
 from agent_core.session import Answer, Question, QuestionKind, Session
 from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.signals import StopSignal
@@ -18,6 +20,7 @@ from storage.answers import Answers, ToldAnswer
 from storage.engine import Database
 from storage.events import Events
 from storage.ledger import Ledger
+from storage.legs import LegOver
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
@@ -117,26 +120,45 @@ class StoredLedger:
 Learn = Callable[[ports.AnswerEvent], Awaitable[None]]
 
 
+HAS_LEFT = (ports.ReplyState.SENT, ports.ReplyState.UNKNOWN)
+
+
+@contextmanager
+def _its_turn() -> Iterator[None]:
+    """What the agent knows of a leg whose turn is over: its phone is somebody else's."""
+    try:
+        yield
+    except LegOver as error:
+        raise LeaseLost(str(error)) from error
+
+
 class StoredRuns:
     """``agent_core.ports.RunStore`` over runs, events and the answer log.
+
+    ``leg``: whose writes they are. Once its turn is over (another leg has the run, or it is over) they raise LeaseLost
+    and change nothing, but for what has left the phone: that is told by whoever did it. None: written by no leg.
 
     ``learn`` is called with each answer that a person had a hand in, once it is sent: their own text, or the record
     that they chose. It is called after the answer is stored, and again where the event is told again after a restart;
     its errors are logged.
     """
 
-    def __init__(self, db: Database, *, learn: Learn | None = None) -> None:
+    def __init__(self, db: Database, *, learn: Learn | None = None, leg: int | None = None) -> None:
+        self._leg = leg
         self._runs = Runs(db)
         self._events = Events(db)
         self._answers = Answers(db)
         self._learn = learn
 
     async def save(self, session: Session) -> None:
-        await self._runs.save_session(session.run_id, session.model_dump_json())
+        with _its_turn():
+            await self._runs.save_session(session.run_id, session.model_dump_json(), leg=self._leg)
 
     async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
         if event.kind != "answer":
-            await self._events.append(run_id, event.kind, dict(event.data), picture=picture)
+            leg = None if event.kind == "reply" else self._leg
+            with _its_turn():
+                await self._events.append(run_id, event.kind, dict(event.data), picture=picture, leg=leg)
             return
         answer = _answer_event(event.data)
         told = ToldAnswer(**{field.name: getattr(answer, field.name) for field in fields(ToldAnswer)})
@@ -145,7 +167,9 @@ class StoredRuns:
             state=answer.state.value,
             records=None if answer.records is None else [asdict(record) for record in answer.records],
         )
-        await self._answers.tell(run_id, told, dict(event.data), picture=picture)
+        leg = None if answer.state in HAS_LEFT else self._leg
+        with _its_turn():
+            await self._answers.tell(run_id, told, dict(event.data), picture=picture, leg=leg)
         if self._learn is not None and _teaches(answer):
             try:
                 await self._learn(answer)
@@ -169,13 +193,20 @@ def _teaches(answer: ports.AnswerEvent) -> bool:
 class StoredHuman:
     """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
 
-    ``stop``: at Hold the phone is not held any longer.
+    ``stop``: at Hold the phone is not held any longer. ``leg``: who asks; LeaseLost once its turn is over.
     """
 
     def __init__(
-        self, db: Database, *, hold_seconds: float, times: QuestionTimes = NO_TIMES, stop: StopSignal | None = None
+        self,
+        db: Database,
+        *,
+        hold_seconds: float,
+        times: QuestionTimes = NO_TIMES,
+        stop: StopSignal | None = None,
+        leg: int | None = None,
     ) -> None:
         self._db = db
+        self._leg = leg
         self._questions = Questions(db)
         self._events = Events(db)
         self._hold = hold_seconds
@@ -183,7 +214,9 @@ class StoredHuman:
         self._stop = stop
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture, times=self._times)
+        await store_question(
+            self._questions, self._events, session, question, picture, times=self._times, leg=self._leg
+        )
         until = time.monotonic() + self._hold
         while True:
             waiter = self._db.signal("questions").waiter()
@@ -204,21 +237,27 @@ async def store_question(
     picture: bytes | None,
     *,
     times: QuestionTimes = NO_TIMES,
+    leg: int | None = None,
 ) -> None:
-    """The row first, then the event that makes the channels show it. ``times``: see ``scheduler.deadlines``."""
+    """The row first, then the event that makes the channels show it. ``times``: see ``scheduler.deadlines``.
+
+    ``leg``: who asks; LeaseLost once its turn is over.
+    """
     payload = question.model_dump(mode="json")
     now = questions.now()
     deadline = times.deadline_of(question.kind, now)
-    await questions.ask(
-        question.id,
-        run_id=session.run_id,
-        kind=question.kind.value,
-        payload=payload,
-        deadline=deadline,
-        remind_after=times.remind_after(deadline, now),
-        escalate_after=times.escalate_after,
-    )
-    await events.append(session.run_id, "question", payload, picture=picture)
+    with _its_turn():
+        await questions.ask(
+            question.id,
+            run_id=session.run_id,
+            kind=question.kind.value,
+            payload=payload,
+            deadline=deadline,
+            remind_after=times.remind_after(deadline, now),
+            escalate_after=times.escalate_after,
+            leg=leg,
+        )
+        await events.append(session.run_id, "question", payload, picture=picture, leg=leg)
 
 
 def given_answer(row: QuestionRow | None) -> Answer | None:

@@ -190,13 +190,14 @@ class Reconciler:
         if self._queue is None:
             return []
         elsewhere = await self._taken_elsewhere(due)
+        ending = self._ending(due)
         busy = {lease.serial for lease in await self._leases.held()}
         busy |= {started.serial for started in self._started.values()}
-        busy |= {run.serial for run in elsewhere.values()}
+        busy |= {run.serial for run in elsewhere.values()} | set(ending.values())
         free = await self._free(due, here, busy)
         handed = []
         for run in due:
-            if run.id in elsewhere:
+            if run.id in elsewhere or run.id in ending:
                 continue
             if run.id in self._started:
                 await self._look_after(run)
@@ -206,6 +207,16 @@ class Reconciler:
                 busy.add(serial)
                 handed.append(leg)
         return handed
+
+    def _ending(self, due: Sequence[RunRow]) -> dict[str, str]:
+        """The runs of which a leg is at work here still, and their phones: it is to have let go of its phone first."""
+        if self._worker is None:
+            return {}
+        at_work = self._worker.runs_at_work
+        ending = {run.id: run for run in due if run.id in at_work}
+        for run in ending.values():
+            self._worker.end_replaced(run.id, run.leg)
+        return {run.id: run.serial for run in ending.values()}
 
     async def _start(self, queue: Queue, run: RunRow, serial: str) -> str | None:
         """Hand a leg to the queue; its id, None where another host has it."""

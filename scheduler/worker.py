@@ -68,6 +68,14 @@ class HeldLease:
         await self._leases.release(self._row)
 
 
+@dataclass(slots=True)
+class _LiveLeg:
+    """A leg of this process, from before its first look at the database. ``lease``: None until it has the phone."""
+
+    leg: int
+    lease: HeldLease | None = None
+
+
 LegWork = Callable[[str, int, HeldLease], Awaitable[LegOutcome]]
 MayBegin = Callable[[RunRow], Awaitable[bool]]
 """Whether a leg may begin in this process now; otherwise it goes back into the line."""
@@ -98,7 +106,7 @@ class Worker:
         self._owner = owner
         self._heartbeat_seconds = lease_seconds / 3
         self._watch_seconds = watch_seconds
-        self._live: dict[str, HeldLease] = {}
+        self._live: dict[str, _LiveLeg] = {}  # by run; a second leg of one is refused
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
@@ -118,17 +126,28 @@ class Worker:
 
     def stop_now(self, run_id: str, reason: Reason = Reason.STOP) -> bool:
         """Stop a leg of this process without waiting for the next look at its row."""
-        lease = self._live.get(run_id)
+        lease = self._lease_of(run_id)
         if lease is not None:
             lease.stop.request(reason)
         return lease is not None
 
     def hold_now(self, run_id: str) -> bool:
         """Have a leg of this process park without waiting for the next look at its row."""
-        lease = self._live.get(run_id)
+        lease = self._lease_of(run_id)
         if lease is not None:
             lease.stop.request_hold()
         return lease is not None
+
+    def _lease_of(self, run_id: str) -> HeldLease | None:
+        live = self._live.get(run_id)
+        return None if live is None else live.lease
+
+    def end_replaced(self, run_id: str, due: int) -> None:
+        """Leg ``due`` of a run is to begin: another one at work here has lost its phone, and may not know it yet."""
+        live = self._live.get(run_id)
+        if live is not None and live.lease is not None and live.leg != due and not live.lease.stop.requested:
+            log.warning("leg.replaced", run_id=run_id, leg=live.leg)
+            live.lease.stop.request(Reason.LEASE_LOST)
 
     async def drain(self, seconds: float) -> None:
         """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back."""
@@ -147,6 +166,29 @@ class Worker:
     async def run_leg(self, leg_id: str) -> None:
         """Do a leg to its end. Gives it back to the line where the phone is not free. Never leaks a cancellation."""
         run_id, leg = parse_leg_id(leg_id)
+        other = self._live.get(run_id)
+        if other is not None:
+            await self._refuse(run_id, leg, other)
+            return
+        live = self._live[run_id] = _LiveLeg(leg)
+        self._idle.clear()
+        try:
+            await self._run_leg(run_id, live)
+        finally:  # also where the database is away: a leg that stays "at work" is never revived, nor drained
+            self._live.pop(run_id)
+            if not self._live:
+                self._idle.set()
+            self._db.signal("runs").notify()
+
+    async def _refuse(self, run_id: str, leg: int, other: _LiveLeg) -> None:
+        """A leg of this run is at work here. One that another leg follows has lost its phone, and does not know yet."""
+        if other.leg == leg:
+            return
+        if await self._runs.requeue_leg(run_id, leg):
+            self.end_replaced(run_id, leg + 1)
+
+    async def _run_leg(self, run_id: str, live: _LiveLeg) -> None:
+        leg = live.leg
         run = await self._runs.get(run_id)
         if run is None or run.final or run.leg != leg or (run.leg_due_at is None and run.status != RUNNING):
             return
@@ -163,22 +205,16 @@ class Worker:
         if row is None:
             await self._stand_back(run)
             return
-        lease = HeldLease(row, self._leases)
-        self._live[run_id] = lease
-        self._idle.clear()
+        lease = live.lease = HeldLease(row, self._leases)
         try:
-            if await self._runs.begin_leg(run_id, leg, serial=run.serial) is not None:
+            if self._closing:  # since the look above
+                await self._runs.requeue_leg(run_id, leg)
+            elif await self._runs.begin_leg(run_id, leg, serial=run.serial) is not None:
                 await self._do(run_id, leg, lease)
             else:
                 await self._make_way(run_id)
         finally:
-            try:
-                await _finish(lease.release())
-            finally:  # also where the database is away: a leg that stays "at work" is never revived, nor drained
-                self._live.pop(run_id, None)
-                if not self._live:
-                    self._idle.set()
-                self._db.signal("runs").notify()
+            await _finish(lease.release())
 
     async def _stand_back(self, run: RunRow) -> None:
         """The phone is not free: back into the line. Where a leg of this very run has it, that one goes on alone."""
@@ -195,6 +231,8 @@ class Worker:
     async def _do(self, run_id: str, leg: int, lease: HeldLease) -> None:
         task = asyncio.ensure_future(self._work(run_id, leg, lease))
         lease.stop.attach(task)
+        if lease.stop.requested:  # while the leg began
+            lease.stop.cancel()
         heart = asyncio.create_task(self._keep(run_id, lease))
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(), name="worker-watch")
@@ -257,7 +295,7 @@ class Worker:
                 log.warning("worker.watch_failed", error=repr(error))
                 asked = {}
             for run_id, (stop, hold) in asked.items():
-                lease = self._live.get(run_id)
+                lease = self._lease_of(run_id)
                 if lease is not None and stop:
                     lease.stop.request(Reason.STOP)
                 elif lease is not None and hold:

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.legs import hold_turn
 from storage.requests import AlreadyMade, remember
 from storage.tables import answers, events, runs
 from storage.uncut import uncut
@@ -137,15 +138,22 @@ class Answers:
         self._db = db
 
     async def tell(
-        self, run_id: str, told: ToldAnswer, data: Mapping[str, Any], *, picture: bytes | None = None
+        self,
+        run_id: str,
+        told: ToldAnswer,
+        data: Mapping[str, Any],
+        *,
+        picture: bytes | None = None,
+        leg: int | None = None,
     ) -> AnswerRow:
         """Append the run's ``answer`` event with its ``data``, and bring the row of this question to what it tells.
 
         Both or neither. ``picture`` (JPEG) is kept as that of before where the state is planned, else of after. What
         an earlier event told stays where this one tells nothing, and an answer that was sent stays sent: the same
-        told again changes nothing.
+        told again changes nothing. ``leg``: who tells it; LegOver where its turn is over.
         """
         async with self._db.write(durable=True) as connection:
+            await hold_turn(connection, run_id, leg)
             event_id = await append_event(connection, self._db, run_id, "answer", data, picture=picture)
             found = await connection.execute(sa.select(events.c.picture_id).where(events.c.id == event_id))
             row = await self._tell(connection, run_id, told, found.scalar_one())

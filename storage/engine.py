@@ -32,6 +32,7 @@ Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
+LAST_SECONDS = 0.1  # how long SQLite waits for another writer when there is no time left
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
@@ -137,9 +138,11 @@ class Database:
             pool_pre_ping=not self.is_sqlite,
             hide_parameters=True,  # what customers and people wrote is in no error's words: those reach cards and logs
         )
+        self._busy_seconds = busy_seconds
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
         self.patience = 0.0  # seconds for which a database that is away is waited for, instead of an error
+        self._ends_at: float | None = None  # by the loop's clock: nothing waits for the database any longer
         self.away_since: datetime | None = None  # since when nothing can be begun
         self._reads_only = False  # of that time: whether only writing failed
         self._signals: defaultdict[str, Signal] = defaultdict(Signal)
@@ -152,6 +155,13 @@ class Database:
     def signal(self, subject: str) -> Signal:
         """The signal of a subject in this process: ``events``, ``questions``, ``runs``, ``outbox``, ``inbox``."""
         return self._signals[subject]
+
+    def end_within(self, seconds: float) -> None:
+        """The process ends: from now on nothing waits longer than that for a database that is away or locked.
+
+        What stands before SQLite's lock already stays there for its ``busy_seconds``.
+        """
+        self._ends_at = asyncio.get_running_loop().time() + seconds
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -181,7 +191,7 @@ class Database:
                     connection = await self._begin(stack, write=write, full=full)
                 except (DBAPIError, OSError) as error:
                     self._is_away(error, write=write)
-                    if loop.time() + AWAY_SECONDS > until:
+                    if loop.time() + AWAY_SECONDS > (until if self._ends_at is None else min(until, self._ends_at)):
                         raise
                 else:
                     self._is_back(write=write)
@@ -193,9 +203,12 @@ class Database:
         connection = await stack.enter_async_context(self.engine.connect())
         if write:
             await connection.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        if self._ends_at is not None and self.is_sqlite:
+            left = max(self._ends_at - asyncio.get_running_loop().time(), LAST_SECONDS)
+            await self._pragma(connection, f"busy_timeout={round(min(left, self._busy_seconds) * 1000)}")
         if full:
-            await self._synchronous(connection, "FULL")
-            stack.push_async_callback(self._synchronous, connection, "NORMAL")
+            await self._pragma(connection, "synchronous=FULL")
+            stack.push_async_callback(self._pragma, connection, "synchronous=NORMAL")
         await stack.enter_async_context(connection.begin())
         return connection
 
@@ -212,12 +225,12 @@ class Database:
             self.away_since = None
 
     @staticmethod
-    async def _synchronous(connection: AsyncConnection, mode: str) -> None:
-        """The setting has no effect inside a transaction, so it goes to the driver's connection directly."""
+    async def _pragma(connection: AsyncConnection, setting: str) -> None:
+        """Settings have no effect inside a transaction, so they go to the driver's connection directly."""
         raw = await connection.get_raw_connection()
         driver = raw.driver_connection
         if driver is not None:
-            await driver.execute(f"PRAGMA synchronous={mode}")
+            await driver.execute(f"PRAGMA {setting}")
 
     def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
         """An insert that knows ``on_conflict_do_nothing`` and ``on_conflict_do_update`` on both engines."""

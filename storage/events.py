@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import EVENT_LOCK, Database
+from storage.legs import hold_turn
 from storage.tables import consumers, events, pictures
 from storage.uncut import uncut
 
@@ -60,10 +61,20 @@ class Events:
         self._db = db
 
     async def append(
-        self, run_id: str, kind: str, data: Mapping[str, Any] | None = None, *, picture: bytes | None = None
+        self,
+        run_id: str,
+        kind: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        picture: bytes | None = None,
+        leg: int | None = None,
     ) -> int:
-        """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``."""
+        """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``.
+
+        ``leg``: who tells it; LegOver where its turn is over.
+        """
         async with self._db.write() as connection:
+            await hold_turn(connection, run_id, leg)
             event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
         self._db.signal("events").notify()
         return event_id

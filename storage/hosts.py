@@ -7,7 +7,7 @@ sees of phones counts as long as that is fresh. Clocks of the machines have to a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ UP, DRAINING, ENDED = "up", "draining", "ended"
 USABLE, GONE = "device", "gone"
 OPEN, DONE, FAILED = "open", "done", "failed"
 SCREENSHOT = "screenshot"
+ANSWERS_KEPT = timedelta(minutes=10)  # nobody waits for one that long
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class HostPhone:
     """A phone as one host sees it. ``alive``: the host lives, so ``state`` holds.
 
     ``state``: ``device`` (a run can have it), ``offline``, ``unauthorized`` …, ``gone`` where it is listed no more.
-    ``since``: of this state; of a host that does not live, when it was last heard.
+    ``since``: when it became usable, or was so last; of a host that does not live, when that was last heard.
     """
 
     serial: str
@@ -111,19 +112,30 @@ class Hosts:
             await connection.execute(change.values(state=state, heartbeat_at=self._db.now()))
         self._db.signal("runs").notify()
 
-    async def sees(self, name: str, states: Mapping[str, str]) -> None:
-        """What the host sees now, by serial; of what it saw before and does not any more it is ``gone``."""
+    async def sees(self, name: str, token: str, states: Mapping[str, str]) -> bool:
+        """What the host sees now, by serial; of what it saw before and does not any more it is ``gone``.
+
+        False, and nothing is written: the name is another process's now.
+        """
         now = self._db.now()
+        holder = sa.select(hosts.c.token).where(hosts.c.name == name).with_for_update()
         new = self._db.insert(host_phones)
         seen = [{"host": name, "serial": serial, "state": state, "since": now} for serial, state in states.items()]
         changed = new.excluded.state != host_phones.c.state
-        values = {"state": new.excluded.state, "since": new.excluded.since}
+        # From one state in which no run can have it to another (offline, gone) it is away as long as it was.
+        matters = sa.or_(host_phones.c.state == USABLE, new.excluded.state == USABLE)
+        values = {
+            "state": new.excluded.state,
+            "since": sa.case((matters, new.excluded.since), else_=host_phones.c.since),
+        }
         gone = (
             sa.update(host_phones)
             .where(host_phones.c.host == name, host_phones.c.serial.not_in(list(states)), host_phones.c.state != GONE)
-            .values(state=GONE, since=now)
+            .values(state=GONE, since=sa.case((host_phones.c.state == USABLE, now), else_=host_phones.c.since))
         )
         async with self._db.write() as connection:
+            if (await connection.execute(holder)).scalar_one_or_none() != token:
+                return False
             if seen:
                 into = new.values(seen).on_conflict_do_update(
                     index_elements=["host", "serial"], set_=values, where=changed
@@ -131,6 +143,7 @@ class Hosts:
                 await connection.execute(into)
             await connection.execute(gone)
         self._db.signal("runs").notify()
+        return True
 
     async def all(self) -> list[HostRow]:
         async with self._db.read() as connection:
@@ -143,7 +156,10 @@ class Hosts:
             return set((await connection.execute(sa.select(hosts.c.name).where(self._alive()))).scalars())
 
     async def phones(self) -> list[HostPhone]:
-        """Every phone that was ever seen, once: as the host sees it that can use it, else as the newest one saw it."""
+        """Every phone that was ever seen, once: as the host sees it that can use it, else as the newest one saw it.
+
+        Where no host can, it is away since the last of them could.
+        """
         statement = sa.select(
             host_phones.c.serial,
             host_phones.c.host,
@@ -162,8 +178,11 @@ class Hosts:
             since = row.since if row.alive or row.state == GONE else row.heartbeat_at
             phone = HostPhone(row.serial, row.host, row.state, since, bool(row.alive))
             known = best.get(phone.serial)
-            if known is None or not known.host or _better(phone) > _better(known):
+            if known is None or not known.host:
                 best[phone.serial] = phone
+                continue
+            better, other = (phone, known) if _better(phone) > _better(known) else (known, phone)
+            best[phone.serial] = better if better.usable else replace(better, since=max(better.since, other.since))
         return [best[serial] for serial in sorted(best)]
 
     async def clock_ahead(self) -> float:
@@ -171,8 +190,12 @@ class Hosts:
         if self._db.is_sqlite:
             return 0.0
         async with self._db.read() as connection:
+            before = self._db.now()
             theirs: datetime = (await connection.execute(sa.select(sa.func.clock_timestamp()))).scalar_one()
-        return (self._db.now() - theirs).total_seconds()
+            after = self._db.now()
+        # An answer that took its time is no wrong clock: theirs was read at some moment between the two.
+        least, most = (before - theirs).total_seconds(), (after - theirs).total_seconds()
+        return max(least, 0.0) + min(most, 0.0)
 
     # -- what one process wants of a phone that another reaches
 
@@ -212,11 +235,15 @@ class Hosts:
         return None if row is None else PhoneRequest(**row)
 
     async def withdraw(self, number: int) -> None:
-        """Nobody waits for it any more; with it go those that were left behind by who died."""
-        old = self._db.now() - timedelta(minutes=10)
-        gone = sa.or_(phone_requests.c.id == number, phone_requests.c.created_at < old)
+        """Nobody waits for it any more."""
         async with self._db.write() as connection:
-            await connection.execute(sa.delete(phone_requests).where(gone))
+            await connection.execute(sa.delete(phone_requests).where(phone_requests.c.id == number))
+
+    async def forget_requests(self) -> int:
+        """Delete what was left behind by who asked and died, answered or not; how many."""
+        old = phone_requests.c.created_at < self._db.now() - ANSWERS_KEPT
+        async with self._db.write() as connection:
+            return (await connection.execute(sa.delete(phone_requests).where(old))).rowcount
 
 
 def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
+from storage.legs import hold_turn
 from storage.runs import make_due
 from storage.tables import question_answers, question_copies, questions, runs
 from storage.uncut import uncut
@@ -113,10 +114,12 @@ class Questions:
         deadline: datetime | None = None,
         remind_after: timedelta | None = None,
         escalate_after: timedelta | None = None,
+        leg: int | None = None,
     ) -> QuestionRow:
         """Store a question; the stored one where it was asked before (a leg taken up again asks the same).
 
         ``remind_after``: the first reminder, the next ones after twice and four times as long.
+        ``leg``: who asks; LegOver where its turn is over.
         """
         now = self._db.now()
         new = (
@@ -136,6 +139,7 @@ class Questions:
             .on_conflict_do_nothing(index_elements=["id"])
         )
         async with self._db.write(durable=True) as connection:
+            await hold_turn(connection, run_id, leg)
             await connection.execute(new)
             row = await self._get(connection, question_id)
         self._db.signal("questions").notify()

@@ -25,8 +25,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.events import append_event
 from storage.ids import new_id
+from storage.legs import hold_turn
 from storage.requests import AlreadyMade, find, made_under, remember
-from storage.tables import hosts, leases, questions, runs
+from storage.tables import hosts, leases, questions, runs, sweeps
 from storage.uncut import uncut
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
@@ -203,6 +204,16 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
     return done.rowcount == 1
 
 
+async def _lock_parent(connection: AsyncConnection, run_id: str) -> None:
+    """Take the row of the sweep that a run belongs to, before the run's own and the event log's lock.
+
+    Everybody takes them in this order; else a sweep that is stopped waits for a run that ends, and that one for it.
+    """
+    its = sa.select(runs.c.parent_id).where(runs.c.id == run_id)
+    if parent_id := (await connection.execute(its)).scalar_one_or_none():
+        await connection.execute(sa.select(runs.c.id).where(runs.c.id == parent_id).with_for_update())
+
+
 async def _settle_parent(connection: AsyncConnection, db: Database, run_id: str) -> None:
     """A run is over: so may be the sweep that it belongs to."""
     found = await connection.execute(sa.select(runs.c.parent_id).where(runs.c.id == run_id))
@@ -277,9 +288,13 @@ class Runs:
         )
         return await self._all(statement)
 
-    async def save_session(self, run_id: str, session: str) -> None:
-        """Store the agent's session (JSON text). KeyError for a run that is not there."""
+    async def save_session(self, run_id: str, session: str, *, leg: int | None = None) -> None:
+        """Store the agent's session (JSON text). KeyError for a run that is not there.
+
+        ``leg``: whose it is; LegOver where its turn is over.
+        """
         async with self._db.write() as connection:
+            await hold_turn(connection, run_id, leg)
             done = await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(session=session))
             if done.rowcount != 1:
                 raise KeyError(run_id)
@@ -338,14 +353,13 @@ class Runs:
     async def interrupt_leg(self, run_id: str, leg: int) -> bool:
         """The leg at work ended before its time (end of the process, phone lost): the next one is due.
 
-        At once, or where it was to be held, at Resume.
+        At once, or where it was to be held, at Resume. A stop that was asked for meanwhile ends the run.
         """
-        statement = (
-            sa.update(runs)
-            .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
-            .values(leg=leg + 1, status=WAITING, leg_due_at=_now_unless_held(self._db.now()))
-        )
-        return await self._one(run_id, statement, tell=True)
+        async with self._db.write(durable=True) as connection:
+            done = await self._put_back(connection, run_id, runs.c.leg == leg)
+        if done:
+            self._notify()
+        return done
 
     async def wait_leg(self, run_id: str, leg: int, *, message: str = "") -> bool:
         """The leg ended at a question or at Hold. Where the answer is there already, the next leg is due.
@@ -355,6 +369,7 @@ class Runs:
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
+            await _lock_parent(connection, run_id)
             done = await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
@@ -394,6 +409,7 @@ class Runs:
         """
         now = self._db.now()
         async with self._db.write(durable=True) as connection:
+            await _lock_parent(connection, run_id)
             await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.status.in_(ACTIVE), runs.c.stop_requested.is_(False))
@@ -505,28 +521,62 @@ class Runs:
 
         Dead: ``running`` for some seconds (who begins a run takes the phone a moment later), not one of ``alive_here``
         (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
+        A sweep whose contacts are begun one by one, in a terminal, lives with them.
+        The phone that it had is free at once: should that leg live after all, it finds its lease lost. One of which
+        Stop was asked for is over.
         """
         now = self._db.now()
         alive = sa.select(leases.c.run_id).where(
             leases.c.run_id != "", leases.c.heartbeat_at > now - older_than, leases.c.heartbeat_at < now + older_than
         )
-        statement = (
-            sa.update(runs)
-            .where(
-                runs.c.status == RUNNING,
-                # One that began in the future: the clock was put back since.
-                sa.or_(runs.c.started_at <= now - BEGINNING, runs.c.started_at > now + BEGINNING),
-                runs.c.id.not_in(alive),
-                runs.c.id.not_in(alive_here),
-            )
-            .values(status=WAITING, leg=runs.c.leg + 1, leg_due_at=_now_unless_held(now))
-            .returning(runs.c.id)
+        dead = sa.and_(
+            runs.c.status == RUNNING,
+            # One that began in the future: the clock was put back since.
+            sa.or_(runs.c.started_at <= now - BEGINNING, runs.c.started_at > now + BEGINNING),
+            runs.c.id.not_in(alive),
+            runs.c.id.not_in(alive_here),
+            runs.c.id.not_in(_sweeps_at_work(alive, now)),
         )
-        async with self._db.write() as connection:
-            return list((await connection.execute(statement)).scalars())
+        async with self._db.read() as connection:
+            found = list((await connection.execute(sa.select(runs.c.id).where(dead).order_by(runs.c.id))).scalars())
+        revived = []
+        for run_id in found:
+            async with self._db.write(durable=True) as connection:
+                if await self._put_back(connection, run_id, dead):
+                    await _free_phones(connection, run_id)
+                    revived.append(run_id)
+        if revived:
+            self._notify()
+        return revived
+
+    async def _put_back(self, connection: AsyncConnection, run_id: str, which: sa.ColumnElement[bool]) -> bool:
+        """End the leg at work, where the run's row is as ``which`` says: the next one is due, unless Stop or Hold was
+        asked for. False where it is not.
+        """
+        now = self._db.now()
+        await _lock_parent(connection, run_id)
+        done = await connection.execute(
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.status == RUNNING, which)
+            .values(status=WAITING, leg=runs.c.leg + 1, leg_due_at=_now_unless_held(now))
+        )
+        if done.rowcount != 1:
+            return False
+        stopped = await connection.execute(
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.stop_requested)
+            .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
+        )
+        if stopped.rowcount:
+            await _expire_questions(connection, run_id)
+        await tell_status(connection, self._db, run_id)
+        if stopped.rowcount:
+            await _settle_parent(connection, self._db, run_id)
+        return True
 
     async def _end(self, run_id: str, statement: sa.Update) -> bool:
         async with self._db.write(durable=True) as connection:
+            await _lock_parent(connection, run_id)
             done = (await connection.execute(statement)).rowcount == 1
             if done:
                 await _expire_questions(connection, run_id)
@@ -557,6 +607,12 @@ def _now_unless_held(now: datetime) -> sa.ColumnElement[datetime | None]:
     return sa.case((runs.c.hold, sa.null()), else_=sa.literal(now, runs.c.leg_due_at.type))
 
 
+async def _free_phones(connection: AsyncConnection, run_id: str) -> None:
+    """Whatever has a phone for this run has lost it."""
+    lost = sa.update(leases).where(leases.c.run_id == run_id)
+    await connection.execute(lost.values(owner="", run_id="", fencing=leases.c.fencing + 1, heartbeat_at=None))
+
+
 async def _is_asked(connection: AsyncConnection, run_id: str) -> bool:
     """Whether a question of the run is open."""
     asked = sa.select(questions.c.id).where(questions.c.run_id == run_id, questions.c.state == "open").limit(1)
@@ -567,6 +623,19 @@ async def _has_runs(connection: AsyncConnection, run_id: str) -> bool:
     """Whether the run is a sweep that has begun runs of its own."""
     its = sa.select(runs.c.id).where(runs.c.parent_id == run_id).limit(1)
     return (await connection.execute(its)).first() is not None
+
+
+def _sweeps_at_work(alive: sa.Select[tuple[str]], now: datetime) -> sa.Select[tuple[str]]:
+    """Sweeps that have just looked, or one of whose runs has the phone, has just begun or has just ended.
+
+    ``alive``: the runs that have a phone.
+    """
+    its = runs.alias("its")
+    just = now - BEGINNING
+    begun = sa.and_(its.c.status == RUNNING, sa.or_(its.c.id.in_(alive), its.c.started_at.between(just, now)))
+    belongs = sa.select(its.c.parent_id).where(its.c.parent_id != "", sa.or_(begun, its.c.ended_at.between(just, now)))
+    looked = sa.select(sweeps.c.run_id).where(sweeps.c.created_at.between(just, now))
+    return sa.select(sa.union_all(belongs, looked).subquery().c[0])
 
 
 def _is_sweep_at_work(run_id: str) -> sa.ColumnElement[bool]:

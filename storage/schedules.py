@@ -145,10 +145,13 @@ class Schedules:
 
     async def pause(self, schedule_id: int, *, paused: bool) -> bool:
         """Pause or go on. Ticks of the time in between are not missed ones: they are not counted or caught up."""
-        values: dict[str, Any] = {"paused": paused, "queued_for": None}
-        if not paused:
-            values["last_planned_at"] = self._db.now()
-        return await self._set(schedule_id, values)
+        if paused:
+            return await self._set(schedule_id, {"paused": True, "queued_for": None})
+        # One that is not paused keeps its ticks: the button of an old card, or a second tap.
+        newest = schedules.c.last_planned_at
+        now = sa.literal(self._db.now(), newest.type)
+        since = sa.case((schedules.c.paused, now), else_=newest)
+        return await self._set(schedule_id, {"paused": False, "last_planned_at": since})
 
     async def remove(self, schedule_id: int) -> bool:
         """Gone for everybody, but kept for a while, to be put back."""
@@ -282,14 +285,17 @@ class Schedules:
         return first
 
     async def clock_went_back(self, schedule_id: int, since: datetime) -> bool:
-        """The newest tick lies after ``since``, which is now: go on from now. False where another process has done so.
+        """The newest tick, or the making, lies after ``since``, which is now: go on from now.
+
+        False where another process has done so.
 
         A tick that has started a run starts no second one: its planned time is the run's.
         """
+        newest = sa.func.coalesce(schedules.c.last_planned_at, schedules.c.created_at)
         async with self._db.write() as connection:
             done = await connection.execute(
                 sa.update(schedules)
-                .where(schedules.c.id == schedule_id, schedules.c.last_planned_at > since, _THERE)
+                .where(schedules.c.id == schedule_id, newest > since, _THERE)
                 .values(last_planned_at=since, queued_for=None)
             )
         return done.rowcount == 1

@@ -13,11 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.events import append_event
 from storage.ledger import SENT
-from storage.runs import ACTIVE, RUNNING, NewRun, insert_run
-from storage.tables import contact_marks, replies, runs, sweep_lists, sweeps
+from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, NewRun, insert_run
+from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
 from storage.uncut import uncut
 
 APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
+TOLD_WHY = timedelta(days=2)  # of a run that failed: for so long it is looked up by what
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class MarkRow:
     """What is known of a contact. ``run_…``: of the run that a sweep started last for them; "" and None without one.
 
     ``state``: what was unread then; "" once nothing was. ``answered_at``: when a reply last reached them, by any run.
-    ``run_started``: an agent had it in hand.
+    ``run_started``: an agent had it in hand. ``run_held``: a person parked it. ``run_error``: the kind of the error by
+    which it failed lately.
     """
 
     contact: str
@@ -44,7 +46,9 @@ class MarkRow:
     run_status: str = ""
     run_due: bool = False
     run_started: bool = False
+    run_held: bool = False
     run_ended_at: datetime | None = None
+    run_error: str = ""
     answered_at: datetime | None = None
 
 
@@ -135,6 +139,7 @@ class Sweeps:
                 sa.func.coalesce(runs.c.status, "").label("run_status"),
                 runs.c.leg_due_at.is_not(None).label("run_due"),
                 runs.c.session.is_not(None).label("run_started"),
+                sa.func.coalesce(runs.c.hold, sa.false()).label("run_held"),
                 runs.c.ended_at.label("run_ended_at"),
             )
             .select_from(contact_marks.outerjoin(runs, runs.c.id == contact_marks.c.run_id))
@@ -148,7 +153,58 @@ class Sweeps:
         async with self._db.read() as connection:
             at = {row.contact: row.at for row in await connection.execute(answered)}
             rows = (await connection.execute(wanted)).mappings().all()
-        return {row["contact"]: MarkRow(**row, answered_at=at.get(row["contact"])) for row in rows}
+            errors = await self._errors(connection, rows)
+        return {
+            row["contact"]: MarkRow(**row, run_error=errors.get(row["run_id"], ""), answered_at=at.get(row["contact"]))
+            for row in rows
+        }
+
+    async def _errors(self, connection: AsyncConnection, rows: Sequence[sa.RowMapping]) -> dict[str, str]:
+        """By run: the kind of the error by which it failed lately."""
+        lately = self._db.now() - TOLD_WHY
+        failed = [
+            row["run_id"]
+            for row in rows
+            if row["run_status"] == FAILED and row["run_ended_at"] is not None and row["run_ended_at"] > lately
+        ]
+        if not failed:
+            return {}
+        kind = events.c.data["error_kind"].as_string().label("error_kind")
+        told = sa.select(events.c.run_id, kind).where(events.c.run_id.in_(failed), events.c.kind == "outcome")
+        found = await connection.execute(told.order_by(events.c.id))
+        return {row.run_id: row.error_kind or "" for row in found}
+
+    async def people(self, place: Place) -> list[str]:
+        """Whom a sweep's run has seen to, or a reply has reached: no groups, whatever their rows look like."""
+        seen_to = sa.and_(runs.c.id == contact_marks.c.run_id, runs.c.status == SUCCEEDED)
+        marked = sa.select(contact_marks.c.contact).where(
+            contact_marks.c.serial == place.serial, contact_marks.c.app == place.app, sa.exists().where(seen_to)
+        )
+        answered = sa.select(replies.c.contact).where(
+            replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == SENT
+        )
+        async with self._db.read() as connection:
+            return list((await connection.execute(sa.union(marked, answered))).scalars())
+
+    async def keep(self, place: Place, contact: str, state: str) -> None:
+        """Somebody waits, and nothing will show it any more; whatever becomes of the look that saw it.
+
+        While a run of theirs is at work or asks, that one sees to it.
+        """
+        now = self._db.now()
+        of_contact = sa.and_(
+            contact_marks.c.serial == place.serial,
+            contact_marks.c.app == place.app,
+            contact_marks.c.contact == contact,
+        )
+        going = sa.exists().where(runs.c.id == contact_marks.c.run_id, runs.c.status.in_(ACTIVE))
+        known = sa.select(contact_marks.c.state, going.label("going")).where(of_contact)
+        async with self._db.write(durable=True) as connection:
+            mark = (await connection.execute(known)).one_or_none()
+            if mark is not None and (mark.going or mark.state == state):
+                return
+            values = {"state": state, "waiting_since": now, "run_id": "", "tries": 0, "swept_at": now}
+            await _mark(connection, self._db, place, contact, values)
 
     async def looked(self, sweep_id: str, leg: int, new: NewSweep, start: Sequence[NewSwept]) -> list[str] | None:
         """Store a look and start its runs, all or nothing; the ids of the runs. ``leg``: the sweep's, at work.

@@ -24,7 +24,7 @@ from agent_core.screen.compare import without_status
 from agent_core.screen.fingerprint import fingerprint
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import ChatScreen, Reading, Side
-from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook
+from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.rows import Found, Row, digest, is_list, notes_digest, own_notes, timed
 
 MOST_PAGES = 6
@@ -62,16 +62,21 @@ async def look_for_unread(
     *,
     before: ListMemory | None = None,
     known: Sequence[str] = (),
+    people: Sequence[str] = (),
     lease: Lease | None = None,
     tree: TreeUse = "auto",
     most_pages: int = MOST_PAGES,
+    keep: Callable[[Waiting], Awaitable[None]] | None = None,
 ) -> UnreadLook:
     """Who has written in this app. No model is asked; nothing is typed; only what leads to the list is tapped.
 
     ``before``: what the last look remembered; where the list looks as it did then, nothing is read. ``known``: names of
-    contacts, whole. The app is left on its list. Raises errors of the phone, and LeaseLost.
+    contacts, whole. ``people``: whom runs have seen to, never taken for groups. ``keep`` is told what came into the
+    chat that stood open, before that chat is left: afterwards nothing shows it. The app is left on its list. Raises
+    errors of the phone, and LeaseLost.
     """
-    looking = _Looking(device, reader, profile, before, known, lease or FreeLease(), tree, most_pages)
+    found = Found(profile, known, people)
+    looking = _Looking(device, reader, profile, before, found, lease or FreeLease(), tree, most_pages, keep)
     return await looking.look()
 
 
@@ -97,16 +102,18 @@ class _Looking:
         reader: ScreenReader,
         profile: AppProfile,
         before: ListMemory | None,
-        known: Sequence[str],
+        found: Found,
         lease: Lease,
         tree: TreeUse,
         most_pages: int,
+        keep: Callable[[Waiting], Awaitable[None]] | None,
     ) -> None:
+        self._keep = keep
         self._device, self._reader, self._profile, self._lease = device, reader, profile, lease
         self._before, self._most_pages = before, most_pages
         self._trees = tree != "off" and not (tree == "auto" and before is not None and before.no_tree)
         self._tree_failed = False
-        self._found = Found(profile, known)
+        self._found = found
         self._calls_before = device.round_trips
         self._pages = 0
 
@@ -169,7 +176,7 @@ class _Looking:
             if page.readings is None or page.is_list:
                 return page
             if page.chat is not None:
-                self._note_open_chat(page.chat)
+                await self._note_open_chat(page.chat)
             tab = self._tab(page)
             if tab is not None and page.chat is None:
                 shown = await self._act(shown, partial(self._device.tap, tab))
@@ -186,11 +193,14 @@ class _Looking:
         package = next((name for name in self._profile.packages), "")
         return await self._act(shown, partial(self._device.launch, package))
 
-    def _note_open_chat(self, chat: ChatScreen) -> None:
+    async def _note_open_chat(self, chat: ChatScreen) -> None:
         """Messages that came into the chat that stood open are not unread for the app; they are for us."""
         newest = chat.newest
         if newest is not None and newest.side is Side.THEM and chat.title:
-            self._found.add_open_chat(without_status(chat.title), IN_CHAT + digest(fingerprint(chat)))
+            called = without_status(chat.title)
+            self._found.add_open_chat(called, IN_CHAT + digest(fingerprint(chat)))
+            if self._keep is not None and called in self._found.waiting:
+                await self._keep(self._found.waiting[called])
 
     def _tab(self, page: _Page) -> Point | None:
         """The way to the list that the app's own tabs offer."""

@@ -33,9 +33,10 @@ def noted(
     *,
     known: Sequence[str] = (),
     targets: Sequence[str] | None = None,
+    people: Sequence[str] = (),
 ) -> Noted:
     """Of all the phone's notifications those of this app. ``known``: names of contacts, whole; ``targets``: who is
-    meant, None for every contact that is no group and no account of the app.
+    meant, None for every contact that is no group and no account of the app. ``people``: never taken for groups.
     """
     contacts: dict[str, list[str]] = {}
     nameless: list[str] = []
@@ -46,7 +47,7 @@ def noted(
         called = whole_name(row, known, (), ()) if sender else None
         if called is None:  # hidden, of several, or a name that is cut off
             nameless += [said] if sender or _TELLS_OF_MESSAGES.search(f"{note.title} {note.text}") else []
-        elif targets is None and aside_of(row, called, known, profile) is not None:
+        elif targets is None and aside_of(row, called, known, profile, people) is not None:
             continue
         elif targets is None or any(same_name(called, name) for name in targets):
             contacts.setdefault(called, []).append(said)

@@ -39,8 +39,19 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
+    """``sender`` and ``state``, digests: of a row that only seems to tell who wrote; "" where more shows what it is."""
+
     name: str  # as it stands in the list
     why: Aside
+    sender: str = ""
+    state: str = ""
+
+    def told_by(self, before: SetAside) -> bool:
+        """Whether people who were told of ``before`` need not be told of this one.
+
+        Where another name stands before the colon it is a group indeed. Where the same one does, it may be a customer.
+        """
+        return self.name == before.name and (self.state == before.state or self.sender != before.sender)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ class ListMemory:
             "picture": self.picture,
             "notes": self.notes,
             "waiting": [[one.contact, one.state, one.place, one.unread] for one in self.waiting],
-            "aside": [[one.name, one.why.value] for one in self.aside],
+            "aside": [[one.name, one.why.value, one.sender, one.state] for one in self.aside],
             "seen": list(self.seen),
             "no_tree": self.no_tree,
         }
@@ -78,7 +89,7 @@ class ListMemory:
                     picture=str(data["picture"]),
                     notes=str(data["notes"]),
                     waiting=tuple(Waiting(str(n), str(s), int(p), int(u)) for n, s, p, u in data["waiting"]),
-                    aside=tuple(SetAside(str(name), Aside(why)) for name, why in data["aside"]),
+                    aside=tuple(SetAside(str(n), Aside(why), str(by), str(s)) for n, why, by, s in data["aside"]),
                     seen=tuple(map(str, data["seen"])),
                     no_tree=bool(data["no_tree"]),
                 )

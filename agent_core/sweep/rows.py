@@ -16,9 +16,18 @@ from agent_core.screen.readings import Reading
 from agent_core.sweep.result import Aside, SetAside, Waiting
 
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
-_SENDER = re.compile(r"^(?:\[[^\]]*(?:@|条)[^\]]*\]\s*)?[^：:\s]{1,20}[：:]\s*\S")  # a group's row tells who wrote
+_SENDER = re.compile(r"^(?:\[[^\]]*(?:@|条)[^\]]*\]\s*)?([^：:\s]{1,20})([：:]\s*\S)")  # a group's row tells who wrote
+_CLOCK_OR_LINK = re.compile(r"\d[：:]\s*\d|[：:]//")  # 10:30, 1:1, https://
+# What people write before a colon themselves. Nobody is called so.
+_LABEL = re.compile(
+    r"(?:地址|单号|订单|编号|型号|货号|尺码|尺寸|规格|颜色|数量|价格|单价|总价|电话|手机|手机号|姓名|名字|收件人|收货人|邮箱|邮编|微信|微信号|链接"
+    r"|网址|账号|账户|备注|时间|日期|问题|款式|品名|商品|产品|品牌|重量|身高|体重|店铺|快递|发票|抬头|税号|内容|主题|转发|回复|补充|另外|比如|例如|如下"
+    r"|address|order|size|colou?r|model|phone|link|price|question)(?:信息|号码|是|为)?$"
+    r"|^(?:问|答|你好|您好|在吗|请问|想问|亲|老板|客服|谢谢|name|hello|hi)(?:啊|呀|一下|下)?$",
+    re.IGNORECASE,
+)
 _CALLED = re.compile(r"^\[[^\]]*@[^\]]*\]")  # [有人@我]
-_GROUP = re.compile(r"群(?:聊)?$")
+_GROUP = re.compile(r"群聊$|...群$")  # 李卫群 and 张群 are people
 _COUNTED = re.compile(r"\s*[(（]\d+\s*(?:条|则|messages?)?[^)）]*[)）]$", re.IGNORECASE)
 _NOWHERE = Box(0, 0, 1, 1)
 _CLOCK = re.compile(r"\d{1,2}[:：]\d{2}")
@@ -45,6 +54,14 @@ def timed(rows: Sequence[ChatRow], readings: Sequence[Reading], width: int) -> l
         ]
         found.append(Row(row, times[0] if times else ""))
     return found
+
+
+def _set_aside(row: ChatRow, called: str, why: Aside, state: str) -> SetAside:
+    """With the sender where that is the one sign, a weak one, by which the row is taken for a group."""
+    sender = sender_in(row.preview) if why is Aside.GROUP else ""
+    if not sender or _GROUP.search(called) or _CALLED.match(row.preview) or counts_members(called):
+        return SetAside(called, why)
+    return SetAside(called, why, digest(fold(sender)), state)
 
 
 def is_list(rows: Sequence[Row]) -> bool:
@@ -99,14 +116,26 @@ def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes:
     return None
 
 
-def aside_of(row: ChatRow, called: str, known: Sequence[str], profile: AppProfile) -> Aside | None:
-    """Why this row is not answered; None for a contact. Contacts of the list, and those asked for, never are groups."""
+def aside_of(
+    row: ChatRow, called: str, known: Sequence[str], profile: AppProfile, people: Sequence[str] = ()
+) -> Aside | None:
+    """Why this row is not answered; None for a contact. Contacts of the list, and those asked for, never are groups;
+    nor are ``people``, whom runs have looked into or answered before.
+    """
     if any(same_name(called, service) for service in (*profile.service_rows, *profile.ai_entries)):
         return Aside.SERVICE
-    if any(same_name(called, one) for one in known):
+    group = counts_members(called) or _GROUP.search(called) or _CALLED.match(row.preview) or sender_in(row.preview)
+    if not group or any(same_name(called, one) for one in (*known, *people)):
         return None
-    group = counts_members(called) or _GROUP.search(called) or _CALLED.match(row.preview) or _SENDER.match(row.preview)
-    return Aside.GROUP if group else None
+    return Aside.GROUP
+
+
+def sender_in(preview: str) -> str:
+    """Who wrote, where a row tells it as a group's does; "" where what stands before the colon is no nickname."""
+    found = _SENDER.match(preview)
+    if found is None or _CLOCK_OR_LINK.search(preview[: found.end(2) + 1]) or _LABEL.search(found[1]):
+        return ""
+    return found[1]
 
 
 @dataclass
@@ -115,6 +144,7 @@ class Found:
 
     profile: AppProfile
     known: Sequence[str]
+    people: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.waiting: dict[str, Waiting] = {}
@@ -133,9 +163,9 @@ class Found:
                 self.seen[shown] = None
                 continue
             self.unread += row.row.unread
-            why = Aside.CUT_OFF if called is None else aside_of(row.row, called, self.known, self.profile)
+            why = Aside.CUT_OFF if called is None else aside_of(row.row, called, self.known, self.profile, self.people)
             if why is not None:
-                self.aside[shown] = SetAside(shown, why)
+                self.aside[shown] = _set_aside(row.row, shown, why, state_of(row))
             else:
                 self.waiting[shown] = Waiting(shown, state_of(row), len(self.waiting) + 1, row.row.unread)
 
@@ -146,15 +176,16 @@ class Found:
             if not called or called in self.waiting or called in self.aside or called in self.seen:
                 continue
             row = ChatRow(called, _NOWHERE, 1, note.text)
-            why = aside_of(row, called, self.known, self.profile)
+            why = aside_of(row, called, self.known, self.profile, self.people)
+            state = digest("note", fold(note.text))
             if why is not None:
-                self.aside[called] = SetAside(called, why)
+                self.aside[called] = _set_aside(row, called, why, state)
             else:
-                self.waiting[called] = Waiting(called, digest("note", fold(note.text)), len(self.waiting) + 1)
+                self.waiting[called] = Waiting(called, state, len(self.waiting) + 1)
 
     def add_open_chat(self, contact: str, state: str) -> None:
         """Whose chat stood in front: nothing of it is unread, whatever they wrote last."""
-        why = aside_of(ChatRow(contact, _NOWHERE), contact, self.known, self.profile)
+        why = aside_of(ChatRow(contact, _NOWHERE), contact, self.known, self.profile, self.people)
         if why is not None:
             self.aside[contact] = SetAside(contact, why)
         else:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules
 from bot.chat.commands import QUOTES, unquoted
 from bot.desk.actors import BadRequest
 from bot.desk.schedules_port import NO_WISH, ScheduleWish
-from scheduler.times.natural import split
+from scheduler.times.splitting import split, task_after, unclear_beginning
 
 _VERBS = {
     "add": ("add", "new", "添加", "新增", "新建"),
@@ -78,7 +79,8 @@ class ScheduleRequest:
 def read_schedule(rest: str) -> ScheduleRequest | None:
     """``add WHEN [--OPTION VALUE]… TASK``, ``edit N FIELD: VALUE …``, ``list``, ``VERB N``, ``N``, or WHEN and TASK.
 
-    None where something is missing. BadRequest for a value that cannot be read.
+    None where something is missing. BadRequest for a value that cannot be read, InputRejected where time and task
+    cannot be told apart.
     """
     verb, after = _verb(rest.strip())
     if verb == "list":
@@ -93,7 +95,7 @@ def read_schedule(rest: str) -> ScheduleRequest | None:
         return ScheduleRequest(verb, schedule_id=number[1] if number else named) if named else None
     if number:
         return ScheduleRequest("show", schedule_id=number[1])
-    return _adding(after) if split(after)[0] else None
+    return None if _WATCH.match(after) else _adding(after)
 
 
 def verb_of(rest: str) -> str:
@@ -104,7 +106,7 @@ def verb_of(rest: str) -> str:
 def _verb(text: str) -> tuple[str, str]:
     if not text:
         return "list", ""
-    word, _, after = text.partition(" ")
+    word, after = [*text.split(maxsplit=1), ""][:2]
     if word.lower() in _VERB:
         return _VERB[word.lower()], after.strip()
     for said in sorted(_VERB, key=len, reverse=True):  # 暂停3, 修改#3
@@ -120,8 +122,11 @@ def _adding(text: str) -> ScheduleRequest | None:
         whom = _options(text[watch.end() :], given, anywhere=True).strip()
         task = f"{watch[1]} {whom}".strip()
         return ScheduleRequest("add", "", task, rules=_rules(given) or NO_RULES, wish=_wish(given))
-    expression, task = _split_expression(text)
-    task = unquoted(_options(task, given))
+    expression, rest = _split_expression(text)
+    task = _options(rest, given)
+    if task != rest and text[:1] not in QUOTES:
+        task = task_after(expression, " " + task)
+    task = unquoted(task)
     if not expression or not task:
         return None
     return ScheduleRequest("add", expression, task, rules=_rules(given) or NO_RULES, wish=_wish(given))
@@ -143,11 +148,10 @@ def _editing(text: str) -> ScheduleRequest | None:
     fields = match[2].strip()
     found = list(_NAMED.finditer(fields))
     given: dict[str, list[str]] = {}
-    if not found or found[0].start() > 0:  # nothing but a time, or a time and a task
-        when, task = _split_expression(fields)
-        given = {"when": [when], "task": [task]} if when and task else {"when": [unquoted(fields)]}
-        found = []
-    for named, following in zip(found, [*found[1:], None], strict=True) if found else ():
+    unnamed = fields[: found[0].start()] if found else fields
+    if unnamed.strip():
+        given["when"] = [_time_alone(unnamed.strip().rstrip(";；,，"))]
+    for named, following in zip(found, [*found[1:], None][: len(found)], strict=True):
         name = _FIELD[(named["dashed"] or named["plain"] or named["first"]).lower()]
         value = fields[named.end() : following.start() if following else None].strip().rstrip(";；")
         given.setdefault(name, []).append(unquoted(value))
@@ -160,6 +164,19 @@ def _editing(text: str) -> ScheduleRequest | None:
         _wish(given),
         here=_last(given, "chat").lower() in _HERE,
     )
+
+
+def _time_alone(text: str) -> str:
+    """What is changed without a name is the time, and nothing else is."""
+    try:
+        when, rest = _split_expression(text)
+    except InputRejected as error:
+        when, rest = str(error.values["understood"]), str(error.values["rest"])
+    if not when or not rest:
+        return unquoted(text)
+    said = f"Understood as the new time: {when}; not: {rest!r}."
+    advice = "Name what is changed, for example when: daily at 10:00 task: QQ回复联系人12."
+    raise BadRequest(said, advice=advice, key="schedule_unnamed", understood=when, rest=rest)
 
 
 def _last(given: Mapping[str, list[str]], name: str) -> str:
@@ -206,19 +223,19 @@ def _split_expression(text: str) -> tuple[str, str]:
     words = text.split()
     if not words:
         return "", ""
-    first = words[0].lower()
     count = 0
-    if first == "at":
-        count = 3 if len(words) > 2 and re.fullmatch(r"\d{4}-\d\d-\d\d", words[1]) else 2
-    elif first.startswith("@"):
+    if words[0].startswith("@"):
         count = 1
     elif len(words) > 5 and all(_CRON_FIELD.fullmatch(word) for word in words[:5]) and not words[0].isalpha():
         count = 5
     if not count:
         when, rest = split(text)
-        if when:
-            return when, rest
-        count = 2 if first == "every" else 0
-    if not count:
-        return "", ""
-    return " ".join(words[:count]), text.split(maxsplit=count)[count] if len(words) > count else ""
+        if when or words[0].lower() != "every":
+            return when, rest if when else ""
+        return " ".join(words[:2]), " ".join(words[2:])  # the error says that it is none
+    when, after = " ".join(words[:count]), re.split(r"(?<=\S)(?=\s)", text, maxsplit=count)[count:]
+    rest = after[0] if after else ""
+    one_more = count > 1 and "\n" not in rest[: len(rest) - len(rest.lstrip())]
+    if one_more and re.search(r"[\d*]", words[count]) and _CRON_FIELD.fullmatch(words[count]):
+        raise unclear_beginning(when, rest.strip())  # six fields, or a task that begins with a number
+    return when, task_after(when, rest)

@@ -69,7 +69,7 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
 
 def _title(run: RunView, sweep: SweepView, texts: Texts) -> str:
     if run.status is RunStatus.SUCCEEDED and not sweep.contacts:
-        return texts.get("sweep.nothing")
+        return texts.get("sweep.nothing" if sweep.looked is not None else "sweep.quiet")
     if not run.status.final and sweep.looked is not None:
         going = [one for one in sweep.contacts if one.state in _GOING]
         asked = bool(going) and all(one.state == "asked" for one in going)

@@ -68,8 +68,8 @@ async def _headless(
         session = await run_here(
             core,
             task,
-            human=StoredHuman(core.db, hold_seconds=0),
-            store=LiveRuns(core.runs(), console, words),
+            human=StoredHuman(core.db, hold_seconds=0, leg=1),
+            store=LiveRuns(core.runs(leg=1), console, words),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

@@ -58,8 +58,8 @@ async def _run(
     words = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(), console, words)
-        human = StoredHuman(core.db, hold_seconds=0) if as_json else TerminalHuman(core.db, console, words)
+        store = LiveRuns(core.runs(leg=1), console, words)
+        human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,
             task,

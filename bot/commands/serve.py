@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,21 +34,15 @@ def serve(
 
 
 async def _serve(settings: Settings) -> None:
+    from bot.ending import ending
     from bot.serving import serve_until
 
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _end, ended, settings)
-    async with pictures_given_back():
-        await serve_until(settings, ended, lambda running: say_up(running, Console()))
-
-
-def _end(ended: asyncio.Event, settings: Settings) -> None:
-    """Say that it ends: a run at work may need some seconds for it."""
-    if not ended.is_set():
+    def say_end() -> None:  # a run at work may need some seconds for it
         Console().print(Text(texts(settings.lang).get("serve.ending")))
-    ended.set()
+
+    with ending(say_end, settings.queue.drain_seconds) as ended:
+        async with pictures_given_back():
+            await serve_until(settings, ended, lambda running: say_up(running, Console()))
 
 
 def say_up(running: Server, console: Console) -> None:

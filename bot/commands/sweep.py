@@ -62,8 +62,8 @@ async def _sweep(settings: Settings, words: str, device: str, as_json: bool) -> 
     said = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(), console, said)
-        human = StoredHuman(core.db, hold_seconds=0) if as_json else TerminalHuman(core.db, console, said)
+        store = LiveRuns(core.runs(leg=1), console, said)
+        human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, said)
         task = f"{said.get('sweep.word')} {words}"
         done = await sweep_here(core, order, task, serial=device, human=human, store=store)
     for _, session in done.sessions:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from typing import Annotated
 
 import typer
@@ -37,22 +35,18 @@ def worker(
 
 async def _work(settings: Settings) -> None:
     from bot.app import open_core
+    from bot.ending import ending
     from bot.working import until_ended, working
 
     words, console = texts(settings.lang), Console()
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
 
-    def end() -> None:
-        if not ended.is_set():
-            console.print(Text(words.get("worker.ending")))
-        ended.set()
+    def say_end() -> None:
+        console.print(Text(words.get("worker.ending")))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, end)
-    async with pictures_given_back(), open_core(settings) as core, working(core, tells=False) as work:
-        phones = await work.host.look()
-        console.print(Text(words.get("worker.up", host=work.host.name, phones=len(phones))))
-        if "embedded" in settings.knowledge.providers and not core.db.is_sqlite:
-            console.print(Text(words.get("worker.own_store")))
-        await until_ended(ended, work)
+    with ending(say_end, settings.queue.drain_seconds) as ended:
+        async with pictures_given_back(), open_core(settings) as core, working(core, tells=False) as work:
+            phones = await work.host.look()
+            console.print(Text(words.get("worker.up", host=work.host.name, phones=len(phones))))
+            if "embedded" in settings.knowledge.providers and not core.db.is_sqlite:
+                console.print(Text(words.get("worker.own_store")))
+            await until_ended(ended, work)

@@ -17,7 +17,7 @@ from bot.desk.actors import Actor, Role
 from bot.desk.house import DeskPart, no_phone
 from bot.desk.port import PhoneView
 from scheduler.hosts import ANSWER_SECONDS
-from storage.hosts import FAILED, GONE, HostPhone, Hosts
+from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts
 from storage.leases import Leases
 
 POLL_SECONDS = 0.2  # how often an answer of another host is looked for
@@ -31,14 +31,16 @@ class PhonesDesk(DeskPart):
         held = {lease.serial for lease in await Leases(self._db).held()}
         entries = await self.house.entries()
         book = await self._book(entries)
+        elsewhere = await self._elsewhere()
+        local = _local(entries, elsewhere)
         here = [
             PhoneView(entry.serial, book.name(entry.serial), _state(entry.state, entry.serial in held))
-            for entry in entries
+            for entry in local
         ]
-        known = {entry.serial for entry in entries}
+        known = {entry.serial for entry in local}
         return here + [
             self._view(phone, book.name(phone.serial), phone.serial in held)
-            for phone in await self._elsewhere()
+            for phone in elsewhere
             if phone.serial not in known and phone.state != GONE
         ]
 
@@ -61,9 +63,10 @@ class PhonesDesk(DeskPart):
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial
         await self._allow(actor, Role.VIEWER, "screen", phone=wanted, serial=wanted)
-        here = {entry.serial for entry in entries}
-        elsewhere = {phone.serial: phone for phone in await self._elsewhere() if phone.serial not in here}
-        if not wanted and not self.house.serial and not entries and len(elsewhere) == 1:
+        others = await self._elsewhere()
+        here = {entry.serial for entry in _local(entries, others)}
+        elsewhere = {phone.serial: phone for phone in others if phone.serial not in here}
+        if not wanted and not self.house.serial and not here and len(elsewhere) == 1:
             wanted = next(iter(elsewhere))
         meant = wanted or self.house.serial
         if meant in elsewhere:
@@ -110,6 +113,12 @@ def _opened(jpeg: bytes) -> Image.Image:
     picture = Image.open(io.BytesIO(jpeg))
     picture.load()
     return picture
+
+
+def _local(entries: Sequence[DeviceEntry], elsewhere: Sequence[HostPhone]) -> list[DeviceEntry]:
+    """The phones that are this machine's: adb goes on listing one by network that only another host still reaches."""
+    theirs = {phone.serial for phone in elsewhere if phone.usable}
+    return [entry for entry in entries if entry.state == USABLE or entry.serial not in theirs]
 
 
 def _state(state: str, held: bool) -> State:

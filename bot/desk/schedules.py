@@ -16,7 +16,9 @@ from bot.desk.house import chat_data, chat_ref, no_phone, sees
 from bot.desk.port import RunStatus, RunView
 from bot.desk.runs import RunsDesk
 from bot.desk.schedules_port import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
+from bot.desk.sweeps import check_tags
 from scheduler.priorities import PERSON
+from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of
 from scheduler.watches.order import KIND as WATCH
@@ -48,6 +50,7 @@ class SchedulesDesk(RunsDesk):
         kind = _kind(task)
         check_rules(task, rules)
         await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
+        await self._check_tags(task)
         values = await self._values(wish)
         timezone = str(values.pop("timezone", self.house.timezone))
         _check_watch(kind == WATCH, expression, rules, wish)
@@ -70,6 +73,10 @@ class SchedulesDesk(RunsDesk):
         )
         return await self._schedule_view(row)
 
+    async def _check_tags(self, task: str) -> None:
+        if (order := read_sweep(task)) is not None:
+            await check_tags(self._db, order)
+
     async def edit_schedule(
         self,
         actor: Actor,
@@ -87,6 +94,8 @@ class SchedulesDesk(RunsDesk):
         if task is not None or rules is not None:
             values["task"] = check_task(task if task is not None else row.task)
             values["kind"] = _kind(values["task"])
+            if task is not None:
+                await self._check_tags(task)
             if WATCH in (row.kind, values["kind"]) and row.kind != values["kind"]:
                 said = "A watch stays a watch, and nothing else becomes one."
                 raise BadRequest(said, advice="Add a new one.", key="watch_stays", number=row.id)
@@ -310,7 +319,7 @@ def _kind(task: str) -> str:
         raise
 
 
-def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish: ScheduleWish) -> None:  # noqa: FBT001 - what is checked
+def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish: ScheduleWish) -> None:
     """A watch has no times and nothing that goes with them, and its runs are replies."""
     timely = expression or wish.missed or wish.overlap or wish.jitter_seconds
     if is_watch and (timely or (rules is not None and rules != NO_RULES)):

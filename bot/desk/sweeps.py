@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from agent_core.tasks import check_task
-from bot.desk.actors import Actor, ChatRef
+from bot.desk.actors import Actor, BadRequest, ChatRef
 from bot.desk.port import RunStatus, RunView
 from bot.desk.runs import RunsDesk
 from bot.desk.sweeps_port import SweepView, SweptState, SweptView
-from scheduler.sweeps.leg import QUIET_HOURS
-from scheduler.sweeps.order import KIND, WORDS, read_order
+from scheduler.sweeps.leg import QUIET_HOURS, no_tag, unknown_tags
+from scheduler.sweeps.order import KIND, WORDS, SweepOrder, read_order
 from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import FAILED, RUNNING, STOPPED, SUCCEEDED, RunRow, Runs
@@ -20,6 +20,7 @@ from storage.sweeps import SweepRow, Sweeps, Swept
 
 _WORD = {"zh": WORDS[0], "en": WORDS[-1]}
 _OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
+RECENT = 10  # runs of a schedule among which the sweep before is found; one that failed has not looked
 NEWS = {"cut_off", "group"}  # who is set aside for this is told once: a person may want to see to them
 
 
@@ -28,6 +29,7 @@ class SweepsDesk(RunsDesk):
         self, actor: Actor, words: str, *, chat: ChatRef, serial: str | None = None, key: str = ""
     ) -> RunView:
         order = read_order(words)
+        await check_tags(self._db, order)
         task = check_task(f"{_WORD[actor.lang]} {words}")
         return await self._submit(actor, "sweep", task, chat=chat, serial=serial, options=order.data(), key=key)
 
@@ -40,6 +42,13 @@ class SweepsDesk(RunsDesk):
             return view
         sweep = await sweep_view(self._db, row)
         return replace(view, sweep=sweep, status=_status(view.status, sweep))
+
+
+async def check_tags(db: Database, order: SweepOrder) -> None:
+    """BadRequest where a tag was written that no contact has: such a sweep would find nobody for ever."""
+    if unknown := await unknown_tags(db, order):
+        error = no_tag(unknown)
+        raise BadRequest(error.message, advice=error.advice, key=error.key, **error.values)
 
 
 def _status(status: RunStatus, sweep: SweepView) -> RunStatus:
@@ -84,5 +93,15 @@ async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
         before = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=1)
         return bool(before) and (before[0].status, before[0].message) == (FAILED, row.message)
     details: Mapping[str, Any] = looked.details if looked is not None else {}
-    unnamed = any(why == "unnamed" for _, why in details.get("left") or ())
-    return not unnamed and not any(why in NEWS for _, why in details.get("aside") or ())
+    left = details.get("left") or ()
+    news = any(why == "unnamed" for _, why in left) or any(why in NEWS for _, why in details.get("aside") or ())
+    given_up = {name for name, why in left if why == "given_up"}
+    return not news and not (given_up and given_up - await _given_up_before(db, row))
+
+
+async def _given_up_before(db: Database, row: RunRow) -> set[str]:
+    """Of whom the sweep before this one told that they were given up."""
+    for before in await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=RECENT):
+        if (looked := await Sweeps(db).get(before.id)) is not None:
+            return {name for name, why in looked.details.get("left") or () if why == "given_up"}
+    return set()

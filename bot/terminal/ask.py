@@ -19,6 +19,7 @@ from storage.events import Events
 from storage.questions import Questions
 
 PERSON = "terminal"
+FIRST_LEG = 1  # a terminal does no other one
 
 
 class TerminalHuman:
@@ -32,7 +33,7 @@ class TerminalHuman:
         self._stdin = stdin
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture)
+        await store_question(self._questions, self._events, session, question, picture, leg=FIRST_LEG)
         view = QuestionView(id=question.id, run_id=session.run_id, question=question, lang=self._texts.lang)
         hint = self._texts.get("question.hint_type" if question.free_text else "question.hint_number")
         self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))

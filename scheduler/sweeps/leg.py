@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 import structlog
 
 from agent_core.apps.profile import AppProfile
-from agent_core.errors import CommandFailed
+from agent_core.errors import CommandFailed, InputRejected
 from agent_core.observer import TreeUse
 from agent_core.ports import Lease
 from agent_core.screen.reader import ScreenReader
-from agent_core.sweep import ListMemory, LookOutcome, UnreadLook, look_for_unread
+from agent_core.sweep import ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
-from scheduler.priorities import SWEEP, WATCH
+from scheduler.priorities import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.quiet import quiet_of
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
-from scheduler.sweeps.plan import Left, Plan, Rules, plan
+from scheduler.sweeps.plan import Left, Plan, Rules, owed, plan
 from scheduler.worker import LegOutcome
 from storage.contacts import Contacts
 from storage.engine import Database
@@ -53,13 +53,31 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
     order = SweepOrder.of(row.options, row.task)
     app, sweeps, place = order.profile, Sweeps(db), Place(device.serial, order.app)
     targets, known = await contacts_of(db, order, device.serial)
-    before = ListMemory.of(await sweeps.memory(place))
-    look = await look_for_unread(device, eyes.reader, app, before=before, known=known, lease=lease, tree=eyes.tree)
-    _check(look, app, targets)
     watches = bool(row.options.get(BY_WATCH))
+    if targets == [] and not watches:
+        raise no_tag(order.tags)
+    before = ListMemory.of(await sweeps.memory(place))
+
+    async def keep(one: Waiting) -> None:
+        await sweeps.keep(place, one.contact, one.state)
+
+    look = await look_for_unread(
+        device,
+        eyes.reader,
+        app,
+        before=before,
+        known=known,
+        people=await sweeps.people(place),
+        lease=lease,
+        tree=eyes.tree,
+        keep=keep,
+    )
+    _check(look, app, targets)
     cool_down = timedelta(seconds=eyes.cool_down_seconds)
     rules = Rules(db.now(), cool_down, asked=row.planned_at is None, blindly=not watches)
-    chosen = plan(look, targets, await sweeps.marks(place), rules)
+    marks = await sweeps.marks(place)
+    chosen = plan(look, targets, marks, rules)
+    still_owed = {one.contact for one in owed(marks, rules.now)}
     runs = [(one, reply_to(one.contact, app)) for one in chosen.start]
     start = tuple(
         NewSwept(one.contact, one.state, one.tries, _run(row, task, one.contact, device.serial))
@@ -67,7 +85,7 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
         if task is not None
     )
     unnamed = [one.contact for one, task in runs if task is None]
-    told_before = {one.name for one in before.aside} if before is not None and not rules.asked else set()
+    told_before = before.aside if before is not None and not rules.asked else ()
     new = NewSweep(
         place,
         look.outcome.value,
@@ -75,7 +93,7 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
         calls=look.calls,
         memory=look.memory.data() if look.memory is not None else None,
         waiting=chosen.waiting,
-        seen=look.seen,
+        seen=[name for name in look.seen if name not in still_owed],
         details=_details(look, chosen, unnamed, told_before, everybody=targets is None),
     )
     log.info("sweep_looked", run_id=row.id, outcome=look.outcome.value, calls=look.calls, started=len(start))
@@ -95,8 +113,13 @@ async def sweep_leg(db: Database, row: RunRow, device: SweptDevice, eyes: SweepE
 
 
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:
-    """Whether a sweep, or a run of it, may not begin now: its schedule has quiet hours, and has them now."""
+    """Whether a sweep, or a run of it, may not begin now: its schedule has quiet hours, and has them now.
+
+    What a person has started by hand is none of the schedule's ticks.
+    """
     sweep = await Runs(db).get(row.parent_id) if row.parent_id else row
+    if sweep is not None and sweep.planned_at is None and not sweep.options.get(BY_WATCH):
+        return False
     schedule = await Schedules(db).get(sweep.schedule_id) if sweep is not None and sweep.schedule_id else None
     return schedule is not None and bool(schedule.quiet) and quiet_of(schedule.quiet, schedule.timezone).holds(now)
 
@@ -110,6 +133,21 @@ async def contacts_of(db: Database, order: SweepOrder, serial: str) -> tuple[lis
     tagged = [row.name for row in rows if set(row.tags) & set(order.tags)]
     targets = list(dict.fromkeys([*order.names, *tagged]))
     return targets, list(dict.fromkeys([*known, *targets]))
+
+
+async def unknown_tags(db: Database, order: SweepOrder) -> list[str]:
+    """Those of an order's tags that no contact has."""
+    if not order.tags:
+        return []
+    used = {tag for row in await Contacts(db).all(app=order.app) for tag in row.tags}
+    return [tag for tag in order.tags if tag not in used]
+
+
+def no_tag(tags: Sequence[str]) -> InputRejected:
+    named = " ".join(f"#{tag}" for tag in tags)
+    return InputRejected(
+        f"No contact has the tag {named}.", advice="Give it to contacts with /contacts.", key="no_tag", tags=named
+    )
 
 
 def _check(look: UnreadLook, app: AppProfile, targets: Sequence[str] | None) -> None:
@@ -133,7 +171,7 @@ def _run(row: RunRow, task: str, contact: str, serial: str) -> NewRun:
     return NewRun(
         task,
         serial,
-        priority=WATCH if BY_WATCH in kept else SWEEP,
+        priority=WATCH if BY_WATCH in kept else ASKED_SWEEP if row.planned_at is None else SWEEP,
         options=options,
         requested_by=row.requested_by,
         chat=row.chat,
@@ -142,10 +180,14 @@ def _run(row: RunRow, task: str, contact: str, serial: str) -> NewRun:
 
 
 def _details(
-    look: UnreadLook, chosen: Plan, unnamed: Sequence[str], told_before: set[str], *, everybody: bool
+    look: UnreadLook, chosen: Plan, unnamed: Sequence[str], told_before: Sequence[SetAside], *, everybody: bool
 ) -> dict[str, object]:
     """For people: who was left out and why. Groups and the like only for who wants everybody, and once."""
-    aside = [[one.name, one.why.value] for one in look.aside if everybody and one.name not in told_before]
+    aside = [
+        [one.name, one.why.value]
+        for one in look.aside
+        if everybody and not any(one.told_by(before) for before in told_before)
+    ]
     left = [[contact, why.value] for contact, why in chosen.left]
     return {
         "aside": aside,

@@ -9,10 +9,16 @@ from enum import StrEnum
 
 from agent_core.screen.compare import same_name
 from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
-from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, WAITING
+from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING
 from storage.sweeps import MarkRow
 
-MOST_TRIES = 3  # of one and the same message; then it is left to people
+MOST_TRIES = 3  # of one and the same message; then it is tried ever more rarely, and people are told
+LAST_TRY = 7  # then only people are left
+FIRST_REST = timedelta(hours=1)  # after the third try; after each further one twice as long
+OUTAGE_REST = timedelta(minutes=15)  # where what the run needs was away, which is no fault of the message
+REMEMBERED = timedelta(days=2)  # for so long who was given up is told of
+_OUTAGES = ("model", "knowledge", "device", "config", "security.rate")
+_NO_OUTAGES = ("model.refused", "model.format")
 BLIND = "blind"  # the state of a contact of whom nothing could be seen
 
 
@@ -24,6 +30,7 @@ class Left(StrEnum):
     COOLING = "cooling"  # answered a moment ago
     SETTLED = "settled"  # looked into before; nothing has changed since
     GIVEN_UP = "given_up"  # failed again and again
+    LATER = "later"  # failed while something was away; tried again after a while
     UNNAMED = "unnamed"  # no task can name them
 
 
@@ -65,7 +72,7 @@ def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, Ma
     if targets is not None:
         waiting = [one for one in waiting if any(same_name(one.contact, name) for name in targets)]
     named = {one.contact for one in waiting}
-    waiting += [one for one in _owed(marks, rules.now) if one.contact not in named and _is_meant(one, targets)]
+    waiting += [one for one in owed(marks, rules.now) if one.contact not in named and _is_meant(one, targets)]
     if targets is not None and not look.readable and rules.blindly:
         waiting += [Waiting(name, BLIND) for name in targets if not _is_in(name, waiting)]
     waiting.sort(key=lambda one: _since(marks.get(one.contact), rules.now))
@@ -75,8 +82,7 @@ def plan(look: UnreadLook, targets: Sequence[str] | None, marks: Mapping[str, Ma
         mark = marks.get(one.contact, MarkRow(one.contact))
         why = _why_not(one, mark, rules)
         if why is None:
-            again = mark.run_status == FAILED and mark.state == one.state
-            start.append(Chosen(one.contact, one.state, mark.tries + 1 if again else 1))
+            start.append(Chosen(one.contact, one.state, _tries(one, mark) + 1))
         else:
             left.append((one.contact, why))
     quiet = tuple(name for name in targets or () if not _is_in(name, waiting))
@@ -88,6 +94,8 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
         return None
     if mark.run_status in (QUEUED, RUNNING) or (mark.run_status == WAITING and mark.run_due):
         return Left.AT_WORK
+    if mark.run_held and mark.run_status == WAITING:
+        return Left.ASKED  # parked by a person, who brings it back
     newer = one.state not in (mark.state, BLIND)
     if mark.run_status == WAITING:
         # Where their chat stood open, it may well show what the person was asked about.
@@ -101,20 +109,57 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
     if one.state == BLIND:
         return None
     if mark.run_status == FAILED:
-        return None if mark.tries < MOST_TRIES else Left.GIVEN_UP
+        return _given_up(mark, rules.now)
+    if mark.run_status == SUCCEEDED and one.unread and mark.tries < MOST_TRIES:
+        return None  # looking into their chat took the mark off: the same words were written again in the same minute
     return Left.SETTLED
 
 
-def _owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
-    """Whose run failed: opening their chat took the mark from the list, but nobody has answered them."""
-    owed = [
-        mark
+def _given_up(mark: MarkRow, now: datetime) -> Left | None:
+    """Of a run that failed: whether the same message is not tried again yet, or not any more."""
+    if mark.tries < MOST_TRIES:
+        return None
+    outage = _was_outage(mark)
+    rest = OUTAGE_REST if outage else FIRST_REST * 2 ** min(mark.tries - MOST_TRIES, LAST_TRY)
+    if now - (mark.run_ended_at or now) >= rest and (outage or mark.tries < LAST_TRY):
+        return None
+    return Left.LATER if outage else Left.GIVEN_UP
+
+
+def _tries(one: Waiting, mark: MarkRow) -> int:
+    """How often this very message was tried. What was away does not count beyond the third."""
+    if not mark.run_id or mark.state != one.state or mark.run_status not in (FAILED, SUCCEEDED):
+        return 0
+    return min(mark.tries, MOST_TRIES - 1) if _was_outage(mark) else mark.tries
+
+
+def _was_outage(mark: MarkRow) -> bool:
+    return mark.run_error.startswith(_OUTAGES) and mark.run_error not in _NO_OUTAGES
+
+
+def owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
+    """Who waits though nothing is unread any more, and nobody has answered them since.
+
+    Whose run failed: opening their chat took the mark from the list. And who wrote into the chat that stood open,
+    where no run has begun to see to it.
+    """
+    return [
+        Waiting(mark.contact, mark.state)
         for mark in marks.values()
-        if mark.run_status == FAILED
-        and mark.tries < MOST_TRIES
-        and (mark.answered_at is None or mark.answered_at < (mark.run_ended_at or now))
+        if _is_owed(mark, now) and not (mark.answered_at is not None and mark.answered_at >= _owed_since(mark, now))
     ]
-    return [Waiting(mark.contact, mark.state) for mark in owed]
+
+
+def _is_owed(mark: MarkRow, now: datetime) -> bool:
+    if mark.run_status == FAILED:
+        return mark.tries < MOST_TRIES or now - (mark.run_ended_at or now) < REMEMBERED
+    not_begun = not mark.run_id or (mark.run_status == STOPPED and not mark.run_started)
+    return not_begun and mark.state.startswith(IN_CHAT)
+
+
+def _owed_since(mark: MarkRow, now: datetime) -> datetime:
+    since = mark.run_ended_at if mark.run_status == FAILED else mark.waiting_since
+    return since or now
 
 
 def _is_meant(one: Waiting, targets: Sequence[str] | None) -> bool:

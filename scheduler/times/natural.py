@@ -23,6 +23,7 @@ MAX_TEXT = 200  # characters
 _HALVES: dict[str, tuple[tuple[range, int], ...]] = {
     "am": ((range(1, 12), 0), (range(12, 13), -12)),
     "pm": ((range(1, 12), 12), (range(12, 13), 0)),
+    "morning": ((range(1, 12), 0),),
     "凌晨": ((range(7), 0), (range(12, 13), -12)),
     "上午": ((range(5, 13), 0),),
     "中午": ((range(11, 15), 0), (range(1, 3), 12)),
@@ -32,6 +33,7 @@ _HALVES: dict[str, tuple[tuple[range, int], ...]] = {
     **dict.fromkeys(("清晨", "清早", "早上", "早晨", "早"), ((range(4, 12), 0),)),
 }
 _HALVES |= dict.fromkeys(("夜里", "晚"), _HALVES["晚上"])
+_EVENING = ("晚上", "夜里", "晚")
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class _Group:
     day: Day | None = None
     clocks: list[Clock] = field(default_factory=list)
     span: Span | None = None
-    interval: timedelta | None = None
+    interval: Interval | None = None
 
     @property
     def has_days(self) -> bool:
@@ -64,33 +66,13 @@ def understand(text: str, timezone: str, now: datetime) -> str:
         formal = " ".join(plain(text, lower=False).split())
         parse_schedule(formal, timezone)
         return formal
-    kept = " | ".join(_Reader(written[:MAX_TEXT], zone, now).kept()) if written else ""
+    if len(written) > MAX_TEXT:
+        raise _not_understood(f"{written[:MAX_TEXT]}…")
+    kept = " | ".join(_Reader(written, zone, now).kept()) if written else ""
     if not kept:
         raise _not_understood(text.strip())
     parse_schedule(kept, timezone)
     return kept
-
-
-def split(text: str) -> tuple[str, str]:
-    """The longest beginning of a text that is a time, and what comes after it: ``每天9点 QQ回复联系人11``.
-
-    ("", text) where it begins with no time. A beginning that is only half a time is given as such: the error about it
-    says what is missing.
-    """
-    some_day = datetime(2026, 1, 1, tzinfo=ZoneInfo("UTC"))
-    found, _ = tokens(plain(text))
-    ends = [token.end for token in found if not isinstance(token.meaning, Link)]
-    for end in reversed(ends):
-        if not text[end:].strip():
-            continue
-        try:
-            understand(text[:end], "UTC", some_day)
-        except InputRejected:
-            continue
-        return text[:end].strip(), text[end:].strip()
-    if not ends:
-        return "", text
-    return text[: ends[-1]].strip(), text[ends[-1] :].strip()
 
 
 def _not_understood(said: str) -> InputRejected:
@@ -147,18 +129,29 @@ class _Reader:
     def _groups(self) -> list[_Group]:
         groups = [_Group()]
         joined = False
+        before: Token | None = None
         for token in self._tokens:
             group, meaning = groups[-1], token.meaning
             if isinstance(meaning, Link):
                 joined = joined or meaning.kind == "and"
+                before = token
                 continue
+            joined = joined or self._lists(before, token)
+            before = token
             if isinstance(meaning, Days | Day | FromNow) and group.has_days and group.says_when:
+                meaning = _as_weekly(meaning, group)
                 group = _Group()
                 groups.append(group)
             if not self._put(group, meaning, joined=joined):
                 raise self._partly(self._text[token.start :], upto=token.start)
             joined = False
         return groups
+
+    def _lists(self, before: Token | None, token: Token) -> bool:
+        """Two times of day one after the other: 9:00 18:00, 早8点晚8点; not 9点18点."""
+        if before is None or not (isinstance(before.meaning, Clock) and isinstance(token.meaning, Clock)):
+            return False
+        return before.end < token.start or bool(before.meaning.half and token.meaning.half)
 
     def _put(self, group: _Group, meaning: Clock | Days | Day | Interval | FromNow | Span, *, joined: bool) -> bool:
         """False where it does not go with what stands there already."""
@@ -174,7 +167,7 @@ class _Reader:
             case Clock() if not (group.span or group.interval) and (not group.clocks or joined):
                 group.clocks.append(meaning)
             case Interval() if not group.says_when:
-                group.interval = meaning.length
+                group.interval = meaning
             case Span() if group.span is None and not group.clocks:
                 group.span = meaning
             case _:
@@ -194,17 +187,26 @@ class _Reader:
             raise self._unclear("what_time", "At what time of the day?")
         elif group.day is not None:
             for hour, minute in self._hours(group.clocks, group.day.half):
-                yield f"at {self._date(group.day, hour, minute):%Y-%m-%d} {hour:02}:{minute:02}"
+                day = self._date(group.day, hour % 24, minute) + timedelta(days=hour // 24)
+                yield f"at {day:%Y-%m-%d} {hour % 24:02}:{minute:02}"
         elif group.days:
             yield from self._at(group)
         else:
             raise self._unclear("which_day", "Every day, or once?")
 
-    def _every(self, group: _Group, interval: timedelta) -> Iterator[str]:
+    def _every(self, group: _Group, said: Interval) -> Iterator[str]:
+        interval = said.length
         if group.day is not None:
             raise self._unclear("once_often", "On a single day there is one time.")
+        if said.minute > 59:
+            raise no_such_time(self._text)
+        if said.minute and group.span is not None:
+            raise self._unclear("once_often", "A minute of the hour goes with no window.")
         every = _written(checked_interval(interval, self._text))
         days = [f"{one.day} {one.month} {one.weekday}" for one in group.days] or ["* * *"]
+        if said.minute:
+            yield from (f"{said.minute} * {one}" for one in days)
+            return
         if group.span is None and days == ["* * *"]:
             yield "0 * * * *" if interval == HOUR else every
             return
@@ -219,20 +221,28 @@ class _Reader:
         end = span.end
         if end.hour == 24 and end.minute == 0 and not end.half:
             return f"{hour:02}:{minute:02}-24:00"
+        if end.hour == 12 and not end.half and span.start.half and hour >= 18:
+            end = replace(end, half="晚上")  # 8 to 12 in the evening
         if not end.half and span.start.half and end.hour <= 12:
             # 2 to 5 in the afternoon: both.
             same = replace(end, half=span.start.half)
             shifted = _shifted(same)
             end = same if shifted is not None and (shifted, end.minute) > (hour, minute) else end
-        to_hour, to_minute = self._hour(end)
-        # Over midnight only where that was said: 22:00 to 2:00, 8 in the evening to 2.
-        sure = bool(end.half) or hour > 12
+        to_hour, to_minute = self._hour(end, midnight=True)
+        to_hour = to_hour % 24 if to_minute else to_hour or 24
+        # Over midnight only where that was said, or hardly means anything else: 22:00 to 2:00, 8 in the evening to 2.
+        night = (hour - to_hour) * 60 + minute - to_minute >= 12 * 60
+        sure = to_hour < 12 if end.half else hour > 12 and (night or end.padded)
         if (to_hour, to_minute) == (hour, minute) or ((to_hour, to_minute) < (hour, minute) and not sure):
-            raise self._unclear("half_day", "In the morning or in the evening?", hour=to_hour)
+            raise self._unclear("half_day", "In the morning or in the evening?", hour=end.hour)
         return f"{hour:02}:{minute:02}-{to_hour:02}:{to_minute:02}"
 
     def _at(self, group: _Group) -> Iterator[str]:
         hours = self._hours(group.clocks)
+        if any(hour > 23 for hour, _ in hours):  # midnight: of every day it is the next one's
+            if any(days != Days() for days in group.days):
+                raise self._unclear("half_day", "At the beginning of the day, or at its end?", hour=12)
+            hours = [(hour % 24, minute) for hour, minute in hours]
         for days in group.days:
             for minute in sorted({minute for _, minute in hours}):
                 at = ",".join(str(hour) for hour in sorted({hour for hour, same in hours if same == minute}))
@@ -243,17 +253,20 @@ class _Reader:
         found: list[tuple[int, int]] = []
         for clock in clocks:
             said = clock
-            if not clock.half and half and clock.hour <= 12:
+            if clock.half == "am" and not found and half in ("晚上", "下午"):
+                raise self._unclear("half_day", "In the morning or in the evening?", hour=clock.hour)
+            if not clock.half and half and (clock.hour <= 12 or not found):
                 said = replace(clock, half=half)
-                shifted = _shifted(said)
+                shifted = _late(said)
                 if shifted is None or (found and (shifted, clock.minute) <= found[-1]):
                     raise self._unclear("half_day", "In the morning or in the evening?", hour=clock.hour)
-            found.append(self._hour(said))
+            found.append(self._hour(said, midnight=True))
             half = said.half or half
         return found
 
-    def _hour(self, clock: Clock) -> tuple[int, int]:
-        hour = _shifted(clock)
+    def _hour(self, clock: Clock, *, midnight: bool = False) -> tuple[int, int]:
+        """``midnight``: 24 for the 12 of an evening."""
+        hour = _late(clock) if midnight else _shifted(clock)
         if clock.hour > 23 or clock.minute > 59:
             raise no_such_time(self._text)
         if hour is None:
@@ -290,6 +303,17 @@ def _shifted(clock: Clock) -> int | None:
         if clock.hour in hours:
             return clock.hour + more
     return None
+
+
+def _late(clock: Clock) -> int | None:
+    """As ``_shifted``; 24 for 12 in the evening."""
+    return 24 if clock.hour == 12 and clock.half in _EVENING else _shifted(clock)
+
+
+def _as_weekly(days: Days | Day | FromNow, group: _Group) -> Days | Day | FromNow:
+    """A weekday that follows every Monday is every one, too: 每周一早上9点、周三下午3点."""
+    weekly = bool(group.days) and all(one.sure and one.weekday != "*" for one in group.days)
+    return replace(days, sure=True) if isinstance(days, Days) and weekly else days
 
 
 def _written(interval: timedelta) -> str:

@@ -38,13 +38,15 @@ _SAME = {"–": "-", "—": "-", "−": "-", "點": "点", "時": "时", "鐘": 
 class Clock:
     """``half``: what was said of the half of the day, ``am``, ``pm`` or a Chinese word; "" for nothing.
 
-    ``bare``: an hour alone (``9``), which is a time of day only where something else says so.
+    ``bare``: an hour alone (``9``), which is a time of day only where something else says so. ``padded``: ``09:00``,
+    which nobody writes of an evening.
     """
 
     hour: int
     minute: int = 0
     half: str = ""
     bare: bool = False
+    padded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
+    """``minute``: of the hour, with ``每小时30分``."""
+
     length: timedelta
+    minute: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +153,34 @@ def tokens(text: str) -> tuple[list[Token], int]:
     while True:
         while place < len(text) and text[place].isspace():
             place += 1
-        token = _next(text, place, after_at=bool(found) and text[found[-1].start : found[-1].end] == "at")
+        token = _next(text, place, after_at=_lists_hours(text, found), monthly=_lists_days(found))
         if token is None:
             return found, found[-1].end if found else 0
         found.append(token)
         place = token.end
 
 
-def _next(text: str, place: int, *, after_at: bool) -> Token | None:
+def _lists_hours(text: str, found: list[Token]) -> bool:
+    """Whether an hour alone may follow: ``at 9``, ``at 9, 12 and 18``."""
+    words = [text[token.start : token.end] for token in found]
+    if words[-1:] == ["at"]:
+        return True
+    while len(found) > 1 and isinstance(found[-1].meaning, Link) and isinstance(found[-2].meaning, Clock):
+        if words[len(found) - 3 : len(found) - 2] == ["at"]:
+            return True
+        found = found[:-2]
+    return False
+
+
+def _lists_days(found: list[Token]) -> bool:
+    """Whether days of every month were named before."""
+    days = [token.meaning for token in found if isinstance(token.meaning, Days | Day)]
+    return bool(days) and isinstance(days[-1], Days) and days[-1].day != "*" and days[-1].month == "*"
+
+
+def _next(text: str, place: int, *, after_at: bool, monthly: bool) -> Token | None:
+    if monthly and (match := _ONE_MORE.match(text, place)) and (day := number(match["day"])):
+        return Token(Days(str(day)), place, match.end())
     for read in (_from_now, _span, _interval, _days, _day, _clock):
         got = read(text, place)
         if got is not None:
@@ -181,7 +206,9 @@ Got = tuple[Meaning, int] | None
 
 _CHINESE_CLOCK = re.compile(
     rf"(?P<half>{_HALF_DAYS})?\s*(?P<hour>{_N})\s*[点时]"
-    rf"(?:(?P<word>钟|整|半|[一三13]刻)|(?P<minute>{_N})(?!\s*(?:个|秒|小时|分钟|[点时]))分?(?!钟))?"
+    rf"(?:(?P<word>钟|整|半|[一三13]刻)|[零〇过]?(?P<minute>{_N})分(?!钟)"
+    # Without 分 both digits, and nothing that they could belong to: 9点11的消息, 十点十一起回复.
+    r"|(?P<short>\d{2}|[零〇][一二三四五六七八九]|[二三四五]?十[一二三四五六七八九]?)(?=$|[\s,;:~)\-、/&到至和与及每]))?"
 )
 _DIGITAL = re.compile(
     rf"(?P<half>{_HALF_DAYS})?\s*(?P<hour>\d{{1,2}}):(?P<minute>\d{{2}})(?!\d)(?:\s*(?P<ap>[ap]\.?m\b\.?))?"
@@ -196,14 +223,16 @@ _WORDS = {"半": 30, "一刻": 15, "1刻": 15, "三刻": 45, "3刻": 45}
 
 def _clock(text: str, place: int) -> tuple[Clock, int] | None:
     if match := _NAMED.match(text, place):
-        return Clock(12 if match["noon"] else 0), match.end()
+        return (Clock(12, half="中午") if match["noon"] else Clock(0)), match.end()
     if match := _DIGITAL.match(text, place):
         half = match["half"] or (match["ap"] or "").replace(".", "")
-        return Clock(int(match["hour"]), int(match["minute"]), half), match.end()
+        padded = not half and len(match["hour"]) == 2
+        return Clock(int(match["hour"]), int(match["minute"]), half, padded=padded), match.end()
     if match := _AMPM.match(text, place):
         return Clock(int(match["hour"]), 0, match["ap"].replace(".", "")), match.end()
     if match := _CHINESE_CLOCK.match(text, place):
-        hour, minute = number(match["hour"]), number(match["minute"]) if match["minute"] else 0
+        said = match["minute"] or match["short"]
+        hour, minute = number(match["hour"]), number(said) if said else 0
         if hour is None or minute is None:
             return None
         return Clock(hour, _WORDS.get(match["word"] or "", minute), match["half"] or ""), match.end()
@@ -240,10 +269,13 @@ _ENGLISH_EVERY = re.compile(
     r"every\s+(?:(?P<n>\d{1,6}|half(?:\s+an)?|[a-z]+(?:-five)?)\s*)?"
     r"(?P<u>s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days)\b"
 )
+_MINUTE_OF_HOUR = re.compile(rf"每个?小时的?第?(?P<minute>{_N})分(?!钟)")
 _HOURLY = re.compile(r"hourly\b|(?:once\s+)?(?:an|every|each)\s+hour\b")
 
 
 def _interval(text: str, place: int) -> Got:
+    if (match := _MINUTE_OF_HOUR.match(text, place)) and (minute := number(match["minute"])) is not None:
+        return Interval(timedelta(hours=1), minute), match.end()
     if match := _HOURLY.match(text, place):
         return Interval(timedelta(hours=1)), match.end()
     if match := _EVERY.match(text, place) or _SO_OFTEN.match(text, place):
@@ -291,11 +323,12 @@ _WORKDAYS = re.compile(rf"每?个?(?:工作日|平日)|{_EACH}(?:week|work|busin
 _WEEKEND = re.compile(rf"每?个?(?:周末|双休日)|{_EACH}weekends?\b")
 _WEEKLY = re.compile(rf"(?P<every>每个?一?)?{_WEEK}(?P<days>{_DAY}(?:\s*(?:{_TO}|{_AND})?\s*{_WEEK}?{_DAY})*)(?!月)")
 _ENGLISH_WEEKLY = re.compile(
-    rf"(?P<every>(?:on\s+)?(?:every|each)\s+|weekly\s+on\s+|on\s+)?(?P<days>{_NAME}(?:\s*(?:{_TO}|,\s*and\b|{_AND})\s*{_NAME})*)"
+    rf"(?:(?P<every>(?:on\s+)?(?:every|each)\s+|weekly\s+on\s+)|on\s+)?(?P<days>{_NAME}(?:\s*(?:{_TO}|,\s*and\b|{_AND})\s*{_NAME})*)"
 )
 _DAYS_OF_MONTH = re.compile(
     rf"每个?月的?(?P<days>{_N}\s*[号日]?(?:\s*{_AND}\s*{_N}\s*[号日]?)*)(?<=[号日])|每个?月的?(?:最后[一1]天|月?[末底])|(?<!\w)月[末底]"
 )
+_ONE_MORE = re.compile(rf"(?P<day>{_N})[号日](?=\s*(?:{_HALF_DAYS})?\s*{_N}(?:[点时]|:\d))")  # 每月1号9点和15号9点
 _TH = r"\d{1,2}(?:st|nd|rd|th)"
 _OF_MONTH = r"\s+(?:of\s+)?(?:every|each|the)\s+month\b"
 _ENGLISH_MONTHLY = re.compile(
@@ -375,6 +408,7 @@ _AHEAD = re.compile(
     r"(?P<three>大后天)|(?P<two>后天|the\s+day\s+after\s+tomorrow\b|day\s+after\s+tomorrow\b)"
     r"|(?P<one>明[天日]|明(?=[早晚])|tomorrow\b)|(?P<none>今[天日]|今(?=[早晚])|today\b)|(?P<tonight>tonight\b)"
 )
+_PARTS = {"evening": "晚上", "night": "晚上", "afternoon": "下午"}
 _THIS_WEEK = re.compile(rf"(?P<which>下下|下个?|这个?|本){_WEEK}(?P<day>{_DAY})")
 _DATE = re.compile(rf"(?:(?P<year>\d{{4}})年)?(?P<month>{_N})月(?P<day>{_N})[日号]?")
 _ISO = re.compile(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)t?")
@@ -387,10 +421,10 @@ _ENGLISH_DATE = re.compile(
 def _day(text: str, place: int) -> Got:
     if match := _AHEAD.match(text, place):
         name = next(name for name, value in match.groupdict().items() if value)
-        half = {"tonight": "pm"}.get(name, "")
+        half = {"tonight": "晚上"}.get(name, "")
         ahead = {"three": 3, "two": 2, "one": 1}.get(name, 0)
         if later := re.compile(r"\s+(morning|afternoon|evening|night)\b").match(text, match.end()):
-            return Day(ahead=ahead, half="am" if later[1] == "morning" else "pm"), later.end()
+            return Day(ahead=ahead, half=_PARTS.get(later[1], later[1])), later.end()
         return Day(ahead=ahead, half=half), match.end()
     if match := _THIS_WEEK.match(text, place):
         weeks = {"下下": 2, "下": 1, "下个": 1}.get(match["which"], 0)

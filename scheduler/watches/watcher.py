@@ -65,6 +65,7 @@ class _Watch:
     owed_at: float = 0.0  # when it is to be looked next for whose run failed
     targets: Sequence[str] | None = None
     known: Sequence[str] = ()
+    people: Sequence[str] = ()
 
 
 def is_on(row: ScheduleRow, serial: str) -> bool:
@@ -126,6 +127,7 @@ class PhoneWatch:
             watch = before.get(key) or _Watch(row, order, Settling(self._times.settle, self._times.longest))
             watch.row = row
             watch.targets, watch.known = await contacts_of(self._db, order, self.device.serial)
+            watch.people = await Sweeps(self._db).people(Place(self.device.serial, order.app))
             self._watches[key] = watch
 
     async def look(self, now: float) -> float:
@@ -136,7 +138,7 @@ class PhoneWatch:
         notes = await self.device.notifications()
         wait = self._times.every
         for watch in awake:
-            found = noted(notes, watch.order.profile, known=watch.known, targets=watch.targets)
+            found = noted(notes, watch.order.profile, known=watch.known, targets=watch.targets, people=watch.people)
             standing = {**found.contacts, **({LIST: found.nameless} if found.nameless else {})}
             watch.settling.see(standing, now)
             if not watch.begun:

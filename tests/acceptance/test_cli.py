@@ -149,7 +149,7 @@ async def test_ctrl_c_while_typing_leaves_the_phone_clean(on: Stage) -> None:
 
 async def test_bad_use_is_told_by_name_with_exit_code_2(on: Stage) -> None:
     cases: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-        "The task is empty": (("run", "  "), {}),
+        "没有写要做的事": (("run", "  "), {}),
         "PHONEDESK_RUN__MAX_STEPS": (("run", TASK), {"PHONEDESK_RUN__MAX_STEPS": "many"}),
         "PHONEDESK_MODEL__TIMEOUT_SECONDS": (("serve",), {"PHONEDESK_MODEL__TIMEOUT_SECONDS": "0"}),
         "--max-steps": (("run", TASK, "--max-steps", "none"), {}),

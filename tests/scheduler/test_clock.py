@@ -247,6 +247,31 @@ async def test_a_clock_that_was_far_ahead_and_goes_back(db: Database, clock: Clo
     assert [run.planned_at for run in runs] == [right + timedelta(hours=1), right + timedelta(days=365, hours=1)]
 
 
+async def test_a_schedule_that_was_made_while_the_clock_was_far_ahead(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    right = clock()
+    await ticking.look()
+    clock.move(hours=20)
+    schedule = await add(db)
+    await ticking.look()
+    clock.time = right
+    await ticking.look()
+    clock.move(minutes=5)
+    await ticking.look()
+    assert [run.planned_at for run in await started(db, schedule)] == [right + timedelta(minutes=5)]
+
+
+async def test_resuming_what_is_not_paused_loses_no_tick(db: Database, clock: Clock, ticking: ScheduleClock) -> None:
+    """Planned, and by chance to start later: the button of an old card lies between."""
+    schedule = await add(db, jitter_seconds=200)
+    clock.move(minutes=5, seconds=1)
+    await Schedules(db).pause(schedule.id, paused=False)
+    clock.move(seconds=200)
+    await ticking.look()
+    assert await counters(db, schedule) == (1, 0, 0, 0)
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_a_clock_that_goes_back_an_hour_doubles_no_tick(
     db: Database, clock: Clock, ticking: ScheduleClock, restarted: bool

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline
-from scheduler.hosts import Fleet, Host
+from scheduler.hosts import RETELL_SECONDS, Fleet, Host
 from scheduler.line import places
 from scheduler.priorities import PERSON, SCHEDULE, SWEEP, WATCH
 from scheduler.queue import LocalQueue
@@ -45,13 +45,17 @@ class Machine:
     async def _picture(self, serial: str) -> bytes:
         if serial == "dark":
             raise DeviceOffline("It is dark.")
+        if serial == "broken":
+            raise ValueError(serial)
+        if serial == "slow":
+            await asyncio.Event().wait()
         return serial.encode()
 
     async def _here(self) -> list[str]:
-        return self.host.usable
+        return await self.host.reached()
 
     async def _may_begin(self, run: RunRow) -> bool:
-        return run.serial in self.host.usable or self.fleet.gives_up(run, await self.fleet.phones())
+        return await self.host.may_begin(run, self.fleet)
 
     async def _work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
         if lease.serial not in self.phones:
@@ -173,6 +177,56 @@ async def test_how_long_a_run_waits_for_a_phone_that_is_away(
             assert (await row(db, run_id)).status == ("failed" if over else "queued"), moment
 
 
+async def test_the_time_in_line_behind_others_is_no_waiting_for_a_phone(db: Database, clock: Clock) -> None:
+    async with machine(db, "a", "S1", wait=timedelta(seconds=600)) as a:
+        lease = await Leases(db).acquire("S1", "someone")
+        assert lease is not None
+        ids = [await new_run(db, serial) for serial in ("S1", "")]
+        clock.move(seconds=900)
+        await a.beat()
+        a.phones = {}
+        await a.look()
+        for seconds, status in ((4, "queued"), (595, "queued"), (1, "failed")):
+            clock.move(seconds=seconds)
+            await a.beat()
+            for _ in ids:
+                await a.look()
+            assert [(await row(db, run_id)).status for run_id in ids] == [status] * 2, seconds
+
+
+async def test_nothing_is_given_up_before_the_first_look_at_the_phones(db: Database, clock: Clock) -> None:
+    made, asked = Machine(db, "a", ("S1",)), asyncio.Event()
+
+    async def here() -> list[str]:
+        asked.set()
+        return await made.host.reached()
+
+    run_id = await new_run(db)
+    clock.move(seconds=20)
+    await made.host.claim()
+    await made.queue.start(made.worker.run_leg)
+    assert not await made.host.may_begin(await row(db, run_id), made.fleet)
+    reconciler = Reconciler(db, made.queue, worker=made.worker, phones=here, fleet=made.fleet)
+    async with asyncio.timeout(SOON), asyncio.TaskGroup() as group:
+        group.create_task(reconciler.once())
+        await asked.wait()
+        await made.host.look()
+    await made.look()
+    assert made.done == [(run_id, "S1")]
+    await made.queue.stop()
+
+
+async def test_what_a_host_sees_is_told_again_after_a_while(db: Database, clock: Clock) -> None:
+    async with machine(db, "a", "S1") as a:
+        assert await Hosts(db).sees("a", a.host.token, {})  # whoever wrote that
+        await a.host.look()
+        assert not (await a.fleet.phones())["S1"].usable
+        clock.move(seconds=RETELL_SECONDS)
+        await a.beat()
+        await a.host.look()
+        assert (await a.fleet.phones())["S1"].usable
+
+
 async def test_a_phone_that_just_went_puts_the_leg_back_into_the_line(db: Database) -> None:
     async with machine(db, "a", "S1") as a:
         run_id = await new_run(db, "S1")
@@ -241,14 +295,14 @@ async def test_without_adb_a_host_has_no_phones_and_does_not_end(db: Database) -
 
 
 async def test_pictures_of_phones_for_other_processes(db: Database) -> None:
-    made = Machine(db, "a", ("S1", "dark"))
-    made.host._look_seconds = 0.01
+    made = Machine(db, "a", ("S1", "dark", "broken", "slow"))
+    made.host._look_seconds = made.host._answer_seconds = 0.01
     await made.host.claim()
     await made.host.look()
     await made.host.start()
     hosts = Hosts(db)
     answers = {}
-    for serial in ("S1", "dark", "S9"):
+    for serial in ("S1", "dark", "S9", "broken", "slow"):
         number = await hosts.want("a", serial)
         async with asyncio.timeout(SOON):
             while (answer := await hosts.answer(number)) is None:
@@ -258,3 +312,5 @@ async def test_pictures_of_phones_for_other_processes(db: Database) -> None:
     assert answers["S1"].jpeg == b"S1"
     assert (answers["dark"].state, answers["dark"].error) == (FAILED, "It is dark.")
     assert "does not reach" in answers["S9"].error
+    assert "could not make a picture" in answers["broken"].error
+    assert "gave no picture" in answers["slow"].error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected
 from scheduler.times import parse_schedule
-from scheduler.times.natural import split, understand, windows_of
+from scheduler.times.natural import understand, windows_of
+from scheduler.times.splitting import split
 
 ZONE = "Asia/Shanghai"
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=ZoneInfo(ZONE))
@@ -106,6 +108,45 @@ MEANT = {
     "＊／５ ９－１７ ＊ ＊ １－５": "*/5 9-17 * * 1-5",
     "@daily": "@daily",
     "at 18:30": "at 18:30",
+    "at 18:30 tomorrow": "at 2026-11-22 18:30",
+    "at 18:30 on weekdays": "30 18 * * 1-5",
+    "at 18:30 every monday": "30 18 * * 1",
+    "每天9点 18点": "0 9,18 * * *",
+    "每天早8点晚8点": "0 8,20 * * *",
+    "明天9点 18点": "at 2026-11-22 09:00 | at 2026-11-22 18:00",
+    "weekdays at 9:00 12:00 18:00": "0 9,12,18 * * 1-5",
+    "weekdays at 9, 12 and 18": "0 9,12,18 * * 1-5",
+    "daily at 9 and 18": "0 9,18 * * *",
+    "每周一早上9点、周三下午3点": "0 9 * * 1 | 0 15 * * 3",
+    "每周一、周三 9:00 和 周五 10:00": "0 9 * * 1,3 | 0 10 * * 5",
+    "every monday at 9 and friday at 10": "0 9 * * 1 | 0 10 * * 5",
+    "每月1号9点和15号9点": "0 9 1 * * | 0 9 15 * *",
+    "每月1号9点、15号18点": "0 9 1 * * | 0 18 15 * *",
+    "每小时30分": "30 * * * *",
+    "工作日每小时30分": "30 * * * 1-5",
+    "每天8点零5分": "5 8 * * *",
+    "每天8点过5分": "5 8 * * *",
+    "每天八点五十": "50 8 * * *",
+    "每天八点零五": "5 8 * * *",
+    "每天9点30和18点": "0 18 * * * | 30 9 * * *",
+    "每5分钟 早上9点到晚上12点": "every 5m 09:00-24:00",
+    "每天晚上8点到12点每小时": "every 1h 20:00-24:00",
+    "晚上10点到12点半每5分钟": "every 5m 22:00-00:30",
+    "daily 8pm-12 every hour": "every 1h 20:00-24:00",
+    "daily 8pm to midnight every hour": "every 1h 20:00-24:00",
+    "每天8点到零点每小时": "every 1h 08:00-24:00",
+    "8:00-0:00 每小时": "every 1h 08:00-24:00",
+    "noon to 2 every 10m": "every 10m 12:00-14:00",
+    "daily 10pm-6 every hour": "every 1h 22:00-06:00",
+    "晚上6点到早上9点每小时": "every 1h 18:00-09:00",
+    "18:00-09:00 每小时": "every 1h 18:00-09:00",
+    "每天晚上12点": "0 0 * * *",
+    "今晚12点": "at 2026-11-22 00:00",
+    "tonight at 12": "at 2026-11-22 00:00",
+    "tomorrow evening at 12": "at 2026-11-23 00:00",
+    "tomorrow night at 11": "at 2026-11-22 23:00",
+    "tomorrow afternoon at 3": "at 2026-11-22 15:00",
+    "tonight at 20:00": "at 2026-11-21 20:00",
 }
 UNCLEAR = {
     "": "bad_schedule",
@@ -116,9 +157,15 @@ UNCLEAR = {
     "每天9点半左右": "schedule_partly",
     "每天9点 每5分钟": "schedule_partly",
     "每天9点18点": "schedule_partly",
+    "每两天9点": "schedule_partly",
+    "every 2 days at 9": "schedule_partly",
+    "每天一点一": "schedule_partly",
+    "工作日9点到12点和13点到18点每5分钟": "schedule_partly",
     "明天每周一9点": "schedule_partly",
     "周五9点": "schedule_which_week",
     "monday at 9": "schedule_which_week",
+    "on monday at 9": "schedule_which_week",
+    "tomorrow at 9 and friday at 10": "schedule_which_week",
     "9点": "schedule_which_day",
     "18:30": "schedule_which_day",
     "工作日 9:00-18:00": "schedule_how_often",
@@ -126,7 +173,18 @@ UNCLEAR = {
     "明天": "schedule_what_time",
     "9点到6点每10分钟": "schedule_half_day",
     "9am to 5 every 10m": "schedule_half_day",
-    "每天晚上12点": "schedule_half_day",
+    "下午2点到12点每5分钟": "schedule_half_day",
+    "13点到5点每10分钟": "schedule_half_day",
+    "8pm to noon every hour": "schedule_half_day",
+    "daily 1pm-12pm every hour": "schedule_half_day",
+    "8点到6点每小时": "schedule_half_day",
+    "weekdays at 9am and 6": "schedule_half_day",
+    "每周一晚上12点": "schedule_half_day",  # that night, or the one before?
+    "tonight at 1": "schedule_half_day",
+    "tonight at 9am": "schedule_half_day",
+    "tomorrow night at 2": "schedule_half_day",
+    "tomorrow morning at 12": "schedule_half_day",
+    "tomorrow morning at 15:00": "schedule_half_day",
     "今晚2点": "schedule_half_day",
     "每天下午9点": "schedule_half_day",
     "每天上午9点和2点": "schedule_half_day",
@@ -134,6 +192,8 @@ UNCLEAR = {
     "every 5s": "schedule_interval",
     "每1秒": "schedule_interval",
     "每天25点": "schedule_no_such",
+    "每小时60分": "schedule_no_such",
+    "每小时30分 9点到18点": "schedule_once_often",
     "2月30日9点": "schedule_no_such",
     "2026-02-30 9:00": "schedule_no_such",
     "61 9 * * *": "schedule_minute",
@@ -156,6 +216,15 @@ def test_what_is_not_clear_is_refused_and_says_what_was_understood(written: str,
         understand(written, ZONE, NOW)
     assert caught.value.key == key
     assert caught.value.values["said"] == written
+
+
+def test_nothing_is_left_out_of_a_long_text() -> None:
+    written = "每天" + "、".join(f"{hour}:{minute:02}" for hour in range(10, 14) for minute in range(0, 60, 5))
+    with pytest.raises(InputRejected) as caught:
+        understand(written, ZONE, NOW)
+    assert caught.value.key == "bad_schedule"
+    with pytest.raises(InputRejected):
+        split(f"{written} 巡检")
 
 
 def test_the_parts_that_were_understood() -> None:
@@ -182,6 +251,78 @@ def test_where_the_time_ends_and_the_task_begins(written: str, when: str) -> Non
     assert split(written) == (when, written.removeprefix(when).strip())
 
 
+# A whole message: the form that is kept and the task, or, where that is not sure, the key of the refusal.
+TOLD_APART = {
+    "每天9点 11号桌": ("0 9 * * *", "11号桌"),
+    "每天9点，QQ回复联系人11": ("0 9 * * *", "QQ回复联系人11"),
+    "每天9点在QQ回复联系人11": ("0 9 * * *", "在QQ回复联系人11"),
+    "每天9点一起回复QQ联系人11": ("0 9 * * *", "一起回复QQ联系人11"),
+    "每天9点一并回复未读": ("0 9 * * *", "一并回复未读"),
+    "每天十点一键巡检": ("0 10 * * *", "一键巡检"),
+    "每天9点3位客户": ("0 9 * * *", "3位客户"),
+    "每天9点 早上好发给11": ("0 9 * * *", "早上好发给11"),
+    "每天9点 截图发给11": ("0 9 * * *", "截图发给11"),
+    "每天9点：18点开会，提醒11": ("0 9 * * *", "18点开会，提醒11"),
+    "每天9点\n明天的天气发给11": ("0 9 * * *", "明天的天气发给11"),
+    "every day at 9 QQ reply to 11 at 5": ("0 9 * * *", "QQ reply to 11 at 5"),
+    "at 18:30 tomorrow QQ回复联系人11": ("at 2026-11-22 18:30", "QQ回复联系人11"),
+    "每周一早上9点、周三下午3点 QQ回复联系人11": ("0 9 * * 1 | 0 15 * * 3", "QQ回复联系人11"),
+    "每5分钟 早上9点到晚上12点 巡检": ("every 5m 09:00-24:00", "巡检"),
+    "每5分钟 9点到18点 周末除外 巡检": "schedule_partly",
+    "每5分钟（工作日） 巡检": "schedule_partly",
+    "每两天9点 QQ回复联系人11": "schedule_partly",
+    "每3天上午9点 QQ回复联系人11": "schedule_partly",
+    "every 2 days at 9 QQ回复联系人11": "schedule_partly",
+    "every hour at 15 QQ回复联系人11": "schedule_partly",
+    "every hour and a half QQ回复联系人11": "schedule_partly",
+    "每天9点1刻钟 巡检": "schedule_partly",
+    "daily at 9 in the evening QQ回复联系人11": "schedule_partly",
+    "tomorrow at 9 in the evening QQ回复联系人11": "schedule_partly",
+    "daily at 9 o'clock QQ回复联系人11": "schedule_partly",
+    "工作日每5分钟 9:00-12:00, 13:00-18:00 巡检": "schedule_partly",
+    "工作日9点到12点每5分钟，13点到18点每10分钟 巡检": "schedule_partly",
+    "每天9点 1刻 巡检": "schedule_partly",
+    "工作日9点到18点每5分钟，其他时间每小时 巡检": "schedule_partly",
+    "每天9点，周末除外 QQ回复联系人11": "schedule_partly",
+    "每天9点除周末 巡检": "schedule_partly",
+    "每天9点 持续一周 巡检": "schedule_partly",
+    "weekdays 9:00-18:00 every 5m except 12:00-13:00 巡检": "schedule_partly",
+    "every monday at 9 except holidays QQ回复联系人11": "schedule_partly",
+    "每天9点之前 QQ回复联系人11": "schedule_partly",
+    "每天9点起每5分钟 巡检": "schedule_partly",
+    "每天9点开始每5分钟 巡检": "schedule_partly",
+    "每5分钟到18点 巡检": "schedule_partly",
+    "每5分钟直到18点 巡检": "schedule_partly",
+    "every 5m until 18:00 巡检": "schedule_partly",
+    "every 5m during business hours QQ回复联系人11": "schedule_partly",
+    "每天9点 18点开会提醒11": "schedule_partly",
+    "每天9点11的消息要回": "schedule_partly",
+    "每天9点 明天的天气发给11": "schedule_partly",
+    "每天9点和11确认": "schedule_partly",
+    "每天9点，11的消息": "schedule_partly",
+    "每周一9点每隔一周 巡检": "schedule_partly",
+    "每天9点左右 巡检": "schedule_partly",
+    "每天一点一 巡检": "schedule_partly",
+    "every 5m 9 to 5 QQ回复联系人11": "schedule_half_day",
+    "每5分钟 9点到6点 巡检": "schedule_half_day",
+    "每天9点到18点 巡检": "schedule_how_often",
+    "on monday at 9 QQ回复联系人11": "schedule_which_week",
+    "从明天开始每天9点 巡检": "schedule_what_time",
+    "下周起每天9点 巡检": "bad_schedule",
+}
+
+
+@pytest.mark.parametrize(("written", "expected"), TOLD_APART.items(), ids=TOLD_APART)
+def test_nothing_that_was_said_of_the_time_goes_into_the_task(written: str, expected: tuple[str, str] | str) -> None:
+    found: tuple[str, str] | str
+    try:
+        when, task = split(written)
+        found = understand(when, ZONE, NOW), task
+    except InputRejected as error:
+        found = error.key
+    assert found == expected
+
+
 def test_the_end_of_a_window_is_not_in_it() -> None:
     times = parse_schedule("every 20m 09:30-10:30 * * 1-5", ZONE).next(NOW, 4)
     assert [f"{moment.astimezone(ZoneInfo(ZONE)):%a %H:%M}" for moment in times] == [
@@ -196,7 +337,8 @@ def test_the_end_of_a_window_is_not_in_it() -> None:
 @given(st.lists(st.sampled_from([*MEANT, *UNCLEAR, " ", "和", "每", "周", "9", ":", "点", "to", "|", "*"]), max_size=4))
 def test_whatever_is_written_is_understood_or_refused(parts: list[str]) -> None:
     written = "".join(parts)
-    split(written)
+    with suppress(InputRejected):
+        split(written)
     try:
         parse_schedule(understand(written, ZONE, NOW), ZONE).next(NOW, 3)
     except InputRejected as error:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy.exc import OperationalError
 
 from storage.engine import Database, Signal, database_url
 from storage.events import Events
@@ -153,4 +154,22 @@ async def test_another_process_that_writes_is_waited_for(tmp_path: Path) -> None
     await asyncio.to_thread(other.execute, "COMMIT")
     assert await write == 1
     other.close()
+    await db.close()
+
+
+async def test_at_the_end_nobody_waits_for_a_database_that_is_locked(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await db.migrate()
+    db.patience = 60.0
+    other = sqlite3.connect(tmp_path / "desk.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    db.end_within(0.0)
+    async with asyncio.timeout(10):
+        with pytest.raises(OperationalError):
+            await Events(db).append("r", "note", {})
+    db.end_within(10.0)
+    waits = asyncio.create_task(Events(db).append("r", "note", {}))
+    other.execute("COMMIT")
+    other.close()
+    await waits
     await db.close()

@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from storage.engine import Database
+from agent_core.errors import ConfigInvalid
+from scheduler.hosts import Host
+from storage.engine import Database, utc_now
 from storage.hosts import DONE, DRAINING, ENDED, GONE, HostPhone, Hosts
 from storage.leases import LEASE_SECONDS
 from storage.runs import NewRun, RunRow, Runs
@@ -48,23 +50,23 @@ async def test_two_who_want_a_name_at_once(db: Database, other_db: Database) -> 
 async def test_what_hosts_see_of_phones(db: Database, clock: Clock) -> None:
     hosts = Hosts(db)
     await hosts.register("a", "a")
-    await hosts.sees("a", {"S1": "device", "S2": "unauthorized"})
+    await hosts.sees("a", "a", {"S1": "device", "S2": "unauthorized"})
     begun = clock()
     assert await phone(db) == HostPhone("S1", "a", "device", begun, alive=True)
     assert not (await phone(db, "S2")).usable
     clock.move(seconds=5)
     await hosts.beat("a", "a")
-    await hosts.sees("a", {"S1": "device", "S2": "device"})
+    await hosts.sees("a", "a", {"S1": "device", "S2": "device"})
     assert (await phone(db)).since == begun, "nothing changed for it"
     assert (await phone(db, "S2")).since == clock()
-    await hosts.sees("a", {})
+    await hosts.sees("a", "a", {})
     assert ((await phone(db)).state, (await phone(db)).since) == (GONE, clock())
 
 
 async def test_the_phones_of_a_host_that_dies_are_away_until_another_has_them(db: Database, clock: Clock) -> None:
     hosts = Hosts(db)
     await hosts.register("a", "a")
-    await hosts.sees("a", {"S1": "device"})
+    await hosts.sees("a", "a", {"S1": "device"})
     clock.move(seconds=3)
     await hosts.beat("a", "a")
     heard = clock()
@@ -72,12 +74,60 @@ async def test_the_phones_of_a_host_that_dies_are_away_until_another_has_them(db
     assert await phone(db) == HostPhone("S1", "a", "device", heard, alive=False)
     assert await hosts.alive() == set()
     await hosts.register("b", "b")
-    await hosts.sees("b", {"S1": "device"})
+    await hosts.sees("b", "b", {"S1": "device"})
     assert await phone(db) == HostPhone("S1", "b", "device", clock(), alive=True)
-    await hosts.sees("b", {})
+    await hosts.sees("b", "b", {})
     assert (await phone(db)).state == GONE
     await hosts.set_state("b", "b", DRAINING)
     assert await hosts.alive() == {"b"}, "it still works"
+
+
+async def test_what_a_former_process_of_the_name_sees_counts_for_nothing(db: Database, clock: Clock) -> None:
+    hosts = Hosts(db)
+    await hosts.register("a", "old")
+    clock.move(seconds=LEASE_SECONDS)
+    await hosts.register("a", "new")
+    assert await hosts.sees("a", "new", {"S1": "device"})
+    assert not await hosts.sees("a", "old", {})
+    assert (await phone(db)).usable
+
+
+async def test_a_phone_is_away_since_the_last_host_could_use_it(db: Database, clock: Clock) -> None:
+    hosts = Hosts(db)
+    await hosts.register("a", "a")
+    await hosts.register("b", "b")
+    await hosts.sees("a", "a", {"S1": "offline"})
+    await hosts.sees("b", "b", {"S1": "device"})
+    clock.move(seconds=5)
+    went = clock()
+    await hosts.sees("b", "b", {})
+    assert ((await phone(db)).state, (await phone(db)).since) == ("offline", went)
+    clock.move(seconds=5)
+    await hosts.sees("a", "a", {})
+    await hosts.sees("b", "b", {"S1": "offline"})
+    assert (await phone(db)).since == went, "from one way of being away to another"
+
+
+async def test_a_clock_that_goes_wrong_ends_the_host(db: Database, clock: Clock) -> None:
+    if db.is_sqlite:
+        assert await Hosts(db).clock_ahead() == 0
+        return
+    off = timedelta()
+    db.clock = lambda: utc_now() + off
+    host = Host(db, "a", listing=_no_phones, seconds=0.9)
+    await host.claim()
+    off = timedelta(seconds=-0.2)
+    await host.start()
+    async with asyncio.timeout(10):
+        await host.lost.wait()
+    await host.stop()
+    assert "0 s behind the database's" in host.why.message
+    with pytest.raises(ConfigInvalid):
+        await host.claim()
+
+
+async def _no_phones() -> dict[str, str]:
+    return {}
 
 
 async def test_a_picture_that_another_process_wants(db: Database, other_db: Database) -> None:
@@ -94,6 +144,16 @@ async def test_a_picture_that_another_process_wants(db: Database, other_db: Data
     number = await hosts.want("a", "S1")
     await hosts.withdraw(number)
     assert await other.wanted("a") == []
+
+
+async def test_the_pictures_of_who_died_while_waiting_are_not_kept(db: Database, clock: Clock) -> None:
+    hosts = Hosts(db)
+    await hosts.give(await hosts.want("a", "S1"), jpeg=b"jpeg")
+    await hosts.want("a", "S1")
+    clock.move(minutes=11)
+    asked = await hosts.want("a", "S1")
+    assert await hosts.forget_requests() == 2
+    assert [request.id for request in await hosts.wanted("a")] == [asked]
 
 
 async def new_run(db: Database, serial: str = "S1") -> RunRow:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from storage.engine import Database
+from storage.events import Events
 from storage.figures import Figures, Span, SweptFigures
 from storage.history import History, HistoryFilter
+from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules, Tick
@@ -82,6 +87,83 @@ async def test_it_ends_with_the_last_of_its_runs(db: Database, first: str, secon
     assert await status(db, sweep) == "waiting"
     await end(db, started[1], second)
     assert await status(db, sweep) == whole
+
+
+@pytest.mark.parametrize("what", ["stop", "hold"])
+async def test_a_sweep_is_stopped_or_held_while_one_of_its_runs_ends(
+    db: Database, other_db: Database, what: str
+) -> None:
+    """In two processes at once, which must not wait for each other."""
+    for number in range(12):
+        sweep = await begun(db)
+        started = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c", "d")) or []
+        await Runs(db).wait_leg(sweep, 1)
+        await Runs(db).begin_leg(started[0], 1, serial="P1")
+        asked = Runs(db).request_stop(sweep) if what == "stop" else Runs(db).request_hold(sweep)
+        ending = Runs(other_db).end_leg(started[0], 1, status="succeeded")
+        _, ended = await asyncio.gather(_later(asked, number % 4), _later(ending, number % 3))
+        assert ended
+        assert await status(db, sweep) == ("stopped" if what == "stop" else "waiting")
+
+
+async def _later(what: Coroutine[Any, Any, object], turns: int) -> object:
+    for _ in range(turns):
+        await asyncio.sleep(0.001)
+    return await what
+
+
+async def test_a_sweep_in_a_terminal_is_not_revived_while_one_of_its_runs_has_the_phone(
+    db: Database, clock: Clock
+) -> None:
+    sweeps, runs, leases = Sweeps(db), Runs(db), Leases(db)
+    sweep = await runs.create(NewRun("巡检", "P1", begun=True))
+    assert sweep is not None
+    clock.move(seconds=20)
+    await sweeps.looked(sweep, 1, LOOKED, ())
+    assert await runs.revive(older_than=leases.ttl) == []  # its first contact is about to begin
+    clock.move(seconds=4)
+    one = await sweeps.start(PLACE, replace(of(sweep, "a")[0], run=NewRun("x", "P1", begun=True, parent_id=sweep)))
+    clock.move(seconds=4)
+    assert await runs.revive(older_than=leases.ttl) == []
+    lease = await leases.acquire("P1", "terminal", one)
+    assert lease is not None
+    clock.move(seconds=20)
+    assert await runs.revive(older_than=leases.ttl) == []
+    await runs.end_leg(one, 1, status="succeeded")
+    await leases.release(lease)
+    assert await runs.revive(older_than=leases.ttl) == []  # the next contact is about to begin
+    assert await status(db, sweep) == "running"
+    clock.move(seconds=6)
+    assert await runs.revive(older_than=leases.ttl) == [sweep]  # the terminal is gone
+
+
+async def test_what_is_known_of_a_run_that_failed_or_is_held(db: Database, clock: Clock) -> None:
+    sweep = await begun(db)
+    a, b, c = await Sweeps(db).looked(sweep, 1, LOOKED, of(sweep, "a", "b", "c")) or []
+    await Events(db).append(a, "outcome", {"status": "failed", "error_kind": "model.unreachable"})
+    await end(db, a, "failed")
+    await Runs(db).request_hold(b)
+    await end(db, c, "succeeded")
+    marks = await Sweeps(db).marks(PLACE)
+    assert (marks["a"].run_error, marks["a"].run_held) == ("model.unreachable", False)
+    assert (marks["b"].run_error, marks["b"].run_held) == ("", True)
+    assert await Sweeps(db).people(PLACE) == ["c"]
+    clock.move(days=3)
+    assert (await Sweeps(db).marks(PLACE))["a"].run_error == ""  # long ago
+
+
+async def test_who_waits_is_kept_but_for_whom_a_run_sees_to(db: Database) -> None:
+    sweeps, sweep = Sweeps(db), await begun(db)
+    a, _ = await sweeps.looked(sweep, 1, LOOKED, of(sweep, "a", "b")) or []
+    await end(db, a, "succeeded")
+    for name in ("a", "b", "new"):
+        await sweeps.keep(PLACE, name, "chat:x")
+    marks = await sweeps.marks(PLACE)
+    assert {name: (mark.state, bool(mark.run_id)) for name, mark in marks.items()} == {
+        "a": ("chat:x", False),
+        "b": ("s1", True),
+        "new": ("chat:x", False),
+    }
 
 
 async def test_whose_runs_ended_before_it_waited_ends_as_well(db: Database) -> None:

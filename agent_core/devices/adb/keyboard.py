@@ -1,7 +1,8 @@
 """Text through ADB Keyboard, an input method that types what broadcasts tell it.
 
 Android's own ``input text`` takes ASCII only. The keyboard of the phone's owner is put back in every outcome; its name
-is left in a setting of the phone meanwhile, so that after a crash another process can put it back.
+is left in a setting of the phone meanwhile, so that after a crash another process can put it back. The setting says
+who holds the keyboard, too: who lost the phone leaves it to the one who has it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import secrets
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
@@ -23,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 PACKAGE = "com.android.adbkeyboard"
 METHOD = f"{PACKAGE}/.AdbIME"
-MARKER = "phonedesk_previous_ime"  # in Android's global settings
+MARKER = "phonedesk_previous_ime"  # in Android's global settings: the owner's keyboard, #, who holds ours
 CHUNK_BYTES = 12_000  # of UTF-8 in one broadcast; base64 makes 16,000 of it, adbd's limit is 65,535
 SWITCH_SECONDS = 3.0
 _METHOD_ID = re.compile(r"[A-Za-z][\w.]*/[\w.$]+", re.ASCII)
@@ -40,6 +42,7 @@ class Keyboard:
         self._transport, self._time = transport, time
         self._lock = asyncio.Lock()
         self._holders = 0
+        self._holder = secrets.token_hex(4)
         self._previous: str | None = None
 
     @asynccontextmanager
@@ -67,11 +70,12 @@ class Keyboard:
                 command_line(_READ_METHOD, ("settings", "get", "global", MARKER)), safe=True
             )
             current, marker = _two_lines(result.out)
-            if not _METHOD_ID.fullmatch(marker):
+            previous = _previous(marker)
+            if not previous:
                 return None
             if current == METHOD:
-                await self._put_back(marker)
-                return marker
+                await self._put_back(previous, marker)
+                return previous
             await self._transport.shell(command_line(("settings", "delete", "global", MARKER)), safe=True)
             return None
 
@@ -119,7 +123,9 @@ class Keyboard:
             raise TextInputFailed("ADB Keyboard is not installed on the phone.")
         if current == METHOD:
             # Left by a run that died, or the owner's own choice; then there is nothing to give back.
-            self._previous = marker if _METHOD_ID.fullmatch(marker) else None
+            self._previous = _previous(marker) or None
+            if self._previous is not None:
+                await self._transport.shell(command_line(self._mark()), safe=True)
         else:
             self._previous = current if _METHOD_ID.fullmatch(current) else ""
             # Not cut in two: a change that is still under way on the phone would come after it was undone.
@@ -128,9 +134,15 @@ class Keyboard:
         if await self._time.until(self._is_current, SWITCH_SECONDS) is None:
             raise TextInputFailed("The phone did not change to ADB Keyboard in time.")
 
+    def _marker(self, previous: str) -> str:
+        return f"{previous or 'none'}#{self._holder}"
+
+    def _mark(self) -> tuple[str, ...]:
+        return ("settings", "put", "global", MARKER, self._marker(self._previous or ""))
+
     async def _switch(self) -> bool:
         """Choose ADB Keyboard; whether it is current already."""
-        mark = ("settings", "put", "global", MARKER, self._previous or "none")
+        mark = self._mark()
         change = ("ime", "enable", METHOD, AND, "ime", "set", METHOD)
         # Setting the same method twice changes nothing, so it may be tried again.
         line = command_line(mark, change, ("echo", _SWITCHED, Raw("$?")), *_STATE)
@@ -153,15 +165,21 @@ class Keyboard:
             previous, self._previous = self._previous, None
             try:
                 with self._transport.tidying():
-                    await self._put_back(previous)
+                    await self._put_back(previous, self._marker(previous))
             except DeviceError as error:
                 # The marker stays on the phone: the next start puts it back.
                 log.warning("adb.keyboard_left", serial=self._transport.serial, kind=error.kind, error=str(error))
 
-    async def _put_back(self, previous: str) -> None:
+    async def _put_back(self, previous: str, marker: str) -> None:
+        """``marker``: where it is another by now, somebody else holds the keyboard, or has put it back already."""
         unmark = ("settings", "delete", "global", MARKER)
+        if_ours = ("settings", "get", "global", MARKER, PIPE, "grep", "-x", "-F", marker, AND)
         if _METHOD_ID.fullmatch(previous):
-            result = await self._transport.shell(command_line(("ime", "set", previous, AND, *unmark)), safe=True)
+            line = command_line((*if_ours, "ime", "set", previous, AND, *unmark))
+            result = await self._transport.shell(line, safe=True)
+            if marker not in result.out:
+                log.warning("adb.keyboard_not_ours", serial=self._transport.serial)
+                return
             if result.code == 0 and "cannot be selected" not in result.text:
                 return
             now = await self._transport.shell(command_line(_READ_METHOD), safe=True)
@@ -171,8 +189,9 @@ class Keyboard:
                 return
             log.warning("adb.keyboard_gone", serial=self._transport.serial, method=previous)
         # There was none, or it was uninstalled meanwhile: Android chooses.
-        result = await self._transport.shell(command_line(("ime", "reset"), unmark), safe=True)
-        _must(result, "could not be put back")
+        result = await self._transport.shell(command_line((*if_ours, "ime", "reset", AND, *unmark)), safe=True)
+        if marker in result.out:
+            _must(result, "could not be put back")
 
 
 def chunks(text: str, size: int = CHUNK_BYTES) -> Iterator[str]:
@@ -195,6 +214,12 @@ def _current(state: str) -> bool:
         return False
     method, bound = parse_input_method(dump)
     return method is None or (method == METHOD and bound)
+
+
+def _previous(marker: str) -> str:
+    """The owner's keyboard that a marker tells of; "" for none."""
+    method = marker.partition("#")[0]
+    return method if _METHOD_ID.fullmatch(method) else ""
 
 
 def _two_lines(text: str) -> tuple[str, str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import structlog
 
 from agent_core.devices.adb.parse import first_line, parse_size
-from agent_core.devices.adb.transport import Transport, command_line, require
+from agent_core.devices.adb.transport import AND, PIPE, Raw, Transport, command_line, require
 from agent_core.devices.adb.waiting import Time, finish
 from agent_core.devices.base import Look
 from agent_core.errors import CommandFailed, DeviceError, ScreenOff
@@ -19,7 +20,8 @@ log = structlog.get_logger(__name__)
 
 WAKE_SECONDS = 3.0
 UNLOCK_SECONDS = 1.0
-MARKER = "phonedesk_previous_awake"  # in Android's global settings: what was there before, for the next start
+# In Android's global settings: what was there before, for the next start, and after a # who keeps it on.
+MARKER = "phonedesk_previous_awake"
 # Where it stays on: while it is charged (by mains 1, USB 2, wireless 4), and for half an hour where it is not.
 AWAKE = (("global", "stay_on_while_plugged_in", "7"), ("system", "screen_off_timeout", "1800000"))
 
@@ -31,6 +33,7 @@ class Power:
         self._transport, self._time, self._look = transport, time, look
         self._lock = asyncio.Lock()
         self._holders = 0
+        self._holder = secrets.token_hex(4)
 
     # -- on and unlocked
 
@@ -96,7 +99,7 @@ class Power:
         if not _is_marker(marker):  # else a run died here, and these values are its own
             marker = "/".join(value if value.isdecimal() else "null" for value in values[: len(AWAKE)])
         writes = [("settings", "put", space, name, value) for space, name, value in AWAKE]
-        mark = ("settings", "put", "global", MARKER, marker)
+        mark = ("settings", "put", "global", MARKER, f"{marker.partition('#')[0]}#{self._holder}")
         changed = await self._transport.shell(command_line(mark, *writes), safe=True)
         if changed.code != 0 or "Exception" in changed.text:
             # Some makers refuse it; the run can go on, and says so itself if the screen goes off.
@@ -109,23 +112,27 @@ class Power:
                 return
             try:
                 with self._transport.tidying():
-                    await self._put_back()
+                    await self._put_back(self._holder)
             except DeviceError as error:
                 # The marker stays on the phone: the next start puts it back.
                 log.warning("adb.awake_left", serial=self._transport.serial, kind=error.kind, error=str(error))
 
-    async def _put_back(self) -> bool:
+    async def _put_back(self, holder: str = "") -> bool:
+        """``holder``: only what this one left, not what somebody set who has the phone now; "": whoever it was."""
         read = await self._transport.shell(command_line(("settings", "get", "global", MARKER)), safe=True)
         marker = read.out.strip()
-        if not _is_marker(marker):
+        values, _, whose = marker.partition("#")
+        if not _is_marker(marker) or holder not in ("", whose):
             return False
         commands = [
             ("settings", "delete", space, name) if value == "null" else ("settings", "put", space, name, value)
-            for (space, name, _), value in zip(AWAKE, marker.split("/"), strict=True)
+            for (space, name, _), value in zip(AWAKE, values.split("/"), strict=True)
         ]
-        await self._transport.shell(command_line(*commands, ("settings", "delete", "global", MARKER)), safe=True)
+        still = ("settings", "get", "global", MARKER, PIPE, "grep", "-x", "-F", marker, AND, Raw("{"), "true")
+        unmark = ("settings", "delete", "global", MARKER)
+        await self._transport.shell(command_line(still, *commands, unmark, (Raw("}"),)), safe=True)
         return True
 
 
 def _is_marker(text: str) -> bool:
-    return re.fullmatch(r"(?:\d+|null)/(?:\d+|null)", text) is not None
+    return re.fullmatch(r"(?:\d+|null)/(?:\d+|null)(?:#\w+)?", text) is not None

@@ -13,6 +13,7 @@ from agent_core.observer import TreeUse
 from agent_core.screen.lists import ChatRow
 from agent_core.screen.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, UnreadLook, look_for_unread
+from agent_core.sweep.result import SetAside
 from agent_core.sweep.rows import Found, Row, aside_of, whole_name
 from tests.support.lab import OCR, QQ, Lab, lab
 
@@ -131,11 +132,40 @@ def test_a_name_that_is_cut_off_is_never_guessed() -> None:
         ("价格：100元吗", ("小王",), None),  # a contact of the list is one person, whatever they write
         ("今天 10:30 能到吗", (), None),
         ("你好，请问几天能发货？", (), None),
+        ("明天10:30能发货吗？", (), None),
+        ("12:30之前能到吗", (), None),
+        ("https://shop.example/100012.html 有货吗", (), None),
+        ("订单号：20261121", (), None),
+        ("收货地址：北京市朝阳区1号", (), None),
+        ("尺码:L 有吗", (), None),
+        ("你好：几天能发货", (), None),
     ],
 )
 def test_a_row_that_tells_who_wrote_is_a_group(preview: str, known: tuple[str, ...], why: Aside | None) -> None:
     row = ChatRow("小王", Box(0, 200, 1080, 368), 1, preview)
     assert aside_of(row, "小王", known, QQ_APP) is why
+
+
+@pytest.mark.parametrize(
+    ("called", "why"), [("李卫群", None), ("张群", None), ("老客户群", Aside.GROUP), ("卖家(2)", Aside.GROUP)]
+)
+def test_a_person_may_be_called_as_a_group_is(called: str, why: Aside | None) -> None:
+    row = ChatRow(called, Box(0, 200, 1080, 368), 1, "在吗")
+    assert aside_of(row, called, (), QQ_APP) is why
+    assert aside_of(row, called, (), QQ_APP, people=[called]) is None  # runs have seen to them before
+
+
+def test_who_is_a_group_by_one_weak_sign_is_told_of_again_when_the_same_writes_again() -> None:
+    def aside(preview: str, called: str = "一家人") -> SetAside:
+        found = Found(QQ_APP, [])
+        found.add_rows([Row(ChatRow(called, Box(0, 200, 1080, 368), 1, preview), "09:30")], (), ())
+        return found.aside[called]
+
+    first = aside("小王：在吗")
+    assert aside("小王：在吗").told_by(first)
+    assert not aside("小王：还在吗").told_by(first)
+    assert aside("小李：大家好").told_by(first)  # another one writes there: a group indeed
+    assert aside("小王：还在吗", "售后服务群").told_by(aside("小王：在吗", "售后服务群"))
 
 
 async def test_nothing_that_reads_says_so_and_notifications_are_still_heard() -> None:

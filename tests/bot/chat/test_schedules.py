@@ -6,10 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from agent_core.errors import PhonedeskError
 from agent_core.tasks import TaskRules
 from bot.chat.schedule_reading import ScheduleRequest, read_schedule
 from bot.chat.schedules import news_card
-from bot.chat.texts import texts
+from bot.chat.texts import LANGUAGES, texts
 from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_port import ScheduleWish
 from scheduler.clock import Clock
@@ -63,7 +64,17 @@ def edited(**fields: object) -> ScheduleRequest:
         ("删除 3", ScheduleRequest("remove", schedule_id="3")),
         ("立即执行 3", ScheduleRequest("run", schedule_id="3")),
         ("#3", ScheduleRequest("show", schedule_id="3")),
+        ("0 9 * * 1-5 回复11", added("0 9 * * 1-5", "回复11")),
+        ("@daily 回复11", added("@daily", "回复11")),
+        ("add at 18:30 tomorrow 回复11", added("at 18:30 tomorrow", "回复11")),
+        ("add 每天9点\n18点开会", added("每天9点", "18点开会")),
+        ("add 0 9 * * 1-5\n11号桌", added("0 9 * * 1-5", "11号桌")),
+        ("add “每天9点” 18点开会", added("每天9点", "18点开会")),
         ("edit 3 每天10点", edited(expression="每天10点")),
+        ("edit 3 每天9点 18点", edited(expression="每天9点 18点")),
+        ("edit 3 at 18:30 on weekdays", edited(expression="at 18:30 on weekdays")),
+        ("edit 3 每5分钟 9点到6点", edited(expression="每5分钟 9点到6点")),
+        ("edit 3 每天10点；任务：回复 12", edited(expression="每天10点", task="回复 12")),
         ("修改 3 时间：每天10点 任务：回复 12", edited(expression="每天10点", task="回复 12")),
         ("修改3 安静时段：无；错过：补做", edited(quiet="", missed="catch_up")),
         ("edit #3 when daily at 10:00", edited(expression="daily at 10:00")),
@@ -85,6 +96,26 @@ def test_read_schedule(rest: str, request_: ScheduleRequest | None) -> None:
 def test_a_length_of_time_that_is_none() -> None:
     with pytest.raises(BadRequest):
         read_schedule("edit 3 jitter: much")
+
+
+@pytest.mark.parametrize(
+    ("rest", "key"),
+    [
+        ("edit 3 每天10点 回复 12", "schedule_unnamed"),
+        ("edit 3 每天9点之前", "schedule_unnamed"),
+        ("edit 3 “每天10点” 回复 12", "schedule_unnamed"),
+        ("edit 3 每天10点：回复 12 错过：补做", "schedule_unnamed"),
+        ("add @daily at 9 回复11", "schedule_partly"),
+        ("add 0 0 9 * * 1-5 回复11", "schedule_partly"),
+        ("add every 5m --jitter 60 9:00-18:00 回复11", "schedule_partly"),
+    ],
+)
+def test_where_time_and_task_are_not_told_apart(rest: str, key: str) -> None:
+    with pytest.raises(PhonedeskError) as caught:
+        read_schedule(rest)
+    assert caught.value.key == key
+    for lang in LANGUAGES:
+        assert str(caught.value.values["rest"]) in texts(lang).error(caught.value)
 
 
 async def test_from_add_to_undo(shop: Shop) -> None:

@@ -8,6 +8,7 @@ import io
 import pytest
 from PIL import Image
 
+from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.chat.cards import away_lines, devices_card, status_card
 from bot.chat.texts import texts
@@ -20,14 +21,14 @@ from tests.bot.desk.conftest import CHAT, PHONE, Shop
 async def a_host(shop: Shop, **states: str) -> Hosts:
     hosts = Hosts(shop.db)
     await hosts.register("counter-2", "token")
-    await hosts.sees("counter-2", states)
+    await hosts.sees("counter-2", "token", states)
     return hosts
 
 
 async def test_phones_of_another_machine_are_listed_with_it_and_away_when_it_dies(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     await a_host(shop, S1="device", S2="unauthorized", S3="device")
-    await Hosts(shop.db).sees("counter-2", {"S1": "device", "S2": "unauthorized"})
+    await Hosts(shop.db).sees("counter-2", "token", {"S1": "device", "S2": "unauthorized"})
     seen = {phone.serial: (phone.state, phone.host) for phone in (await shop.desk.status(owner)).phones}
     assert seen == {PHONE: ("free", ""), "S1": ("free", "counter-2"), "S2": ("unauthorized", "counter-2")}
     shop.clock.move(seconds=LEASE_SECONDS)
@@ -50,7 +51,7 @@ async def test_a_run_says_which_machine_its_phone_is_away_with(shop: Shop) -> No
     assert said[0] == "It waits for the phone S1; its host counter-2 has not been heard since 03-01 17:00."
     assert "another host" in said[-1]
     await hosts.register("counter-3", "token")
-    await hosts.sees("counter-3", {"S1": "device"})
+    await hosts.sees("counter-3", "token", {"S1": "device"})
     assert (await shop.desk.run(run.id) or run).away == ""
 
 
@@ -71,6 +72,25 @@ async def test_the_screen_of_a_phone_at_another_machine(shop: Shop) -> None:
     assert Image.open(io.BytesIO(picture)).size == (40, 80)
     with pytest.raises(DeviceOffline, match="counter-2, which does not reach it"):
         await shop.desk.screenshot(owner, "S2")
+
+
+async def test_a_phone_that_only_another_machine_reaches_is_that_ones(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    hosts = await a_host(shop, **{PHONE: "device"})
+    shop.attached[:] = [DeviceEntry(PHONE, "offline")]
+    assert [(phone.state, phone.host) for phone in await shop.desk.phones()] == [("free", "counter-2")]
+
+    async def answer() -> None:
+        while not (asked := await hosts.wanted("counter-2")):
+            await shop.db.signal("phone_requests").waiter().wait(0.01)
+        await hosts.give(asked[0].id, error="asked")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(answer())
+        with pytest.raises(DeviceOffline, match="counter-2 says: asked"):
+            await shop.desk.screenshot(owner, PHONE)
+    await hosts.sees("counter-2", "token", {})
+    assert [(phone.state, phone.host) for phone in await shop.desk.phones()] == [("offline", "")]
 
 
 async def test_a_machine_that_does_not_answer_in_time(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

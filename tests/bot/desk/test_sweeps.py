@@ -8,10 +8,11 @@ from agent_core.errors import InputRejected
 from agent_core.session import Session
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
-from bot.desk.actors import AccessDenied, Actor, Role
+from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.port import RunStatus, RunView
 from scheduler.ports import StoredHuman
 from scheduler.sweeps.leg import QUIET_HOURS
+from storage.contacts import Contacts, NewContact
 from storage.runs import NewRun, Runs
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
@@ -59,6 +60,9 @@ async def scheduled(shop: Shop) -> str:
 
 async def test_who_may_start_one_and_what_cannot_be_read(shop: Shop) -> None:
     owner, operator = await shop.person(Role.OWNER), await shop.person(Role.OPERATOR)
+    with pytest.raises(BadRequest, match="#vip"):
+        await started(shop, operator, "11 #vip")  # no contact has it: it would find nobody for ever
+    await Contacts(shop.db).add(NewContact("qq", "a", tags=["vip"]))
     made = await started(shop, operator, "11 #vip")
     assert (made.task, made.status, made.sweep is not None) == ("sweep 11 #vip", RunStatus.QUEUED, True)
     with pytest.raises(AccessDenied):
@@ -124,6 +128,11 @@ async def test_by_the_clock_nothing_is_told_where_nothing_happened(shop: Shop) -
     unnamed = await scheduled(shop)
     await looked(shop, unnamed, aside=[["上海浦东…", "cut_off"]])
     assert not await silent(unnamed)
+    given_up = []
+    for left in ([["f", "given_up"]], [["f", "given_up"]], [["f", "given_up"], ["g", "given_up"]]):
+        given_up.append(await scheduled(shop))
+        await looked(shop, given_up[-1], left=left)
+    assert [await silent(run_id) for run_id in given_up] == [False, True, False]  # each once
     failed = [await scheduled(shop) for _ in range(2)]
     for run_id in failed:
         await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
@@ -140,3 +149,16 @@ async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
     assert made.kind == "sweep"
     changed = await shop.desk.edit_schedule(owner, made.id, task="QQ回复联系人11")
     assert changed.kind == "run"
+    with pytest.raises(BadRequest, match="#viip"):
+        await shop.desk.add_schedule(owner, "every 5m", "巡检 #viip", chat=CHAT)
+    with pytest.raises(BadRequest, match="#viip"):
+        await shop.desk.edit_schedule(owner, made.id, task="巡检 #viip")
+
+
+async def test_a_tick_in_the_quiet_hours_has_not_looked(shop: Shop) -> None:
+    tick = await scheduled(shop)
+    await Runs(shop.db).begin_leg(tick, 1, serial=PHONE)
+    await Runs(shop.db).end_leg(tick, 1, status="succeeded", message=QUIET_HOURS)
+    shown = await view(shop, tick)
+    assert shown.sweep is not None
+    assert sweep_card(shown, shown.sweep, texts("en"), now=shop.clock.time).title == "Sweep not begun: quiet hours"

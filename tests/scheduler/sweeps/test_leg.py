@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agent_core.defaults import FreeLease
-from agent_core.errors import CommandFailed
+from agent_core.errors import CommandFailed, InputRejected
 from agent_core.observer import TreeUse
 from agent_core.screen.reader import ScreenReader
+from scheduler.priorities import ASKED_SWEEP, SCHEDULE, SWEEP
 from scheduler.sweeps.leg import QUIET_HOURS, SweepEyes, in_quiet_hours, prepare, sweep_leg
 from scheduler.sweeps.order import read_order
 from storage.contacts import Contacts, NewContact
@@ -16,7 +17,7 @@ from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules
 from storage.sweeps import Sweeps
 from tests.storage.conftest import Clock
-from tests.support.lab import OCR, Lab, lab
+from tests.support.lab import OCR, QQ, Lab, lab
 
 BY_TREE = SweepEyes(ScreenReader(ocr=None, model=None))
 LEASE = FreeLease()
@@ -72,9 +73,9 @@ async def test_a_leg_that_is_killed_and_repeated_starts_each_once(db: Database) 
         assert (await sweep_leg(db, third, at.device, BY_TREE, LEASE)).status == "waiting"
         assert (await contacts(db, row), at.device.round_trips) == (["11", "老客户A"], calls)
         runs = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
-        assert [(run.task, run.priority < 0, run.options) for run in runs if run is not None] == [
-            ("QQ回复联系人11", True, {"contact": "11", "lang": "en"}),
-            ("QQ回复联系人老客户A", True, {"contact": "老客户A", "lang": "en"}),
+        assert [(run.task, run.priority, run.options) for run in runs if run is not None] == [
+            ("QQ回复联系人11", ASKED_SWEEP, {"contact": "11", "lang": "en"}),
+            ("QQ回复联系人老客户A", ASKED_SWEEP, {"contact": "老客户A", "lang": "en"}),
         ]
 
 
@@ -88,15 +89,59 @@ async def test_who_is_at_work_or_has_not_changed_is_not_begun_again(db: Database
             clock.move(minutes=5)
             row = await at_work(db, at, schedule_id=7, planned_at=clock.time)
             await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            newest[:] = [one.run_id for one in await Sweeps(db).runs(row.id)]
             return await contacts(db, row)
 
+        async def done(run_id: str) -> None:
+            await Runs(db).begin_leg(run_id, 1, serial=at.device.serial)
+            await Runs(db).save_session(run_id, "{}")
+            await Runs(db).end_leg(run_id, 1, status="succeeded")
+
+        newest: list[str] = []
         assert await next_sweep() == []  # it is in the line
-        await Runs(db).begin_leg(child.run_id, 1, serial=at.device.serial)
-        await Runs(db).save_session(child.run_id, "{}")
-        await Runs(db).end_leg(child.run_id, 1, status="succeeded")
+        await done(child.run_id)
+        for _ in range(2):  # the mark stands: the same words may have been written again
+            assert await next_sweep() == ["11"]
+            await done(newest[0])
         assert await next_sweep() == []  # nothing was to be answered, and nothing has changed
         at.phone.receive("11", "还在吗？")
         assert await next_sweep() == ["11"]
+
+
+@pytest.mark.parametrize("lost", ["quiet hours", "stopped", "killed"])
+async def test_what_came_into_the_open_chat_is_not_lost_with_its_run(db: Database, clock: Clock, lost: str) -> None:
+    async with lab() as at:
+        await at.phone.launch(QQ)
+        await at.open_chat_by_url()
+        at.phone.receive("11", "那邮费呢？")  # read by the app, by no person
+        row = await at_work(db, at, planned_at=clock.time)
+        if lost == "quiet hours":
+            await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            (one,) = await Sweeps(db).runs(row.id)
+            await Runs(db).end_leg(one.run_id, 1, status="stopped", message=QUIET_HOURS)
+        else:
+            await prepare(db, row, at.device, BY_TREE, LEASE)  # nothing of it is stored
+            await Runs(db).end_leg(row.id, 1, status="stopped" if lost == "stopped" else "failed")
+        clock.move(minutes=5)
+        at.phone.receive("老客户A", "在吗")  # the list is read anew, and 11 has nothing unread there
+        other = await at_work(db, at, "110", planned_at=clock.time)  # is about somebody else
+        assert (await sweep_leg(db, other, at.device, BY_TREE, LEASE)).status == "succeeded"
+        clock.move(minutes=5)
+        row = await at_work(db, at, planned_at=clock.time)
+        await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+        assert await contacts(db, row) == ["11", "老客户A"]
+
+
+async def test_who_was_looked_into_before_is_no_group_whatever_they_write(db: Database, clock: Clock) -> None:
+    async with lab() as at:
+        for text in ("在吗", "小王：他要的那款"):
+            at.phone.receive("老客户A", text)
+            row = await at_work(db, at, planned_at=clock.time)
+            await sweep_leg(db, row, at.device, BY_TREE, LEASE)
+            for one in await Sweeps(db).runs(row.id):
+                await Runs(db).end_leg(one.run_id, 1, status="succeeded")
+            clock.move(minutes=5)
+        assert "老客户A" in await contacts(db, row)
 
 
 async def test_in_the_quiet_hours_nothing_is_begun(db: Database, clock: Clock) -> None:
@@ -108,6 +153,7 @@ async def test_in_the_quiet_hours_nothing_is_begun(db: Database, clock: Clock) -
         await sweep_leg(db, row, at.device, BY_TREE, LEASE)
         (child,) = [await Runs(db).get(one.run_id) for one in await Sweeps(db).runs(row.id)]
         assert child is not None
+        assert child.priority == SWEEP < SCHEDULE < ASKED_SWEEP
         assert not await in_quiet_hours(db, child, clock.time)
         clock.time = clock.time.replace(hour=22)
         assert await in_quiet_hours(db, child, clock.time)
@@ -115,6 +161,15 @@ async def test_in_the_quiet_hours_nothing_is_begun(db: Database, clock: Clock) -
         calls = at.device.round_trips
         outcome = await sweep_leg(db, late, at.device, BY_TREE, LEASE)
         assert (outcome.status, outcome.message, at.device.round_trips) == ("succeeded", QUIET_HOURS, calls)
+        by_hand = await at_work(db, at, schedule_id=schedule.id)
+        assert (await sweep_leg(db, by_hand, at.device, BY_TREE, LEASE)).message == ""
+        assert at.device.round_trips > calls
+
+
+async def test_a_tag_that_nobody_has_any_more_is_said(db: Database) -> None:
+    async with lab() as at:
+        with pytest.raises(InputRejected, match="#viip"):
+            await prepare(db, await at_work(db, at, "#viip"), at.device, BY_TREE, LEASE)
 
 
 async def test_a_list_that_cannot_be_had_or_read_is_said(db: Database) -> None:

@@ -62,6 +62,13 @@ def test_who_has_waited_longest_is_the_first() -> None:
         ({"run_status": FAILED, "run_ended_at": ago(500), "tries": 1}, None),
         ({"run_status": FAILED, "run_ended_at": ago(5), "tries": 1}, Left.COOLING),
         ({"run_status": FAILED, "run_ended_at": ago(500), "tries": 3}, Left.GIVEN_UP),
+        ({"run_status": FAILED, "run_ended_at": ago(3601), "tries": 3}, None),
+        ({"run_status": FAILED, "run_ended_at": ago(3601), "tries": 4}, Left.GIVEN_UP),
+        ({"run_status": FAILED, "run_ended_at": ago(99999), "tries": 7}, Left.GIVEN_UP),
+        ({"run_status": FAILED, "run_ended_at": ago(500), "tries": 3, "run_error": "model.unreachable"}, Left.LATER),
+        ({"run_status": FAILED, "run_ended_at": ago(901), "tries": 9, "run_error": "model.unreachable"}, None),
+        ({"run_status": FAILED, "run_ended_at": ago(901), "tries": 3, "run_error": "model.refused"}, Left.GIVEN_UP),
+        ({"run_status": WAITING, "run_held": True, "state": "s0"}, Left.ASKED),  # parked by a person
     ],
 )
 def test_why_somebody_is_left(known: dict[str, object], why: Left | None) -> None:
@@ -93,6 +100,42 @@ def test_whose_run_failed_is_owed_an_answer_though_nothing_is_unread() -> None:
     assert plan(seen(), ["12"], mark(**failed), RULES).start == ()
     assert plan(seen(), None, mark(**{**failed, "tries": 3}), RULES).start == ()
     assert plan(seen(), None, mark(**failed, answered_at=ago(100)), RULES).start == ()  # by somebody else
+
+
+def test_who_was_given_up_is_told_of_though_nothing_is_unread() -> None:
+    failed = mark(run_status=FAILED, run_ended_at=ago(500), tries=3)
+    assert plan(seen(), None, failed, RULES).left == (("11", Left.GIVEN_UP),)
+
+
+def test_what_was_away_does_not_use_up_the_tries() -> None:
+    (one,) = plan(
+        seen("11"), None, mark(run_status=FAILED, run_ended_at=ago(901), tries=3, run_error="device.offline"), RULES
+    ).start
+    assert one.tries == 3
+
+
+@pytest.mark.parametrize(
+    ("known", "owed"),
+    [
+        ({"run_id": ""}, True),  # the sweep that left the chat was stopped, or failed
+        ({"run_status": STOPPED, "run_started": False}, True),  # its run was not begun: quiet hours
+        ({"run_status": STOPPED, "run_started": True}, False),
+        ({"run_status": STOPPED, "run_started": False, "state": "s1"}, False),  # a person has read it
+        ({"run_id": "", "waiting_since": ago(9), "answered_at": ago(5)}, False),
+    ],
+)
+def test_who_wrote_into_the_open_chat_is_owed_an_answer(known: dict[str, object], owed: bool) -> None:
+    made = plan(seen(), None, mark(**{"state": f"{IN_CHAT}x", "run_ended_at": ago(500), **known}), RULES)
+    assert len(made.start) == owed
+
+
+def test_the_same_words_again_within_the_minute_are_a_new_message() -> None:
+    """A run looked into the chat, so the mark was gone; a list with a lasting mark is not looked into for ever."""
+    unread = UnreadLook(LookOutcome.READ, (Waiting("11", "s1", 1, 1),))
+    done = {"run_status": SUCCEEDED, "run_ended_at": ago(500)}
+    (one,) = plan(unread, None, mark(**done, tries=1), RULES).start
+    assert one.tries == 2
+    assert plan(unread, None, mark(**done, tries=3), RULES).left == (("11", Left.SETTLED),)
 
 
 def test_only_who_is_meant() -> None:

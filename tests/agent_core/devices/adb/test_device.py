@@ -341,6 +341,17 @@ async def test_what_a_dead_run_set_is_put_back_by_the_next(bench: Bench) -> None
     assert not await bench.device.restore_awake()
 
 
+async def test_who_lost_the_phone_leaves_it_on_for_who_has_it(bench: Bench) -> None:
+    before = dict(bench.phone.settings)
+    lost = bench.another().kept_awake()
+    await lost.__aenter__()
+    async with bench.device.kept_awake():
+        await lost.__aexit__(None, None, None)
+        assert bench.phone.settings[STAY_ON] == "7"
+        assert bench.phone.settings[TIMEOUT] == "1800000"
+    assert bench.phone.settings == before
+
+
 # -- the way to it
 
 

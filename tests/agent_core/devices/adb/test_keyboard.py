@@ -77,7 +77,7 @@ async def test_nothing_is_sent_for_an_empty_text(bench: Bench) -> None:
 async def test_the_keyboard_is_ours_inside_and_the_owners_outside(bench: Bench) -> None:
     async with bench.device.keyboard():
         assert current(bench) == ADB_KEYBOARD
-        assert bench.phone.settings[MARKER] == SOGOU
+        assert bench.phone.settings[MARKER].startswith(f"{SOGOU}#")
         async with bench.device.keyboard():
             pass
         assert current(bench) == ADB_KEYBOARD
@@ -147,6 +147,23 @@ async def test_a_run_after_a_dead_one_puts_back_the_owners_keyboard_itself(bench
     async with bench.device.keyboard():
         pass
     assert current(bench) == SOGOU
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+async def test_who_lost_the_phone_leaves_the_keyboard_to_who_has_it(bench: Bench, *, recovers: bool) -> None:
+    await bench.open_chat()
+    lost = bench.another().keyboard()
+    await lost.__aenter__()
+    if recovers:
+        assert await bench.device.restore_keyboard() == SOGOU
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type("您好，")
+        await lost.__aexit__(None, None, None)
+        assert current(bench) == ADB_KEYBOARD
+        await keyboard.type("可以退货。")
+        assert bench.draft() == "您好，可以退货。"
+    assert current(bench) == SOGOU
+    assert MARKER not in bench.phone.settings
 
 
 async def test_a_marker_without_our_keyboard_changes_nothing_but_itself(bench: Bench) -> None:

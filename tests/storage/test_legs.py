@@ -1,0 +1,107 @@
+"""A leg that lost its run finds its phone lost, and writes nothing over the next one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from storage.answers import AnswerFilter, Answers, ToldAnswer
+from storage.engine import Database
+from storage.events import Events
+from storage.leases import LeaseRow, Leases
+from storage.legs import LegOver
+from storage.questions import Questions
+from storage.runs import NewRun, RunRow, Runs
+from tests.storage.conftest import Clock
+
+PHONE = "phone-1"
+TTL = timedelta(seconds=30)
+
+
+async def at_work(db: Database, *, parent_id: str = "") -> tuple[str, LeaseRow]:
+    """A run whose first leg has a phone."""
+    run_id = await Runs(db).create(NewRun("task", PHONE, parent_id=parent_id))
+    assert run_id is not None
+    lease = await Leases(db).acquire(PHONE, "host", run_id)
+    assert lease is not None
+    assert await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    return run_id, lease
+
+
+async def row(db: Database, run_id: str) -> RunRow:
+    found = await Runs(db).get(run_id)
+    assert found is not None
+    return found
+
+
+async def statuses(db: Database, run_id: str) -> list[str]:
+    return [event.data["status"] for event in await Events(db).after(0, run_id=run_id) if event.kind == "status"]
+
+
+async def test_a_leg_that_was_replaced_has_lost_its_phone(db: Database, clock: Clock) -> None:
+    leases = Leases(db)
+    run_id, lease = await at_work(db)
+    clock.move(seconds=40)
+    woken = db.signal("events").waiter()
+    assert await Runs(db).revive(older_than=TTL) == [run_id]
+    assert await woken.wait(0)
+    assert not await leases.renew(lease), "though nobody has taken the phone yet"
+    assert not await leases.check(lease)
+    now = await leases.get(PHONE)
+    assert now is not None
+    assert (now.owner, now.fencing) == ("", lease.fencing + 1)
+    assert await leases.acquire(PHONE, "host", run_id) is not None
+    assert await statuses(db, run_id) == ["queued", "running", "waiting"]
+    assert await Runs(db).revive(older_than=TTL) == []
+
+
+async def test_a_leg_writes_only_while_it_is_its_turn(db: Database, clock: Clock) -> None:
+    runs, questions, events, answers = Runs(db), Questions(db), Events(db), Answers(db)
+    told = ToldAnswer(ledger_id=1, app="qq", contact="11", question="几天能发货", state="planned")
+    run_id, _ = await at_work(db)
+    await runs.save_session(run_id, '"first"', leg=1)
+    await events.append(run_id, "note", {}, leg=1)
+    clock.move(seconds=40)
+    await runs.revive(older_than=TTL)
+    for ends in ("in line", "at work", "over"):
+        if ends == "at work":
+            assert await runs.begin_leg(run_id, 2, serial=PHONE)
+            await runs.save_session(run_id, '"second"', leg=2)
+        elif ends == "over":
+            assert await runs.end_leg(run_id, 2, status="succeeded")
+        before = len(await events.after(0))
+        with pytest.raises(LegOver):
+            await runs.save_session(run_id, '"first, later"', leg=1)
+        with pytest.raises(LegOver):
+            await questions.ask("q", run_id=run_id, kind="stuck", payload={}, leg=1)
+        with pytest.raises(LegOver):
+            await events.append(run_id, "outcome", {"status": "succeeded"}, leg=1)
+        with pytest.raises(LegOver):
+            await answers.tell(run_id, told, {}, leg=1)
+        assert len(await events.after(0)) == before
+    assert await questions.find() == []
+    assert await answers.find(AnswerFilter()) == []
+    assert (await row(db, run_id)).session == '"second"'
+
+
+@pytest.mark.parametrize("how", ["died", "interrupted"])
+async def test_a_leg_that_ends_early_after_stop_ends_its_run(db: Database, clock: Clock, how: str) -> None:
+    """Nobody would look at the stop again: no host may ever reach the phone."""
+    runs = Runs(db)
+    sweep_id = await runs.create(NewRun("everybody", PHONE, begun=True))
+    assert sweep_id is not None
+    run_id, _ = await at_work(db, parent_id=sweep_id)
+    await runs.wait_leg(sweep_id, 1)
+    await Questions(db).ask("q", run_id=run_id, kind="stuck", payload={})
+    assert await runs.request_stop(run_id, by="Operator A") == "running"
+    if how == "died":
+        clock.move(seconds=40)
+        assert await runs.revive(older_than=TTL) == [run_id]
+    else:
+        assert await runs.interrupt_leg(run_id, 1)
+    run = await row(db, run_id)
+    assert (run.status, run.ended_at, run.leg_due_at, run.stopped_by) == ("stopped", clock(), None, "Operator A")
+    assert await Questions(db).find(state="open") == []
+    assert await statuses(db, run_id) == ["queued", "running", "stopped"]
+    assert (await row(db, sweep_id)).final, "nothing else of the sweep is under way"
