@@ -31,6 +31,7 @@ from scheduler.digests import DigestWatch, digest_times
 from scheduler.housekeeping import Housekeeping
 from scheduler.quiet import quiet_of
 from scheduler.runs import Reconciler, RunService
+from scheduler.times import parse_zone
 from storage.inbox import Inbox
 from storage.outbox import Outbox
 from storage.topics import Topics
@@ -65,7 +66,11 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         watch = QuestionWatch(core.db)
         await watch.start()
         stack.push_async_callback(watch.stop)
-        housekeeping = Housekeeping(core.db, keep=timedelta(days=settings.keep_days))
+        housekeeping = Housekeeping(
+            core.db,
+            keep=timedelta(days=settings.keep_days),
+            zone=parse_zone(settings.timezone) if settings.timezone else None,
+        )
         await housekeeping.start()
         stack.push_async_callback(housekeeping.stop)
         desk = HouseDesk(
@@ -95,7 +100,9 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         telegram = _telegram(settings, core, desk)
 
         async def ready() -> Mapping[str, bool]:
-            parts = {"queue": work.queue.running} if work is not None else {}
+            parts = {"database": core.db.away_since is None}
+            if work is not None:
+                parts["queue"] = work.queue.running
             if telegram is not None:
                 parts["telegram"] = telegram.ready.is_set()
             return parts

@@ -52,7 +52,8 @@ class LastTick:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """``expression`` is as the person wrote it, ``means`` the form that is kept of it; "" for a watch, which has no times.
+    """``expression`` is as the person wrote it, ``means`` the form that is kept of it; "" for a watch: it has no times.
+
     ``windows``: from and until of each, and the last time in it. The last four count the ticks.
     """
 

@@ -278,7 +278,7 @@ class Trial:
 
     async def stops(self) -> list[Raw]:
         """The Stop buttons of what stands in the line, each once."""
-        asked = set(self._asked)
+        asked = {*self._asked, *self._answered}  # a Stop would overtake an answer that is on its way
         waiting = {row.run_id for row in await self._rows(sa.select(questions).where(questions.c.id.in_(asked)))}
         going = [run.id for run in await Runs(self.db).find(statuses=ACTIVE, limit=500)]
         going = [run_id for run_id in going if run_id not in self._stopped | waiting]
