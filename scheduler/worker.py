@@ -13,7 +13,7 @@ import structlog
 from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
 from scheduler.queue import parse_leg_id
 from scheduler.signals import Reason, StopSignal
-from storage.engine import Database
+from storage.engine import Database, is_away
 from storage.leases import LEASE_SECONDS, LeaseRow, Leases
 from storage.runs import RUNNING, RunRow, Runs
 
@@ -268,7 +268,7 @@ class Worker:
         if reason is Reason.STOP:
             log.warning("leg.stopped_with_error", run_id=run_id, error=repr(error))
             return LegOutcome("stopped")
-        if isinstance(error, LeaseLost) or reason is not None:
+        if isinstance(error, LeaseLost) or is_away(error) or reason is not None:
             log.warning("leg.put_back", run_id=run_id, reason=str(reason), error=repr(error))
             return None
         if isinstance(error, PhonedeskError):

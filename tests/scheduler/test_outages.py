@@ -233,7 +233,6 @@ class Disk:
         self._most = None
 
 
-@pytest.mark.xfail(strict=True, reason="the worker ends a run by an error of the database: it should put the leg back")
 async def test_a_full_disk(tmp_path: Path) -> None:
     """Nothing half is written; what was in the midst goes on when there is room again."""
     db = Database(await empty_sqlite(tmp_path / "desk.db"))
