@@ -13,6 +13,7 @@ from agent_core.session import AskedQuestion, Choice, Planned, Question, Questio
 from agent_core.texts import say
 
 CANDIDATES = 3
+LEAST_SCORE = 0.05  # a record below has nothing to do with the question: one tap must not send it
 SKIP = "skip"
 
 
@@ -43,7 +44,8 @@ def best_first(records: Sequence[Record]) -> list[Record]:
 
 def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]) -> Question:
     """The customer's words, the best records as choices, one's own words, or skip."""
-    best = [r for r in best_first(records) if r.text.strip()][:CANDIDATES]
+    best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
+    best = best[:CANDIDATES]
     question = _question(
         session,
         QuestionKind.NO_SURE_ANSWER,
