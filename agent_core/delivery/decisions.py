@@ -58,10 +58,19 @@ class Decisions:
     async def _answered_before(self, question: Question, answer: Answer) -> ActResult:
         fingerprint = str(question.data["fingerprint"])
         if answer.choice != "again":
+            if answer.by != NOBODY:
+                await self._not_again(fingerprint)
             return await self._skipped(answer, fingerprint)
         self._session.answer_again = fingerprint
         self._session.cluster = None  # it is read anew, as a question of its own
         return ActResult("")
+
+    async def _not_again(self, fingerprint: str) -> None:
+        """A person has said that this very message was answered: nobody is asked of it again."""
+        for question in self._session.cluster.asked if self._session.cluster else []:
+            if question.fingerprint == fingerprint:
+                row = await self._rows.repeat(question)
+                await self._ledger.advance(row.id, ReplyState.SKIPPED, expected=[row.state])
 
     def _draft(self, question: Question, answer: Answer) -> ActResult:
         if answer.choice != "clear":

@@ -343,19 +343,31 @@ class ReplyFlow:
     async def _doubt_about(self, question: AskedQuestion) -> ActResult | None:
         session, row = self._session, await self._rows.find(question)
         if row is not None and row.state is ReplyState.SENT:
+            repeat = await self._rows.repeat(question)
+            if repeat.state is ReplyState.SKIPPED:
+                return self._no_more(question, "run.already_skipped")
+            if not await self._ledger.claim(repeat.id, session.run_id):
+                question.elsewhere = True
+                return self._no_more(question, "run.asked_elsewhere")
             doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
             return ask(session, doubt, "run.waiting")
         # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
         other = await self._rows.same_words(question, ReplyState.UNKNOWN)
         if other is not None and not await self._ledger.claim(other.id, session.run_id):
-            question.done = question.elsewhere = True
-            session.gate.pending_question = next_query(session.cluster)
-            if session.cluster is None or not session.cluster.left:
-                return end(session, Status.SUCCEEDED, "run.asked_elsewhere")
-            return fail(session, "run.skipped_one", question=session.cluster.left[0].words)
+            question.elsewhere = True
+            return self._no_more(question, "run.asked_elsewhere")
         if other is not None:
             return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None
+
+    def _no_more(self, question: AskedQuestion, told: str) -> ActResult:
+        """Nothing is due to this question now: on to the next, or the end."""
+        session = self._session
+        question.done = True
+        session.gate.pending_question = next_query(session.cluster)
+        if session.cluster is None or not session.cluster.left:
+            return end(session, Status.SUCCEEDED, told)
+        return fail(session, "run.skipped_one", question=session.cluster.left[0].words)
 
     async def _knowledge_failed(self, error: KnowledgeError, question: AskedQuestion, query: str) -> ActResult:
         session = self._session

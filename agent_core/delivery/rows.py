@@ -198,6 +198,17 @@ class Rows:
     async def find(self, question: AskedQuestion) -> LedgerRow | None:
         return await self._ledger.find(self.key(question.fingerprint))
 
+    async def repeat(self, question: AskedQuestion) -> LedgerRow:
+        """Of a message that looks like one that was answered: what a person says of it, a row of its own.
+
+        It holds for the customer's newest messages as they are, and for today: one more of the same words is another
+        question. Only where the chat shows no answer of ours is such a message seen: emptied, or on another phone.
+        """
+        session = self._session
+        messages = session.cluster.messages if session.cluster else []
+        mark = f"{question.fingerprint}-repeat-{session.date}-{_digest(' '.join(messages))}"
+        return await self._ledger.open(self.key(mark), run_id=session.run_id, question="")
+
     async def skip(self, question: AskedQuestion, *, person: str = "") -> None:
         """Close the row without an answer."""
         question.done = True

@@ -6,9 +6,9 @@ import pytest
 
 from agent_core.ports import ReplyState
 from agent_core.screen.readings import Source
-from agent_core.session import Status
+from agent_core.session import Answer, QuestionKind, Status
 from tests.agent_core.delivery.dying import Killed
-from tests.agent_core.delivery.paper_desk import SHIP, SHIPPED, PaperDesk, ask
+from tests.agent_core.delivery.paper_desk import SHIP, SHIPPED, SKIP, PaperDesk, ask
 
 SOURCES = pytest.mark.parametrize("source", [Source.TREE, Source.OCR])
 URGENT, HELLO, HERE = "急，几天能发货？", "在吗？", "在的，请说。"
@@ -40,3 +40,22 @@ def test_after_a_crash_the_bubble_is_known_though_the_same_was_asked_and_answere
     assert session.status is Status.SUCCEEDED, session.message
     assert (desk.people.asked, desk.sent()) == ([], [SHIPPED, SHIPPED])
     assert [state for _, state in desk.rows] == [ReplyState.SENT, ReplyState.SENT]
+
+
+@SOURCES
+def test_what_a_person_says_was_answered_is_not_asked_again(source: Source) -> None:
+    desk = PaperDesk(SHIP, source=source)
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    desk.phone.chats["11"].messages.pop()  # another phone, or a chat that was emptied: ours is not there
+    desk.people.answers = [SKIP]
+    assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
+    assert desk.people.kinds == [QuestionKind.ANSWERED_BEFORE]
+    for _ in range(2):
+        session = desk.run(ask("几天能发货"))
+        assert session.status is Status.SUCCEEDED, session.message
+    assert len(desk.people.asked) == 1
+    assert desk.sent() == []
+    desk.phone.receive("11", SHIP)  # the same words once more are another question
+    desk.people.answers = [Answer(choice="again", by="店长")]
+    assert desk.run(ask("几天能发货"), ask("几天能发货")).status is Status.SUCCEEDED
+    assert desk.sent() == [SHIPPED]
