@@ -279,6 +279,15 @@ class Audit:
             found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
             return [AuditRow(**row) for row in found.mappings()]
 
+    async def of_entry(self, entry_id: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
+        """What anybody was allowed to do of these commands with a knowledge entry, the newest first."""
+        wanted = (
+            (audit.c.detail["entry"].as_string() == entry_id) & audit.c.command.in_(list(commands)) & audit.c.allowed
+        )
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
+            return [AuditRow(**row) for row in found.mappings()]
+
     async def refused(self, limit: int = 20) -> list[AuditRow]:
         """What was refused, the newest first."""
         wanted = sa.select(audit).where(audit.c.allowed.is_(False)).order_by(audit.c.id.desc()).limit(limit)

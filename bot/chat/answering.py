@@ -4,43 +4,60 @@ from __future__ import annotations
 
 import re
 
+from agent_core.questions import SKIP
 from agent_core.session import TO_CUSTOMER, Answer, Question
 from bot.chat.cards import answer_label
 from bot.chat.texts import Texts
+from bot.chat.turn import Turn
 from bot.desk.port import AnswerResult, QuestionView
 
 # Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
 _YES = frozenset({"是", "是的", "对", "yes", "y"})
 _NO = frozenset({"不是", "否", "不", "no", "n"})
 _CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
+RECORD = "record:"  # begins the choices that are candidates
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
 
-def read_answer(question: Question, said: str, *, by: str = "") -> Answer | None:
+def read_answer(question: Question, said: str, *, by: str = "", own: bool = False) -> Answer | None:
     """A choice by its number (from 1), its words or its value; else own words where the question takes them.
 
-    None where it is neither. What goes to a customer is never a mere number: whoever mistypes one meant a choice.
+    None where it is neither. What goes to a customer is never a mere number: whoever mistypes one meant a choice. Not
+    so where they were asked for words (``own``): these stand for no number and no candidate, but may say to skip.
     """
     text = said.strip()
+    own = own and question.free_text
     wanted = text.rstrip(".。").casefold()
     for number, choice in enumerate(question.choices, start=1):
-        meant = {str(number), choice.label.casefold(), choice.value.casefold()}
+        if own and choice.value.startswith(RECORD):
+            continue
+        meant = {choice.label.casefold(), choice.value.casefold(), *(() if own else (str(number),))}
         if not question.free_text:
             meant |= _CONFIRMED.get(choice.value, frozenset())
         if wanted and wanted in meant:
             return Answer(choice=choice.value, by=by)
-    if question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text):
+    if not own and question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text):
         return None
     answer = Answer(text=text, by=by)
     return answer if question.accepts(answer) else None
 
 
-def verdict(words: Texts, view: QuestionView | None, result: AnswerResult) -> str:
-    """What became of an answer: it counts, somebody was first, the question's time is over, or there is none."""
+def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, held: bool = False) -> str:
+    """What became of an answer: it counts, somebody was first, the question's time is over, or there is none.
+
+    ``held``: its run is on hold, so that nothing happens by it before Resume.
+    """
     if result.state == "accepted":
-        return words.get("question.accepted")
+        said = words.get("question.skipped" if result.answer == SKIP else "question.accepted")
+        return said + words.get("question.while_held") if held else said
     if result.state == "unknown" or view is None:
         return words.get("question.unknown")
     if not result.by:
         return words.get("question.late_nobody")
     return words.get("question.late", by=result.by, answer=answer_label(view, result.answer))
+
+
+async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:
+    """``verdict`` for a person in a chat, who is told if the run is on hold."""
+    run = await turn.desk.run(view.run_id) if result.state == "accepted" else None
+    return verdict(turn.texts, view, result, held=run is not None and run.held)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from agent_core.errors import PhonedeskError
 from bot.chat import cards, commands, helping, offered, offering, runs
-from bot.chat.answering import read_answer, verdict
+from bot.chat.answering import read_answer, told, verdict
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
@@ -141,7 +141,8 @@ class Conversation:
             # A card whose message was not remembered (killed between sending and storing) names its question itself.
             question_id = await self.desk.question_at(incoming.reply_to) or incoming.reply_question
             if question_id:
-                return await self._answer_in_words(turn, question_id)
+                own = await self.desk.asks_for_words(incoming.reply_to)
+                return await self._answer_in_words(turn, question_id, own=own)
             if incoming.chat.kind == "group" and command is None and incoming.text.strip() and not incoming.document:
                 return turn.tell(turn.texts.get("question.not_a_question"))
         if incoming.document is not None and command is None:
@@ -186,19 +187,20 @@ class Conversation:
 
     # Questions --------------------------------------------------------------------------------------------------------
 
-    async def _answer_in_words(self, turn: Turn, question_id: str) -> Said:
+    async def _answer_in_words(self, turn: Turn, question_id: str, *, own: bool) -> Said:
+        """``own``: they were written where own words were asked for, and stand for no choice's number."""
         view = await self.desk.question_to_answer(turn.actor, question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
         if not turn.incoming.text.strip():
             return self._no_words(turn, view)
-        given = read_answer(view.question, turn.incoming.text)
+        given = read_answer(view.question, turn.incoming.text, own=own)
         if given is None:
             labels = " / ".join(cards.choice_label(view, n) for n in range(len(view.question.choices)))
             key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
             return turn.tell(turn.texts.get(key, choices=labels))
         result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
-        return turn.tell(verdict(turn.texts, view, result))
+        return turn.tell(await told(turn, view, result))
 
     @staticmethod
     def _no_words(turn: Turn, view: QuestionView) -> Said:
@@ -236,7 +238,7 @@ class Conversation:
             return Said(toast=turn.texts.get("question.unknown"), alert=True)
         choice = view.question.choices[int(number)].value
         result = await self.desk.answer(turn.actor, question_id, choice=choice)
-        return Said(toast=verdict(turn.texts, view, result), alert=result.state != "accepted")
+        return Said(toast=await told(turn, view, result), alert=result.state != "accepted")
 
     async def _own_words(self, turn: Turn, question_id: str) -> Said:
         """How to answer in own words: the person's input is opened for it. The message that does so is remembered as
@@ -263,6 +265,8 @@ class Conversation:
             await self._turn_away(incoming, FORGED)
             return Said(toast=words.get("offer.lost"), alert=True)
         task = incoming.subject.strip()
+        if incoming.action == "go:now":
+            task = offering.without_time(task)
         if accepted and not task:
             return Said(toast=words.get("offer.lost"), alert=True)
         said = words.get("offer.started" if accepted else "offer.declined")

@@ -240,6 +240,7 @@ def alert_card(view: AlertView, words: Texts) -> Card:
     if view.seconds is not None:
         return Card(words.get(back, name=name), (since, Line(lasted(view.seconds, words), words.get("alert.lasted"))))
     why = " ".join(view.why.split())
+    why = words.get(f"status.phone_{why}") if why in {"offline", "unauthorized"} else why
     lines = (
         since,
         *(

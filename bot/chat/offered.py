@@ -17,6 +17,7 @@ LEAST = {
     "own": Role.OPERATOR,
     "mine": Role.OPERATOR,
     "go": Role.OPERATOR,
+    "timed": Role.OWNER,
     "rate": Role.OPERATOR,
     "people": Role.OWNER,
 }

@@ -1,13 +1,17 @@
-"""Free words in a private chat: the answer to a question that is open there, or a task. They say which by a button.
+"""Free words in a private chat: the answer to a question that is open there, a task, or one for a time. They say
+which by a button.
 
 The words themselves are read again from the message that the offer replies to.
 """
 
 from __future__ import annotations
 
+from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
-from bot.chat.answering import read_answer, verdict
+from bot.chat import schedules
+from bot.chat.answering import read_answer, told
 from bot.chat.cards import Button, Card, Line, choice_label
+from bot.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
@@ -26,12 +30,12 @@ async def offer(turn: Turn) -> Said:
     here = await _open_here(turn)
     taking = [view for view in here if read_answer(view.question, said) is not None][:MOST_OFFERED]
     if not taking:
-        rows = [(Button("go", words.get("offer.yes"), "success"), Button("no", words.get("offer.no")))]
-        if not here:
-            return turn.say(Card(words.get("offer.title"), tuple(lines), None, tuple(rows)))
-        lines += [Line(words.get("offer.by_button")), Line(_about(here[0], words))]
-        shown = (Button(f"ask:{here[0].id}", words.get("offer.show_question")),)
-        return turn.say(Card(words.get("offer.title"), tuple(lines), None, (*rows, shown)))
+        title, timing, rows = _as_a_task(turn, said)
+        lines += timing
+        if here:
+            lines += [Line(words.get("offer.by_button")), Line(_about(here[0], words))]
+            rows.append((Button(f"ask:{here[0].id}", words.get("offer.show_question")),))
+        return turn.say(Card(title, tuple(lines), None, tuple(rows)))
     several = len(taking) > 1
     for number, view in enumerate(taking, start=1):
         lines += _lines(view, words, number if several else 0)
@@ -39,9 +43,45 @@ async def offer(turn: Turn) -> Said:
         (Button(f"mine:{view.id}", (f"{n}. " if several else "") + _meaning(view, said, words), "success"),)
         for n, view in enumerate(taking, start=1)
     ]
-    task = (Button("go", words.get("offer.task")), Button("no", words.get("offer.no")))
+    task = [Button("go", words.get("offer.task")), Button("no", words.get("offer.no"))]
+    if isinstance(_timed(said), ScheduleRequest) and turn.actor.role is Role.OWNER:
+        task.insert(0, _timed_button(words))
     title = words.get("offer.which_question" if several else "offer.answer")
-    return turn.say(Card(title, tuple(lines), None, (*answers, task)))
+    return turn.say(Card(title, tuple(lines), None, (*answers, tuple(task))))
+
+
+def _timed(said: str) -> ScheduleRequest | InputRejected | None:
+    """A time and a task; or why what begins with a time is none; None where no time stands in front."""
+    try:
+        return read_timed(said)
+    except InputRejected as error:
+        return error
+
+
+def _as_a_task(turn: Turn, said: str) -> tuple[str, list[Line], list[tuple[Button, ...]]]:
+    """Title, lines and buttons: what begins with a time is not begun at once without a word about it."""
+    words, timed = turn.texts, _timed(said)
+    no = Button("no", words.get("offer.no"))
+    if timed is None:
+        return words.get("offer.title"), [], [(Button("go", words.get("offer.yes"), "success"), no)]
+    if isinstance(timed, InputRejected):
+        whole = Button("go", words.get("offer.now"))
+        return words.get("offer.title"), [Line(words.error(timed))], [(whole, no)]
+    now = Button("go:now", words.get("offer.now"))
+    lines = [Line(timed.expression, words.get("schedule.expression")), Line(timed.task, words.get("card.task"))]
+    if turn.actor.role is not Role.OWNER:
+        return words.get("offer.title"), [*lines, Line(words.get("offer.timed_by_owner"))], [(now, no)]
+    return words.get("offer.timed"), lines, [(_timed_button(words), now, no)]
+
+
+def without_time(said: str) -> str:
+    """The task alone, for ``go:now``: a run told to do something every five minutes might try."""
+    timed = _timed(said)
+    return timed.task if isinstance(timed, ScheduleRequest) else said
+
+
+def _timed_button(words: Texts) -> Button:
+    return Button("timed", words.get("offer.schedule"), "success")
 
 
 async def _open_here(turn: Turn) -> list[QuestionView]:
@@ -88,8 +128,24 @@ async def taken(turn: Turn, question_id: str) -> Said:
     if given is None:
         return Said(toast=words.get("offer.lost_words"), alert=True)
     result = await turn.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
-    told = verdict(words, view, result)
-    return turn.change(Card(told, (Line(said, "", "quote"),)), toast=told)
+    receipt = await told(turn, view, result)
+    return turn.change(Card(receipt, (Line(said, "", "quote"),)), toast=receipt)
 
 
-SUBJECT = Subject(buttons={"mine": taken})
+async def scheduled(turn: Turn, _: str) -> Said:
+    """The words are a schedule; two taps on one offer add one."""
+    words, incoming = turn.texts, turn.incoming
+    if not incoming.is_shown():
+        person = incoming.person
+        await turn.desk.turned_away(incoming.chat.channel, person.user_id, person.name, "forged")
+        return Said(toast=words.get("offer.lost"), alert=True)
+    request = read_timed(incoming.subject.strip())
+    if request is None:
+        return Said(toast=words.get("offer.lost"), alert=True)
+    asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
+    key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:timed"
+    card = await schedules.added(turn, request, key=key)
+    return turn.change(card, toast=card.title)
+
+
+SUBJECT = Subject(buttons={"mine": taken, "timed": scheduled})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from agent_core.errors import InputRejected
@@ -12,11 +13,12 @@ from agent_core.tasks import NO_RULES, TaskRules
 from bot.chat.commands import QUOTES, unquoted
 from bot.desk.actors import BadRequest
 from bot.desk.schedules_port import NO_WISH, ScheduleWish
+from scheduler.times.natural import understand
 from scheduler.times.splitting import split, task_after, unclear_beginning
 
 _VERBS = {
     "add": ("add", "new", "添加", "新增", "新建"),
-    "edit": ("edit", "change", "修改", "编辑"),
+    "edit": ("edit", "change", "修改", "编辑", "改"),
     "list": ("list", "列表"),
     "show": ("show", "查看"),
     "pause": ("pause", "暂停", "停用"),
@@ -50,6 +52,7 @@ _NAMED = re.compile(
 _VALUE = r"[\"“「『][^\"”」』]*[\"”」』]|\S+"
 _OPTION = re.compile(rf"(?:-d|(?:--|—+)(?P<name>{_NAMES}))(?:\s*[=:：]\s*|\s+)(?P<value>{_VALUE})\s*", re.IGNORECASE)
 _CRON_FIELD = re.compile(r"[\d*/,\-?LW#]+|[A-Za-z]{3}(?:[-,][A-Za-z]{3})*", re.ASCII)
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # what the words say is looked at, not whether the day is over
 _WATCH = re.compile(r"(盯着|值守|watch)(?:$|[\s:：,，]+)", re.IGNORECASE)
 _CHOICES = {
     "跳过": "skip", "不补": "skip", "补做": "catch_up", "补一次": "catch_up", "catch-up": "catch_up",
@@ -96,6 +99,25 @@ def read_schedule(rest: str) -> ScheduleRequest | None:
     if number:
         return ScheduleRequest("show", schedule_id=number[1])
     return None if _WATCH.match(after) else _adding(after)
+
+
+def read_timed(said: str) -> ScheduleRequest | None:
+    """A sentence that begins with a time and goes on with a task; None for any other.
+
+    InputRejected where it begins with a time that is not understood, or nobody can tell where that ends.
+    """
+    when, task = split(said.strip())
+    if not when or not task:
+        return None
+    understand(when, "UTC", _ANY_DAY)
+    return ScheduleRequest("add", when, task, rules=NO_RULES)
+
+
+def what_is_missing(rest: str) -> tuple[str, str]:
+    """Of what ``read_schedule`` took for no new schedule: the time that was understood, and what was written of it."""
+    verb, text = _verb(rest.strip())
+    text = text if verb in {"", "add"} else ""
+    return _split_expression(_options(text, {}))[0], text
 
 
 def verb_of(rest: str) -> str:

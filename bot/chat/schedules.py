@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent_core.tasks import NO_RULES
 from bot.chat.cards import Button, Card, Line, state_of
 from bot.chat.runs import card_of
-from bot.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of
+from bot.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, BadRequest, Role
@@ -29,7 +29,7 @@ async def schedule(turn: Turn) -> Said:
     if request is None:
         verb = verb_of(turn.rest)
         usage = "schedule_edit" if verb == "edit" else "schedule_id" if verb in NEEDS_A_NUMBER else "schedule"
-        return turn.tell(words.get(f"usage.{usage}"))
+        return turn.tell(*_not_understood(turn), words.get(f"usage.{usage}"))
     match request.verb:
         case "list":
             return turn.say(_list_card(turn, await turn.desk.list_schedules(turn.actor)))
@@ -47,7 +47,20 @@ async def schedule(turn: Turn) -> Said:
             return turn.say(_card(view, words, turn.actor, title))
 
 
+def _not_understood(turn: Turn) -> list[str]:
+    """What is missing of a new schedule, where anything was written of one."""
+    when, said = what_is_missing(turn.rest)
+    if when:
+        return [turn.texts.get("usage.schedule_no_task", understood=when)]
+    return [turn.texts.get("usage.schedule_no_time", said=said)] if said else []
+
+
 async def _add(turn: Turn, request: ScheduleRequest) -> Said:
+    return turn.say(await added(turn, request, key=turn.incoming.key))
+
+
+async def added(turn: Turn, request: ScheduleRequest, *, key: str) -> Card:
+    """The new schedule's card. The same ``key`` adds no second one."""
     wish = request.wish
     if wish.serial is None and turn.incoming.phone:
         wish = replace(wish, serial=turn.incoming.phone)
@@ -58,10 +71,10 @@ async def _add(turn: Turn, request: ScheduleRequest) -> Said:
         chat=turn.chat,
         rules=request.rules or NO_RULES,
         wish=wish,
-        key=turn.incoming.key,
+        key=key,
     )
-    added = "schedule.watching" if view.kind == WATCH else "schedule.added"
-    return turn.say(_card(view, turn.texts, turn.actor, turn.texts.get(added, id=view.id)))
+    title = "schedule.watching" if view.kind == WATCH else "schedule.added"
+    return _card(view, turn.texts, turn.actor, turn.texts.get(title, id=view.id))
 
 
 async def watch(turn: Turn) -> Said:

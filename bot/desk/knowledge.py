@@ -21,10 +21,11 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
 from knowledge.importing import Draft, ImportPlan, carry_out, plan_import, read_table
+from storage.people import People
 
 FORMS: tuple[str, ...] = get_args(Form)
 MOST_FOUND = 50
-EDIT, DELETE, REJECT, UNDO = "kb edit", "kb delete", "kb reject", "kb undo"
+EDIT, DELETE, APPROVE, REJECT, UNDO = "kb edit", "kb delete", "kb approve", "kb reject", "kb undo"
 
 
 class KnowledgePart(DeskPart):
@@ -115,17 +116,37 @@ class KnowledgePart(DeskPart):
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
         entry_id = await self._meant(entry_id)
         # Whoever proposes an entry, or edits one that waits, is not the one who makes it an answer to customers.
-        await self._allow(actor, Role.OWNER, "kb approve", entry=entry_id)
-        entry = _there(await self._store.get(_id(entry_id)), entry_id)
-        return await self._store.approve(entry.id, refuse=_refuse)
+        entry = await self._store.get(_id(entry_id))
+        decides = entry is not None and not entry.live
+        await self._allow(actor, Role.OWNER, APPROVE, entry=_id(entry_id), decides=decides)
+        if entry is None:
+            await self._tell_decided(entry_id)
+        return await self._store.approve(_there(entry, entry_id).id, refuse=_refuse)
 
     async def reject(self, actor: Actor, entry_id: str) -> Entry:
         entry_id = await self._meant(entry_id)
         entry = await self._store.get(_id(entry_id))
-        entry = entry if entry is not None and not entry.live else None
-        await self._change(actor, Role.OPERATOR, REJECT, entry_id, entry, None)
-        await self._store.reject(_there(entry, entry_id).id)
-        return _there(entry, entry_id)
+        waits = entry if entry is not None and not entry.live else None
+        await self._change(actor, Role.OPERATOR, REJECT, entry_id, waits, None)
+        if waits is None:
+            await self._tell_decided(entry_id)
+        if waits is None and entry is not None:
+            said, advice = f"The entry {entry.id} is live already.", "Delete or edit it where it is wrong."
+            raise BadRequest(said, advice=advice, key="entry_live", id=entry.id)
+        await self._store.reject(_there(waits, entry_id).id)
+        return _there(waits, entry_id)
+
+    async def _tell_decided(self, entry_id: str) -> None:
+        """BadRequest where it does not wait any more, as somebody has approved or rejected it."""
+        rows = await self._audit.of_entry(_id(entry_id), [APPROVE, REJECT, DELETE])
+        row = next((row for row in rows if row.detail.get("before") or row.detail.get("decides")), None)
+        if row is None or row.command == DELETE:
+            return
+        person = await People(self._db).get(int(row.actor)) if row.actor.isdecimal() else None
+        name = person.name if person is not None else row.actor
+        done = "approved" if row.command == APPROVE else "rejected"
+        said = f"The entry {_id(entry_id)} was {done} by {name} before."
+        raise BadRequest(said, key=f"entry_{done}", id=_id(entry_id), by=name)
 
     async def undo(self, actor: Actor, entry_id: str) -> Entry:
         wanted = _id(entry_id)

@@ -283,3 +283,6 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
 
     async def question_at(self, ref: MessageRef) -> str | None:
         """The id of the question that this message shows (``picture`` is not compared)."""
+
+    async def asks_for_words(self, ref: MessageRef) -> bool:
+        """Whether this message asked for own words as a question's answer: its card's name is ``own:…``."""

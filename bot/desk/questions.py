@@ -127,10 +127,17 @@ class QuestionsDesk(DeskPart):
 
     async def question_at(self, ref: MessageRef) -> str | None:
         """The id of the question that this message shows."""
+        return (await self._card_at(ref)).partition("@")[0] or None
+
+    async def asks_for_words(self, ref: MessageRef) -> bool:
+        return (await self._card_at(ref)).partition("@")[2].startswith("own:")
+
+    async def _card_at(self, ref: MessageRef) -> str:
+        """The id and, behind an @, the name of the question's card that this message is; "" where it is none."""
         row = await Cards(self._db).at(
             QUESTION, channel=ref.chat.channel, chat_id=ref.chat.chat_id, message_id=ref.message_id
         )
-        return row.subject_id.partition("@")[0] if row else None
+        return row.subject_id if row else ""
 
     async def _put(self, subject: str, subject_id: str, ref: MessageRef) -> None:
         await Cards(self._db).put(

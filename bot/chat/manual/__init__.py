@@ -30,7 +30,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "history": {"runs": VIEWER},
     "replay": {"run": VIEWER},
     "digest": {"look": VIEWER, "switch": OPERATOR},
-    "schedule": {"list": VIEWER, "add": OWNER, "edit": OWNER, "change": OWNER},
+    "schedule": {"list": VIEWER, "add": OWNER, "edit": OWNER, "run": OPERATOR, "change": OWNER},
     "watch": {"list": VIEWER, "add": OWNER},
     "kb": {
         "search": VIEWER,
@@ -87,7 +87,7 @@ def summary_key(command: str, role: Role) -> str:
 
 
 LOOKED_AT = frozenset({"schedule", "watch", "kb", "contacts", "digest"})  # of which not every one may do all
-NARROWER = frozenset({"kb_viewer"})
+NARROWER = frozenset({"kb_viewer", "schedule_viewer"})
 
 
 def may(command: str) -> tuple[Role, ...]:

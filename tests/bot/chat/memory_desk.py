@@ -422,7 +422,13 @@ class MemoryDesk:
         self.question_refs[question_id] = ref
 
     async def question_at(self, ref: MessageRef) -> str | None:
-        for question_id, known in self.question_refs.items():
+        return self._card_at(ref).partition("@")[0] or None
+
+    async def asks_for_words(self, ref: MessageRef) -> bool:
+        return "@own:" in self._card_at(ref)
+
+    def _card_at(self, ref: MessageRef) -> str:
+        for name, known in self.question_refs.items():
             if (known.chat.chat_id, known.message_id) == (ref.chat.chat_id, ref.message_id):
-                return question_id.partition("@")[0]
-        return None
+                return name
+        return ""

@@ -36,3 +36,10 @@ def test_where_own_words_are_not_taken() -> None:
     closed = OPEN.model_copy(update={"free_text": False})
     assert read_answer(closed, "好的") is None
     assert read_answer(closed, "2") == Answer(choice="skip")
+
+
+@pytest.mark.parametrize("said", ["1", "3", "几天能发货？", "今天"])
+def test_words_that_were_asked_for_are_no_candidate(said: str) -> None:
+    assert read_answer(OPEN, said, own=True) == Answer(text=said)
+    assert read_answer(OPEN, "跳过", own=True) == Answer(choice="skip")
+    assert read_answer(OPEN.model_copy(update={"free_text": False}), "1", own=True) == Answer(choice="record:0")

@@ -249,6 +249,25 @@ class TestQuestions:
         await wang.say(words, reply_to=ref)
         assert desk.questions[question_id].answer == "record:0"
 
+    async def test_what_is_written_where_words_were_asked_for_is_no_number(
+        self, desk: MemoryDesk, wang: Talker
+    ) -> None:
+        question_id, _ = await self.ask(desk, wang)
+        said = await wang.conversation.handle(
+            Incoming("button", wang.person, wang.chat, "k", action=f"own:{question_id}")
+        )
+        prompt = MessageRef(wang.chat, "56")
+        await desk.set_question_ref(said.messages[0].shows.partition(":")[2], prompt)
+        await wang.say("1", reply_to=prompt)
+        assert desk.questions[question_id].answer == "1"
+
+    async def test_skipping_and_a_run_on_hold_are_told(self, desk: MemoryDesk, wang: Talker) -> None:
+        question_id, _ = await self.ask(desk, wang)
+        assert await wang.tap(f"q:{question_id}:2") == "(已跳过，这一条不再发送。)"
+        question_id, _ = await self.ask(desk, wang)
+        await wang.say("/hold")
+        assert await wang.tap(f"q:{question_id}:0") == "(收到，已采用你的回答。任务暂停着，继续以后才生效：/resume)"
+
     async def test_the_first_answer_wins_and_the_late_one_is_told(
         self, desk: MemoryDesk, wang: Talker, li: Talker
     ) -> None:
@@ -302,7 +321,12 @@ class TestSchedules:
         assert "还没有定时任务。" in await wang.say("/schedule")
 
     async def test_mistakes(self, desk: MemoryDesk, wang: Talker, li: Talker) -> None:
-        assert "/schedule 添加 工作日" in await wang.say("/schedule add 回复11")
+        said = await wang.say("/schedule add after lunch 回复11")
+        assert said.startswith("没看懂开头的时间：after lunch 回复11\n时间写在最前面")
+        assert "/schedule 添加 工作日" in said
+        assert (await wang.say("/schedule 每天9点")).startswith("时间看懂了：每天9点。还没有写要做的事。")
+        assert (await wang.say("/schedule")).startswith("还没有定时任务。")
+        assert "没有定时任务 9。" in await wang.say("/schedule 改 9 时间：每天9点")
         assert "写上定时任务的编号" in await wang.say("/schedule pause")
         assert "没看懂这个时间：every x\n" in await wang.say("/schedule add every x 回复11")
         assert "没有定时任务 9。" in await wang.say("/schedule pause 9")

@@ -162,6 +162,9 @@ def test_what_is_said_of_what_is_down(lang: Lang) -> None:
     assert down.lines[1].text.startswith("offline x")
     assert len(down.lines[1].text) == 200
     assert len(alert_card(replace(view, subject="model", name="", why=""), words).lines) == 2
+    assert alert_card(replace(view, why="offline"), words).lines[1].text in {"离线", "offline"}
+    if lang == "zh":
+        assert alert_card(replace(view, why="unauthorized"), words).lines[1].text == "未授权"
     back = alert_card(replace(view, subject="knowledge", seconds=3900), words)
     assert back.lines[1].text in {"1 h 5 min", "1 小时 5 分钟"}
     assert alert_card(replace(view, seconds=3), words).lines[1].text in {"1 min", "1 分钟"}

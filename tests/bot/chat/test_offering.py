@@ -104,3 +104,36 @@ async def test_words_that_are_gone_and_buttons_that_were_made_up(desk: MemoryDes
     await wang.conversation.handle(made_up)
     assert desk.refused[-1] == ("11", "forged")
     assert desk.questions[question].open
+
+
+class TestTimes:
+    async def test_what_begins_with_a_time_is_offered_as_a_schedule(self, desk: MemoryDesk, wang: Talker) -> None:
+        said = "每5分钟看一下有没有新消息"
+        assert await wang.say(said) == (
+            f"要定时吗？\n{said}\n时间: 每5分钟\n任务: 看一下有没有新消息\n[定时]\n[现在执行]\n[不用]"
+        )
+        assert "已添加定时任务" in await wang.tap("timed", subject=said)
+        assert [(view.expression, view.task) for view in desk.schedules.values()] == [("每5分钟", "看一下有没有新消息")]
+        assert not desk.runs
+        await wang.tap("go:now", subject=said)
+        assert [run.task for run in desk.runs.values()] == ["看一下有没有新消息"]
+
+    async def test_a_time_that_is_not_understood_is_told(self, desk: MemoryDesk, wang: Talker) -> None:
+        shown = await wang.say("周五9点 QQ回复联系人11")
+        assert shown.startswith("作为任务执行吗？")
+        assert "是每周，还是只有一次" in shown
+        assert shown.endswith("[现在执行]\n[不用]")
+        assert "是每周，还是只有一次" in await wang.tap("timed", subject="周五9点 QQ回复联系人11")
+        assert "找不到原来的消息" in await wang.tap("timed")
+        assert not desk.schedules
+
+    async def test_only_an_owner_has_schedules(self, desk: MemoryDesk, wang: Talker) -> None:
+        desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "zh", Role.OPERATOR)
+        shown = await talker(desk, "12", "Operator B").say("明早8点 QQ回复联系人11")
+        assert "定时任务由管理员添加" in shown
+        assert shown.endswith("[现在执行]\n[不用]")
+
+    async def test_beside_an_answer(self, desk: MemoryDesk, wang: Talker) -> None:
+        desk.ask(await a_run(desk, wang), QuestionKind.NO_SURE_ANSWER, *RECORDS)
+        shown = await wang.say("明早8点 QQ回复联系人11")
+        assert shown.endswith("[原样发给客户]\n[定时]\n[这是一个任务]\n[不用]")

@@ -36,18 +36,20 @@ def invited(role: str, number: int, name: str) -> None:
     assert asyncio.run(_pair(made["code"], number, name)) == role
 
 
-def test_from_the_invitation_to_the_removal() -> None:
+def test_from_the_invitation_to_the_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_DEVICE__NAMES", "S1=Counter,S2=Back office")
     assert json.loads(call("people", "list", "--json")[1]) == []
     assert call("people", "list")[1] == "Nobody is paired.\n"
     invited("owner", 11, "Chief")
     invited("operator", 12, "Anna")
     assert "#2  Anna" in call("people", "list")[1]
     assert json.loads(call("people", "role", "2", "viewer", "--json")[1])["role"] == "viewer"
-    limited = call("people", "limit", "Anna", "--phone", "S1", "--phone", "S2", "--chat", "-1001", "--json")
+    limited = call("people", "limit", "Anna", "--phone", "S1", "--phone", "Back office", "--chat", "12", "--json")
+    assert limited[0] == Exit.OK, limited
     anna = json.loads(limited[1])
-    assert (anna["phones"], anna["chats"]) == (["S1", "S2"], ["telegram:-1001"])
+    assert (anna["phones"], anna["chats"]) == (["S1", "S2"], ["telegram:12"])
     lifted = json.loads(call("people", "limit", "#2", "--phone", "", "--json")[1])
-    assert (lifted["phones"], lifted["chats"]) == ([], ["telegram:-1001"])
+    assert (lifted["phones"], lifted["chats"]) == ([], ["telegram:12"])
     assert "Anna is removed." in call("people", "remove", "2")[1]
     assert [person["name"] for person in json.loads(call("people", "list", "--json")[1])] == ["Chief"]
 
@@ -60,7 +62,7 @@ def test_from_the_invitation_to_the_removal() -> None:
         (["people", "limit", "1", "--phone", "S1"], "never limited"),
         (["people", "limit", "1"], "nothing to change"),
         (["people", "role", "7", "viewer"], "Nobody here is called #7"),
-        (["pair", "--hours", "0"], "no time for a code"),
+        (["pair", "--hours", "0"], "no time for an invitation"),
     ],
 )
 def test_what_cannot_be_done_is_said(words: list[str], said: str) -> None:

@@ -174,9 +174,28 @@ class TestKeeping:
 
     async def test_what_is_live_is_not_rejected(self, kb: KnowledgeDesk, owner: Actor) -> None:
         entry = await kb.add(owner, RETURN)
-        with pytest.raises(NotFound):
+        with pytest.raises(BadRequest, match="live already"):
             await kb.reject(owner, entry.id)
         assert (await kb.entry(owner, entry.id)).live
+
+    async def test_what_was_decided_is_told_with_who_did(
+        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor, operator: Actor
+    ) -> None:
+        first = await kb.add(owner, RETURN)
+        own = await kb.add(operator, EntryText("退货地址", "见订单"))
+        wording = await store.add(Entry(question="退回去", answer=first.answer, live=False, alias_of=first.id))
+        for entry in (own, wording):
+            await kb.approve(owner, entry.id)
+            with pytest.raises(BadRequest, match="approved by Owner A"):
+                await kb.reject(operator, entry.id)
+        other = await kb.add(operator, EntryText("几天到", "三天"))
+        await kb.reject(operator, other.id)
+        for call in (kb.approve, kb.reject):
+            with pytest.raises(BadRequest, match="rejected by Operator A"):
+                await call(owner, other.id)
+        await kb.delete(owner, own.id)
+        with pytest.raises(NotFound):
+            await kb.reject(owner, own.id)
 
     async def test_blank_fields_are_refused(self, kb: KnowledgeDesk, owner: Actor) -> None:
         with pytest.raises(InputRejected, match="answer"):

@@ -142,6 +142,10 @@ async def test_further_cards_of_a_question(shop: Shop) -> None:
     message = MessageRef(here, "31")
     await shop.desk.set_question_ref("q1@telegram:7", message)
     assert await shop.desk.question_at(message) == "q1"
+    assert not await shop.desk.asks_for_words(message)
+    prompt = MessageRef(here, "32")
+    await shop.desk.set_question_ref("q1@own:7", prompt)
+    assert (await shop.desk.question_at(prompt), await shop.desk.asks_for_words(prompt)) == ("q1", True)
     with pytest.raises(NotFound):
         await shop.desk.show_question(who, "nothing", chat=here, name="x")
     assert [found.id for found in await shop.desk.list_questions(who)] == ["q1"]

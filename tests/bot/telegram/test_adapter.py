@@ -412,16 +412,16 @@ class TestTrouble(WithARun):
         async with house.adapter():
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("管理员"))
-            house.tg.world.limit_next(operator.chat, 1, retry_after=1)
+            house.tg.world.limit_next(operator.chat, 1, retry_after=3)  # longer than a busy machine takes
             began = asyncio.get_running_loop().time()
             await operator.send("/help")
             await operator.send("/whoami")
             await until(lambda: [call for call in house.tg.world.calls if call.code == 429])
             await other.send("/whoami")
             await other.sees(lambda chat: chat.saying("operator"))
-            assert asyncio.get_running_loop().time() - began < 1
+            assert asyncio.get_running_loop().time() - began < 3
             await operator.sees(lambda chat: len(chat.saying("管理员")) == 2)
-            assert asyncio.get_running_loop().time() - began >= 1
+            assert asyncio.get_running_loop().time() - began >= 3
             assert "使用说明" in operator.chat.from_bot[1].text  # the order is kept
 
     async def test_a_limited_card_shows_its_newest_state(self, house: House, operator: FakeUser) -> None:

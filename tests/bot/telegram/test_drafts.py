@@ -70,6 +70,7 @@ class TestDrafts(WithARun):
             run_id, card = await self.start(house, operator)
             self.think(house, run_id, "一")
             await operator.sees(lambda chat: chat.draft is not None and "一" in card.words)
+            await operator.sees(lambda chat: "排队" not in card.words)
             edits = len(card.edits)
             for words in ("二", "三", "四"):
                 self.think(house, run_id, words)

@@ -121,7 +121,7 @@ async def test_twenty_cards_in_one_group_under_429(door: Door) -> None:
     async with door.adapter():
         for number in range(RUNS):
             await operator.send(f"/run 任务{number}号", chat=group)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while len(rows := await Runs(door.db).find(limit=100)) < RUNS or len(group.from_bot) < RUNS:
                 await asyncio.sleep(0.01)
         runs = {int(row.task[2:-1]): row.id for row in rows}
