@@ -111,8 +111,8 @@ def _shown(value: object) -> object:
     return "" if value is None else value
 
 
-def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
-    """The live card of a run; once it is over, what came of it."""
+def head_lines(run: RunView, texts: Texts) -> list[Line]:
+    """What the card of a run begins with: task, phone, who asked, the place in the line, what it waits for."""
     lines = [Line(run.task, texts.get("card.task"))]
     if run.phone or run.serial:
         lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
@@ -121,6 +121,12 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.position:
         lines.append(Line(texts.get("card.position", position=run.position)))
     lines += away_lines(run, texts)
+    return lines
+
+
+def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
+    """The live card of a run; once it is over, what came of it."""
+    lines = head_lines(run, texts)
     if run.steps:
         lines.append(Line(texts.get("card.step_of", step=run.steps, max=run.max_steps), texts.get("card.step")))
     if not run.status.final:

@@ -113,12 +113,19 @@ def _meaning(view: QuestionView, said: str, words: Texts) -> str:
     return words.get("offer.to_customer" if view.question.kind in TO_CUSTOMER else "offer.to_agent")
 
 
+async def _forged(turn: Turn) -> bool:
+    """Whether the tap is on a button that the bot does not show; that is written down."""
+    incoming = turn.incoming
+    if incoming.is_shown():
+        return False
+    await turn.desk.turned_away(incoming.chat.channel, incoming.person.user_id, incoming.person.name, "forged")
+    return True
+
+
 async def taken(turn: Turn, question_id: str) -> Said:
     """The words are the answer to this question."""
     words, incoming = turn.texts, turn.incoming
-    if not incoming.is_shown():
-        person = incoming.person
-        await turn.desk.turned_away(incoming.chat.channel, person.user_id, person.name, "forged")
+    if await _forged(turn):
         return Said(toast=words.get("question.unknown"), alert=True)
     view = await turn.desk.question_to_answer(turn.actor, question_id)
     if view is None:
@@ -135,9 +142,7 @@ async def taken(turn: Turn, question_id: str) -> Said:
 async def scheduled(turn: Turn, _: str) -> Said:
     """The words are a schedule; two taps on one offer add one."""
     words, incoming = turn.texts, turn.incoming
-    if not incoming.is_shown():
-        person = incoming.person
-        await turn.desk.turned_away(incoming.chat.channel, person.user_id, person.name, "forged")
+    if await _forged(turn):
         return Said(toast=words.get("offer.lost"), alert=True)
     request = read_timed(incoming.subject.strip())
     if request is None:

@@ -42,14 +42,7 @@ def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", pi
 
 def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -> Card:
     """Every contact with what came of it, and who was left out."""
-    lines = [Line(run.task, texts.get("card.task"))]
-    if run.phone or run.serial:
-        lines.append(Line(run.phone or run.serial, texts.get("card.phone")))
-    if run.by:
-        lines.append(Line(run.by, texts.get("card.by")))
-    if run.position:
-        lines.append(Line(texts.get("card.position", position=run.position)))
-    lines += cards.away_lines(run, texts)
+    lines = cards.head_lines(run, texts)
     for one in sweep.contacts[:MOST_SHOWN]:
         lines += _contact_lines(one, texts)
     if len(sweep.contacts) > MOST_SHOWN:
