@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -71,6 +72,12 @@ class Actor:
     request: str = ""
     said_at: datetime | None = None
     streams: bool = True
+
+
+def not_one_of(message: str, said: str, known: Iterable[str]) -> BadRequest:
+    """``said`` is none of ``known``; ``message`` tells that in English, the texts by the error's key."""
+    listed = ", ".join(known)
+    return BadRequest(message, advice=f"One of {listed}.", key="not_one_of", said=said, known=listed)
 
 
 def role_denied(actor: Actor, least: Role) -> AccessDenied:

@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent_core.ports import Record
-from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
+from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.house import RANK, DeskPart, sees
 from knowledge.tokens import stripped
@@ -136,17 +136,9 @@ class AnswersDesk(DeskPart):
 
     async def _filter(self, asked: AnswersAsked) -> AnswerFilter:
         if asked.state and asked.state not in STATES:
-            known = ", ".join(STATES)
-            raise BadRequest(
-                f"This is no state: {asked.state}.",
-                advice=f"One of {known}.",
-                key="not_one_of",
-                said=asked.state,
-                known=known,
-            )
+            raise not_one_of(f"This is no state: {asked.state}.", asked.state, STATES)
         if asked.provenance and asked.provenance not in PROVENANCES:
-            said, known = f"No answer comes from {asked.provenance}.", ", ".join(PROVENANCES)
-            raise BadRequest(said, advice=f"One of {known}.", key="not_one_of", said=asked.provenance, known=known)
+            raise not_one_of(f"No answer comes from {asked.provenance}.", asked.provenance, PROVENANCES)
         by_name = bool(asked.words) and await Answers(self._db).is_contact(asked.words)
         return AnswerFilter(
             contact=asked.contact or (asked.words if by_name else ""),

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from agent_core.apps.profile import profiles
-from bot.desk.actors import Actor, BadRequest, NotFound, Role
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.contacts_port import ContactView
 from bot.desk.house import DeskPart, sees
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
@@ -94,8 +94,7 @@ def _app(words: str) -> str:
     for profile in profiles():
         if wanted in {profile.key, profile.name.lower(), *(alias.lower() for alias in profile.aliases)}:
             return profile.key
-    known = ", ".join(profile.key for profile in profiles())
-    raise BadRequest(f"There is no app {words}.", advice=f"One of {known}.", key="not_one_of", said=words, known=known)
+    raise not_one_of(f"There is no app {words}.", words, (profile.key for profile in profiles()))
 
 
 def _name(words: str) -> str:

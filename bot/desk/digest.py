@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal, cast
 
-from bot.desk.actors import Actor, BadRequest, ChatRef, Role
+from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, Often, Period
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.people import actor_of
@@ -37,10 +37,7 @@ class DigestPart(DeskPart):
     async def look(self, actor: Actor, period: Period) -> DigestView:
         await self._allow(actor, Role.VIEWER, "digest", period=period)
         if period not in _DAYS:
-            known = ", ".join(_DAYS)
-            raise BadRequest(
-                f"This is no time: {period}.", advice=f"One of {known}.", key="not_one_of", said=period, known=known
-            )
+            raise not_one_of(f"This is no time: {period}.", period, _DAYS)
         first, last = _DAYS[period]
         today = self._db.now().astimezone(self._zone).date()
         since = datetime.combine(today - timedelta(days=first), time.min, tzinfo=self._zone)

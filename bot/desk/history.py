@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from agent_core.session import Question, Session, StepRecord
-from bot.desk.actors import Actor, BadRequest, NotFound, Role
+from bot.desk.actors import Actor, NotFound, Role, not_one_of
 from bot.desk.answers import moment
 from bot.desk.history_port import FilmView, FrameView, HistoryAsked, HistoryPage, PastRun, ReplayView
 from bot.desk.house import DeskPart
@@ -147,14 +147,7 @@ class HistoryPart(DeskPart):
 
     def _filter(self, actor: Actor, asked: HistoryAsked, phone: str) -> HistoryFilter:
         if asked.status and asked.status not in set(RunStatus):
-            known = ", ".join(RunStatus)
-            raise BadRequest(
-                f"This is no outcome: {asked.status}.",
-                advice=f"One of {known}.",
-                key="not_one_of",
-                said=asked.status,
-                known=known,
-            )
+            raise not_one_of(f"This is no outcome: {asked.status}.", asked.status, RunStatus)
         now = self._db.now()
         return HistoryFilter(
             words=asked.words,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
-from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role
+from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
 from bot.desk.house import RANK, DeskPart
 from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile, KnowledgeStats
 from knowledge.embedded import EmbeddedKnowledge
@@ -209,8 +209,7 @@ class KnowledgePart(DeskPart):
         form = form.strip().lower().lstrip(".")
         await self._allow(actor, Role.OWNER, "kb export", form=form)
         if form not in FORMS:
-            said, known = f"There is no export as {form or 'nothing'}.", ", ".join(FORMS)
-            raise BadRequest(said, advice=f"One of {known}.", key="not_one_of", said=form, known=known)
+            raise not_one_of(f"There is no export as {form or 'nothing'}.", form, FORMS)
         entries = await self._store.list()
         data = await asyncio.to_thread(write_table, entries, form)  # type: ignore[arg-type]  # one of Form, see above
         return KnowledgeFile(f"knowledge-{self._db.now():%Y%m%d-%H%M}.{form}", data)

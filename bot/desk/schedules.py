@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
-from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role
+from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
 from bot.desk.house import chat_data, chat_ref, no_phone, sees
 from bot.desk.port import RunStatus, RunView
 from bot.desk.runs import RunsDesk
@@ -214,9 +214,7 @@ class SchedulesDesk(RunsDesk):
         for name, known in CHOICES.items():
             chosen = getattr(wish, name)
             if chosen is not None and chosen not in known:
-                listed = ", ".join(known)
-                said = f"There is no {chosen!r} for {name}."
-                raise BadRequest(said, advice=f"One of {listed}.", key="not_one_of", said=chosen, known=listed)
+                raise not_one_of(f"There is no {chosen!r} for {name}.", chosen, known)
             values |= {} if chosen is None else {name: chosen}
         try:
             if wish.timezone is not None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bot.desk.actors import Actor, BadRequest, NotFound, Role
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.house import DeskPart, chat_ref
 from bot.desk.people import TELEGRAM, actor_of, add_code
 from bot.desk.phonebook import PhoneBook
@@ -153,8 +153,7 @@ class TeamPart(DeskPart):
     async def speak(self, actor: Actor, lang: str) -> Actor:
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
-            said = f"This language is not spoken here: {lang}."
-            raise BadRequest(said, advice="One of zh, en.", key="not_one_of", said=lang, known="zh, en")
+            raise not_one_of(f"This language is not spoken here: {lang}.", lang, ("zh", "en"))
         row = await self._row_of(actor)
         await People(self._db).update(row.id, lang=lang)
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
