@@ -1,0 +1,21 @@
+"""Every setting: written (``sources``), by subject (``sections``), in layers (``layers``), read (``loading``)."""
+
+from bot.settings.layers import Settings
+from bot.settings.loading import load, unknown_names
+from bot.settings.sections import HOST_NAME, DigestSettings, KnowledgeSettings, RemoteSettings, TelegramSettings
+from bot.settings.sources import CONFIG_FILE, ENV_FILE, aliases, config_file
+
+__all__ = [
+    "CONFIG_FILE",
+    "ENV_FILE",
+    "HOST_NAME",
+    "DigestSettings",
+    "KnowledgeSettings",
+    "RemoteSettings",
+    "Settings",
+    "TelegramSettings",
+    "aliases",
+    "config_file",
+    "load",
+    "unknown_names",
+]

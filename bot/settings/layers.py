@@ -1,0 +1,132 @@
+"""Every setting: command line > environment > ``phonedesk.toml`` > defaults, each value checked.
+
+Environment names are ``PHONEDESK_`` and the path with ``__`` between levels: ``PHONEDESK_MODEL__BASE_URL``. The names
+``PHONE_AGENT_KNOWLEDGE_…`` are aliases for the knowledge base. The file ``PHONEDESK_CONFIG`` takes the place of
+``phonedesk.toml`` and has to be there. Secrets are masked wherever they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from sqlalchemy.engine.url import make_url
+from tzlocal import get_localzone_name
+
+from bot.settings.sections import (
+    AlertSettings,
+    ChooserSettings,
+    DatabaseUrl,
+    DeviceSettings,
+    DigestSettings,
+    KnowledgeSettings,
+    ModelSettings,
+    ObserveSettings,
+    PicturesSettings,
+    PriceSettings,
+    QuestionSettings,
+    QueueSettings,
+    QuietSettings,
+    RunSettings,
+    SweepSettings,
+    TelegramSettings,
+    WatchSettings,
+    WebSettings,
+)
+from bot.settings.sources import ENV_FILE, PREFIX, ConfigFile, KnowledgeAliases
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_file=ENV_FILE,
+        env_ignore_empty=True,
+        extra="ignore",  # .env holds names of other programs too
+        frozen=True,
+    )
+
+    data_dir: Path = Path("data")
+    database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
+    lang: Literal["zh", "en"] = "zh"
+    timezone: str = Field(default_factory=get_localzone_name)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    keep_days: int = Field(default=30, ge=2, le=3650)  # how long events, pictures and messages are kept
+    model: ModelSettings = ModelSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    chooser: ChooserSettings = ChooserSettings()
+    device: DeviceSettings = DeviceSettings()
+    observe: ObserveSettings = ObserveSettings()
+    pictures: PicturesSettings = PicturesSettings()
+    run: RunSettings = RunSettings()
+    sweep: SweepSettings = SweepSettings()
+    watch: WatchSettings = WatchSettings()
+    questions: QuestionSettings = QuestionSettings()
+    digest: DigestSettings = DigestSettings()
+    alerts: AlertSettings = AlertSettings()
+    quiet: QuietSettings = QuietSettings()
+    price: PriceSettings = PriceSettings()
+    telegram: TelegramSettings = TelegramSettings()
+    web: WebSettings = WebSettings()
+    queue: QueueSettings = QueueSettings()
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError) as error:
+            raise ValueError(f"no time zone named {name!r}; use a name such as Asia/Shanghai") from error
+        return name
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (
+            init_settings,
+            env_settings,
+            dotenv_settings,
+            KnowledgeAliases(settings_cls),
+            ConfigFile(settings_cls),
+        )
+
+    @property
+    def url(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir / 'phonedesk.sqlite3'}"
+
+    @property
+    def queue_url(self) -> str:
+        usual = self.queue.executor_id == QueueSettings().executor_id
+        file = "queue.sqlite3" if usual else f"queue-{self.queue.executor_id}.sqlite3"
+        return self.queue.database_url or f"sqlite:///{self.data_dir / file}"
+
+    def secrets(self) -> list[str]:
+        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases."""
+        passwords = [make_url(url).password for url in (self.database_url, self.queue.database_url) if url]
+        return [value for value in (*_secrets(self), *passwords) if value]
+
+
+def _secrets(section: BaseModel) -> Iterator[str]:
+    for _, value in section:
+        if isinstance(value, SecretStr):
+            yield value.get_secret_value()
+        elif isinstance(value, BaseModel):
+            yield from _secrets(value)
+        elif isinstance(value, dict):  # headers; a short one would blot out whole messages
+            yield from (secret for secret in map(_header_secret, value.values()) if len(secret) >= 6)
+
+
+def _header_secret(value: object) -> str:
+    """What is secret in a header: all of it, but a template of words that everybody knows."""
+    plain = value.get_secret_value() if isinstance(value, SecretStr) else ""
+    return "" if "{" in plain or plain == "application/json" else plain

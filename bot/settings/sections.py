@@ -1,0 +1,274 @@
+"""The settings by subject, each value checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic_settings import NoDecode
+from sqlalchemy.exc import ArgumentError
+
+from agent_core.errors import InputRejected
+from agent_core.model.profile import BY_NAME, model_profile
+from knowledge.factory import Provider, providers_of
+from knowledge.template import Template
+from scheduler.digests import parse_digest_time
+from scheduler.times import parse_quiet
+from storage.engine import database_url
+
+HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+
+
+def _usable_database(url: str) -> str:
+    """The message never repeats the URL, which may hold a password."""
+    if url:
+        try:
+            database_url(url)
+        except (ValueError, ArgumentError):
+            raise ValueError("a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME") from None
+    return url
+
+
+def _listed(value: object) -> object:
+    """``a:1,b:2`` from the environment, as well as a JSON list."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _named(value: object) -> object:
+    """``S1=Counter,S2=Back office`` from the environment, as well as a JSON object."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return json.loads(value)
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(serial.strip() and name.strip() for serial, _, name in pairs):
+        raise ValueError("write it as SERIAL=Name,SERIAL=Name")
+    return {serial.strip(): name for serial, _, name in pairs}
+
+
+def _told_apart(names: dict[str, str]) -> dict[str, str]:
+    """One line of 1 to 40 letters each, and no two alike."""
+    plain = {serial: " ".join(name.split()) for serial, name in names.items()}
+    if not all(0 < len(name) <= 40 for name in plain.values()):
+        raise ValueError("a phone's name has 1 to 40 letters")
+    if len({name.casefold() for name in plain.values()}) < len(plain):
+        raise ValueError("two phones have the same name")
+    return plain
+
+
+DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
+Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _known_profile(name: str) -> str:
+    if name != BY_NAME:
+        model_profile(name)
+    return name
+
+
+class ModelSettings(Section):
+    """The OpenAI-compatible endpoint that drives the phone."""
+
+    base_url: str = "http://localhost:8000/v1"
+    api_key: SecretStr = SecretStr("EMPTY")
+    name: str = "autoglm-phone-9b"
+    max_tokens: int = Field(default=3000, gt=0)
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    top_p: float = Field(default=0.85, ge=0, le=1)
+    frequency_penalty: float = Field(default=0.2, ge=-2, le=2)
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    timeout_seconds: float = Field(default=60.0, gt=0)
+    profile: Annotated[str, AfterValidator(_known_profile)] = BY_NAME  # how the model is asked
+    dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says
+    vision: bool = True  # False: it is sent no pictures, whatever its profile says
+
+
+def _known_providers(written: str) -> str:
+    return ",".join(providers_of(written))
+
+
+class RemoteSettings(Section):
+    """One remote provider's own; what is empty is as the settings of all say. With an address of its own, dataset and
+    token are its own, too."""
+
+    base_url: str = ""
+    dataset_id: str = ""
+    token: SecretStr = SecretStr("")
+    timeout_seconds: float | None = Field(default=None, gt=0)
+    min_score: float | None = Field(default=None, ge=0, le=1)
+
+
+class TemplateSettings(RemoteSettings, Template):
+    """The template of the provider ``http``: what is sent, and where the records stand in the answer."""
+
+
+class KnowledgeSettings(Section):
+    """``embedded``: the entries in this machine's own store. ``dify``: a Dify dataset, or what speaks its form.
+    ``ragflow``: datasets of RAGFlow. ``http``: any service, by template. Several with commas are asked in this order.
+    """
+
+    provider: Annotated[str, AfterValidator(_known_providers)] = "embedded"
+    base_url: str = ""
+    dataset_id: str = ""
+    token: SecretStr = SecretStr("")
+    timeout_seconds: float = Field(default=10.0, gt=0)
+    min_score: float = Field(default=0.6, ge=0, le=1)  # under it a person is asked
+    sample: bool = False  # an empty embedded store begins with the sample shop's entries, for trying out
+    dify: RemoteSettings = RemoteSettings()
+    ragflow: RemoteSettings = RemoteSettings()
+    http: TemplateSettings = TemplateSettings()
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        return providers_of(self.provider)
+
+
+class ChooserSettings(Section):
+    """The text model that chooses among records. Without one only a sure record is sent."""
+
+    base_url: str = ""  # "": none
+    name: str = ""
+    api_key: SecretStr = SecretStr("")
+    timeout_seconds: float = Field(default=20.0, gt=0)
+    compose: bool = False  # it may write a short reply from several records; code checks it against them
+    max_records: int = Field(default=5, ge=1, le=10)
+    min_score: float = Field(default=0.3, ge=0, le=1)  # a record under it is not chosen
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> ChooserSettings:
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must begin with http:// or https://")
+        if bool(self.base_url.strip()) != bool(self.name.strip()):
+            raise ValueError("base_url and name belong together: set both or none")
+        return self
+
+
+class DeviceSettings(Section):
+    here: bool = True  # False: this server has no phones, workers on other machines do
+    serial: str = ""  # "": the only phone that is attached
+    connect: Listed = ()  # addresses host:port that are connected to at the start
+    names: Named = Field(default_factory=dict)  # what people call the phones, by serial
+    adb_path: str = ""
+    adb_host: str = "127.0.0.1"
+    adb_port: int | None = Field(default=None, gt=0, lt=65536)  # None: ANDROID_ADB_SERVER_PORT, or 5037
+
+
+class ObserveSettings(Section):
+    elements: bool = True  # texts of the screen in the prompt; a text-only model can work by them
+    tree: Literal["auto", "on", "off"] = "auto"
+    ocr: Literal["auto", "off"] = "auto"  # auto: where the extra [ocr] is installed
+    model: bool = True  # the model may transcribe a screen that neither tree nor OCR can read
+
+
+class PicturesSettings(Section):
+    blur: bool = True  # codes, passwords, balances and card numbers are covered in pictures for people
+
+
+class RunSettings(Section):
+    max_steps: int = Field(default=100, gt=0, le=1000)
+    hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
+    phone_wait_seconds: float = Field(default=0.0, ge=0)  # for a phone that is away, then the run fails; 0: for ever
+    part_chars: int = Field(default=500, ge=50, le=4000)  # a longer answer goes out in parts
+
+
+class SweepSettings(Section):
+    cool_down_seconds: float = Field(default=60.0, ge=0, le=86400)  # after our answer, unless they write again
+
+
+class WatchSettings(Section):
+    """How closely the notifications of a phone are followed for which a watch is on. Seconds."""
+
+    every_seconds: float = Field(default=2.0, ge=0.2, le=60)  # from one look to the next
+    settle_seconds: float = Field(default=2.0, ge=0, le=60)  # since the newest message: they have stopped typing
+    longest_settle_seconds: float = Field(default=15.0, ge=0, le=600)  # since the first; then they are answered anyway
+
+
+class QuestionSettings(Section):
+    """What happens to a question that nobody answers. Minutes; 0 is never."""
+
+    deadline_minutes: float = Field(default=240.0, ge=0, le=43200)
+    remind_minutes: float = Field(default=30.0, ge=0, le=43200)  # the first; then after twice and four times as long
+    escalate_minutes: float = Field(default=0.0, ge=0, le=43200)  # until somebody else is shown it, too
+    escalate_chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every other owner
+
+
+def _checked_by(read: Callable[[str], object]) -> AfterValidator:
+    """A text that ``read`` can read, or "off"; its InputRejected becomes the setting's error."""
+
+    def check(text: str) -> str:
+        try:
+            read("" if text.strip().lower() == "off" else text)
+        except InputRejected as error:
+            raise ValueError(str(error)) from None
+        return "" if text.strip().lower() == "off" else text.strip()
+
+    return AfterValidator(check)
+
+
+class DigestSettings(Section):
+    """When a summary is sent, in the owner's zone; "off", or "" in the file, is off."""
+
+    daily: Annotated[str, _checked_by(parse_digest_time)] = "09:00"
+    weekly: Annotated[str, _checked_by(lambda text: parse_digest_time(text, weekly=True))] = "mon 09:00"
+
+
+class AlertSettings(Section):
+    """What people are told when a phone, the model or the knowledge base is down."""
+
+    after_minutes: float = Field(default=5.0, ge=0, le=1440)  # how long it must be down; 0: no alerts
+    poll_minutes: float = Field(default=10.0, ge=1, le=1440)  # between two questions to the model or knowledge service
+    chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every owner's own
+
+
+class QuietSettings(Section):
+    """Digests wait until the end of these hours, and what is said in them makes no sound."""
+
+    hours: Annotated[str, _checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
+
+
+class PriceSettings(Section):
+    """What a million tokens cost. Without any, digests name no costs."""
+
+    tokens_in: float | None = Field(default=None, ge=0)
+    tokens_out: float | None = Field(default=None, ge=0)
+    currency: str = Field(default="CNY", max_length=8)
+
+
+class TelegramSettings(Section):
+    token: SecretStr = SecretStr("")  # "": no bot
+    api_base_url: str = "https://api.telegram.org"
+    mode: Literal["polling", "webhook"] = "polling"
+    webhook_url: str = ""  # the public address of this server, with https
+    webhook_secret: SecretStr = SecretStr("")
+    per_minute: int = Field(default=30, ge=0, le=1000)  # commands of one person; an owner's four times; 0: no limit
+    topics: bool = True  # in a forum each phone has a topic of its own
+
+    @model_validator(mode="after")
+    def _webhook_is_whole(self) -> TelegramSettings:
+        if self.mode == "webhook" and not self.webhook_url.startswith("https://"):
+            raise ValueError("mode webhook needs webhook_url, the public https address of this server")
+        return self
+
+
+class WebSettings(Section):
+    host: str = "127.0.0.1"
+    port: int = Field(default=8737, ge=0, lt=65536)
+
+
+class QueueSettings(Section):
+    executor_id: str = Field(default="phonedesk-1", pattern=HOST_NAME.pattern)  # the host's name
+    database_url: DatabaseUrl = Field(default="", repr=False)  # "": beside ours
+    lost_after_seconds: float = Field(default=30.0, ge=1, le=600)  # a host that is not heard for so long is gone
+    drain_seconds: float = Field(default=5.0, ge=0, le=3600)  # at the end, runs at work may end by themselves

@@ -1,0 +1,93 @@
+"""Where settings are written: ``.env``, the TOML file, and the alias names of the knowledge base."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+from dotenv import dotenv_values
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
+
+from agent_core.errors import ConfigInvalid
+
+log = structlog.get_logger(__name__)
+
+CONFIG_FILE = "phonedesk.toml"
+PREFIX = "PHONEDESK_"
+CONFIG_NAME = f"{PREFIX}CONFIG"
+ENV_FILE = ".env"
+ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
+
+
+def config_file() -> Path:
+    """The TOML file that is read where it is there."""
+    return Path(os.environ.get(CONFIG_NAME) or CONFIG_FILE).expanduser()
+
+
+def written() -> dict[str, str]:
+    """The values of ``.env`` in the folder that we were started from; empty ones count for nothing."""
+    return {name: value for name, value in dotenv_values(ENV_FILE).items() if value}
+
+
+class ConfigFile(TomlConfigSettingsSource):
+    """The TOML file. ConfigInvalid where it cannot be read, names what is no setting, or was named and is not there."""
+
+    def __init__(self, settings_cls: type[BaseSettings]) -> None:
+        file = config_file()
+        if os.environ.get(CONFIG_NAME) and not file.is_file():
+            raise ConfigInvalid(
+                f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
+            )
+        try:
+            super().__init__(settings_cls, toml_file=file)
+        except (OSError, ValueError) as error:
+            raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
+        unknown = sorted(self.toml_data.keys() - settings_cls.model_fields.keys())
+        if unknown:
+            raise ConfigInvalid(f"{file} holds what is no setting: {', '.join(unknown)}.", advice="Correct the names.")
+
+
+class KnowledgeAliases(PydanticBaseSettingsSource):
+    """``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or ``…_TOKEN``.
+
+    An address means the Dify form. A time-out that is no number of seconds is reported and the default kept.
+    """
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return None, field_name, False  # the values come all at once, from __call__
+
+    def __call__(self) -> dict[str, Any]:
+        found = aliases({**written(), **os.environ})
+        return {"knowledge": found} if found else {}
+
+
+def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The knowledge settings that the alias names give."""
+    names = {"BASE_URL": "base_url", "DATASET_ID": "dataset_id", "TOKEN": "token", "AUTH_TOKEN": "token"}
+    found: dict[str, Any] = {
+        ours: environment[ALIAS_PREFIX + theirs]
+        for theirs, ours in names.items()
+        if environment.get(ALIAS_PREFIX + theirs)
+    }
+    seconds = environment.get(ALIAS_PREFIX + "TIMEOUT_SECONDS", "")
+    if seconds:
+        if (number := _seconds(seconds)) is not None:
+            found["timeout_seconds"] = number
+        else:
+            log.warning("setting_ignored", name=ALIAS_PREFIX + "TIMEOUT_SECONDS", reason="not a number; default kept")
+    if "base_url" in found:
+        found["provider"] = "dify"
+    return found
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number > 0 else None
