@@ -225,9 +225,9 @@ class DbosQueue:
         if self._running:
             self._running = False
             loop = asyncio.get_running_loop()
+            # DBOS put its own in the place of the loop's default one, and closes it: others still need one meanwhile.
+            loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
             with ThreadPoolExecutor(1, thread_name_prefix="queue-stop") as own:
                 await loop.run_in_executor(own, DBOS.destroy)
-            # DBOS put its own, now closed, in the place of the loop's default one.
-            loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
             _working.clear()
         self._lock.release()

@@ -99,13 +99,24 @@ class TickResult:
     run_id: str = ""
 
 
+class ScheduleThere(LookupError):
+    """The very same schedule is there already: ``number``."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"Schedule {number} is the same.")
+        self.number = number
+
+
 @uncut
 class Schedules:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def add(self, new: NewSchedule, *, key: str = "") -> ScheduleRow:
-        """The new schedule, or the one that was made under the request's ``key`` before."""
+    async def add(self, new: NewSchedule, *, key: str = "", once: bool = False) -> ScheduleRow:
+        """The new schedule, or the one that was made under the request's ``key`` before.
+
+        ``once``: ScheduleThere where another one does the same task on the same phone at the same times.
+        """
         values = {name: getattr(new, name) for name in NewSchedule.__slots__}
         values["options"] = dict(new.options)
         values["chat"] = None if new.chat is None else dict(new.chat)
@@ -114,6 +125,8 @@ class Schedules:
             async with self._db.write() as connection:
                 made = await made_under(connection, key)
                 if made is None:
+                    if once:
+                        await _refuse_same(connection, new)
                     row = (await connection.execute(statement)).mappings().one()
                     await remember(connection, self._db, key, str(row["id"]))
         except AlreadyMade:
@@ -358,3 +371,10 @@ def run_of(schedule: ScheduleRow, planned_at: datetime | None) -> NewRun:
         schedule_id=schedule.id,
         planned_at=planned_at,
     )
+
+
+async def _refuse_same(connection: AsyncConnection, new: NewSchedule) -> None:
+    named = ("expression", "timezone", "task", "serial")
+    same = sa.select(schedules.c.id).where(_THERE, *(schedules.c[name] == getattr(new, name) for name in named))
+    if (number := (await connection.execute(same.order_by(schedules.c.id).limit(1))).scalar_one_or_none()) is not None:
+        raise ScheduleThere(number)

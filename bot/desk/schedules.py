@@ -22,9 +22,9 @@ from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of
 from scheduler.watches.order import KIND as WATCH
-from scheduler.watches.order import kind_of, sweep_of
+from scheduler.watches.order import kind_of, read_watch, sweep_of
 from storage.runs import RunRow, Runs
-from storage.schedules import NewSchedule, ScheduleRow, Schedules, run_of
+from storage.schedules import NewSchedule, ScheduleRow, Schedules, ScheduleThere, run_of
 
 SHOWN_TIMES = 3
 LOOKED_AT_TIMES = 20  # between which the jitter must lie
@@ -50,31 +50,32 @@ class SchedulesDesk(RunsDesk):
         kind = _kind(task)
         check_rules(task, rules)
         await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
-        await self._check_tags(task)
         values = await self._values(wish)
         timezone = str(values.pop("timezone", self.house.timezone))
         _check_watch(kind == WATCH, expression, rules, wish)
+        await self._check_tags(task)
         kept = "" if kind == WATCH else self._understood(expression, timezone)
         _check_jitter(kept, timezone, int(values.get("jitter_seconds", 0)), self._db.now())
         said = " ".join(expression.split())
-        row = await Schedules(self._db).add(
-            NewSchedule(
-                expression=kept,
-                said="" if said == kept else said,
-                timezone=timezone,
-                task=task,
-                kind=kind,
-                chat=chat_data(chat) if chat else await self._owners_chat(),
-                options={"lang": actor.lang, **rules.data()},
-                created_by=actor.id,
-                **{"serial": self.house.serial, **values},
-            ),
-            key=key,
+        new = NewSchedule(
+            expression=kept,
+            said="" if said == kept else said,
+            timezone=timezone,
+            task=task,
+            kind=kind,
+            chat=chat_data(chat) if chat else await self._owners_chat(),
+            options={"lang": actor.lang, **rules.data()},
+            created_by=actor.id,
+            **{"serial": self.house.serial, **values},
         )
+        try:
+            row = await Schedules(self._db).add(new, key=key, once=True)
+        except ScheduleThere as error:
+            raise _there(error.number) from None
         return await self._schedule_view(row)
 
     async def _check_tags(self, task: str) -> None:
-        if (order := read_sweep(task)) is not None:
+        if (order := read_watch(task) or read_sweep(task)) is not None:
             await check_tags(self._db, order)
 
     async def edit_schedule(
@@ -94,11 +95,11 @@ class SchedulesDesk(RunsDesk):
         if task is not None or rules is not None:
             values["task"] = check_task(task if task is not None else row.task)
             values["kind"] = _kind(values["task"])
-            if task is not None:
-                await self._check_tags(task)
             if WATCH in (row.kind, values["kind"]) and row.kind != values["kind"]:
                 said = "A watch stays a watch, and nothing else becomes one."
                 raise BadRequest(said, advice="Add a new one.", key="watch_stays", number=row.id)
+            if task is not None:
+                await self._check_tags(task)
             rules = check_rules(values["task"], rules if rules is not None else TaskRules.of(row.options))
             others = {name: value for name, value in row.options.items() if name not in {"policy", "apps"}}
             values["options"] = {**others, **rules.data()}
@@ -338,3 +339,8 @@ def _check_jitter(expression: str, timezone: str, seconds: int, now: datetime) -
         raise BadRequest(
             said, advice="It must be shorter than the time between two ticks.", key="bad_jitter", most=allowed
         )
+
+
+def _there(number: int) -> BadRequest:
+    said = f"Schedule {number} does the same at the same times."
+    return BadRequest(said, advice="Change it, or remove it.", key="schedule_there", number=number)

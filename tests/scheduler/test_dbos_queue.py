@@ -174,6 +174,20 @@ async def test_legs_are_handed_out_once_and_the_loop_is_left_in_order(tmp_path: 
             await queue.enqueue("run-x-leg-1")
 
 
+async def test_threads_work_while_the_queue_stops(tmp_path: Path) -> None:
+    """A host still looks at its phones then."""
+    queue = make_queue(tmp_path)
+    await queue.start(nothing)
+    stopping = asyncio.create_task(queue.stop())
+    while not stopping.done():
+        await asyncio.to_thread(time.sleep, 0.001)
+    await stopping
+
+
+async def nothing(leg: str) -> None:
+    """No work."""
+
+
 async def test_a_second_queue_of_the_same_executor_is_refused(tmp_path: Path) -> None:
     async def work(leg: str) -> None:
         pass

@@ -221,6 +221,8 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
 async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:
     owner = await talker(shop, Role.OWNER, "Chief")
     assert "现在没有盯着谁" in await owner.say("/watch")
+    assert "没有联系人带标签 #vip" in await owner.say("/watch 11 #vip")
+    await owner.say("/contacts add 11 #vip")
     made = await owner.say("/watch --quiet 22:00-07:00 11 #vip")
     assert made.startswith("开始盯着（编号 1）\n时间: 一来消息就回复\n任务: 盯着 11 #vip\n安静时段: 22:00-07:00")
     assert "开始盯着（编号 2）" in await owner.say("盯着 所有")

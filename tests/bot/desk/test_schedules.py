@@ -51,6 +51,22 @@ async def test_the_same_request_makes_one(shop: Shop) -> None:
     assert len(await shop.desk.list_schedules(owner)) == 1
 
 
+async def test_the_same_schedule_twice_is_refused(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    first = await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m1")
+    with pytest.raises(BadRequest, match=f"Schedule {first.id} does the same"):
+        await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m2")
+    await shop.desk.add_schedule(owner, "every 5m", "QQ回复联系人12", chat=CHAT, key="m3")
+    await shop.desk.remove_schedule(owner, first.id)
+    assert await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m4")
+
+
+async def test_a_watch_for_a_tag_that_nobody_has_is_refused(shop: Shop) -> None:
+    owner = await shop.person(Role.OWNER)
+    with pytest.raises(BadRequest, match="No contact has the tag #vip"):
+        await shop.desk.add_schedule(owner, "", "盯着 #vip", chat=CHAT)
+
+
 async def test_pause_resume_remove(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     number = (await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT)).id
@@ -114,7 +130,7 @@ async def test_other_times_are_not_missed_ones(shop: Shop) -> None:
 
 async def test_what_was_removed_can_be_put_back_for_a_week(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    numbers = [(await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT)).id for _ in range(2)]
+    numbers = [(await shop.desk.add_schedule(owner, "every 5m", f"QQ回复联系人{n}", chat=CHAT)).id for n in (11, 12)]
     await shop.desk.remove_schedule(owner, numbers[0])
     shop.clock.move(days=6)
     assert (await shop.desk.put_back_schedule(owner, numbers[0])).skipped_missed == 0

@@ -9,11 +9,17 @@ from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_port import ScheduleWish
 from scheduler.clock import Clock
 from scheduler.watches.order import sweep_of
+from storage.contacts import Contacts, NewContact
 from storage.runs import Runs
 from storage.schedules import Schedules
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
 TASK = "盯着 11 #vip"
+
+
+@pytest.fixture(autouse=True)
+async def _somebody_has_the_tag(shop: Shop) -> None:
+    await Contacts(shop.db).add(NewContact("qq", "11", tags=("vip",)))
 
 
 async def test_a_watch_has_no_times_and_the_clock_leaves_it_alone(shop: Shop) -> None:
