@@ -125,9 +125,11 @@ class MemoryLedger:
         self._rows[row_id] = replace(row, state=state)
         return self._rows[row_id]
 
-    async def next_part(self, row_id: int) -> LedgerRow:
+    async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
+        if self._rows[row_id].part != part:
+            raise LedgerConflict(f"Reply {row_id} is at part {self._rows[row_id].part}.")
         row = await self.advance(row_id, ReplyState.PLANNED, expected=[ReplyState.SENDING])
-        self._rows[row_id] = replace(row, part=row.part + 1)
+        self._rows[row_id] = replace(row, part=part + 1)
         return self._rows[row_id]
 
     async def version_known(self, app: str, version: str) -> bool:

@@ -113,11 +113,14 @@ class LedgerRow:
     @property
     def part_text(self) -> str:
         """The text that is planned, typed or sent now."""
-        return self.parts[self.part] if self.parts else self.text
+        return self.parts[min(self.part, len(self.parts) - 1)] if self.parts else self.text
 
 
 class Ledger(Protocol):
-    """One row for each customer message: what is answered, exactly once. Every write is on the disk when it returns."""
+    """One row for each customer message: what is answered, exactly once. Every write is on the disk when it returns.
+
+    A write of a leg that has lost its run raises LeaseLost and changes nothing.
+    """
 
     async def find(self, key: MessageKey) -> LedgerRow | None: ...
 
@@ -146,8 +149,8 @@ class Ledger(Protocol):
     async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
         """Move on to ``state`` if the row is in one of ``expected``; LedgerConflict (a LookupError) where it is not."""
 
-    async def next_part(self, row_id: int) -> LedgerRow:
-        """The part that was sending is seen as sent: the next one is planned. LedgerConflict where there is none."""
+    async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
+        """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
 
     async def version_known(self, app: str, version: str) -> bool:
         """Whether a reply was seen to arrive in this version of the app before."""
@@ -216,6 +219,14 @@ class RunStore(Protocol):
 
     async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
         """Append to the run's event log. ``picture`` is an encoded JPEG shown with it, kept beside the row."""
+
+
+class TrajectoryStore(Protocol):
+    async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
+        """Keep ``data`` (JSON text, see ``agent_core.trajectory``) as what the model was asked at this step.
+
+        What was kept of it before is replaced. ``picture``: a JPEG, kept once for each run and ``digest``.
+        """
 
 
 class Human(Protocol):

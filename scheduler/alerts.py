@@ -20,7 +20,7 @@ from storage.watched import Watched, WatchedRow
 LOOK_SECONDS = 30.0
 FORGOTTEN = timedelta(days=14)  # a phone that has been away for so long, and that no setting names, is no news any more
 PHONE = "phone:"
-NO_OUTAGE = frozenset({"model.refused"})  # it is about one request
+NO_OUTAGE = frozenset({"model.refused", "model.limit"})  # it is about one request, or our own doing
 
 log = structlog.get_logger(__name__)
 

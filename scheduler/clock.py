@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -21,10 +22,10 @@ from apscheduler.triggers.date import DateTrigger
 from agent_core.errors import InputRejected
 from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
 from scheduler.watches.order import KIND as WATCH
-from storage.engine import Database
+from storage.engine import Database, Waiter
 from storage.schedules import ScheduleRow, Schedules, Tick
 
-STARTUP_GRACE_SECONDS = 5.0  # a tick that is later than this at the start was missed
+STARTUP_GRACE_SECONDS = 60.0  # a tick that is later than this at the start was missed; a restart takes less
 LATE_GRACE_SECONDS = 300.0  # how late a tick may be in a process that was there (a stall, a laptop that slept)
 REFRESH_SECONDS = 30.0  # how soon the schedules that another process changed are seen
 QUEUED_SECONDS = 2.0  # how soon a tick that waits for the run before it is looked at again
@@ -42,12 +43,27 @@ def jitter_of(schedule: ScheduleRow, planned_at: datetime) -> timedelta:
     return timedelta(seconds=chance % (schedule.jitter_seconds + 1))
 
 
-class Clock:
-    """``start`` until ``stop``. ``look`` is what a wake-up does."""
+async def never() -> bool:
+    """Nothing holds back what begins by itself."""
+    return False
 
-    def __init__(self, db: Database, *, refresh_seconds: float = REFRESH_SECONDS) -> None:
+
+class Clock:
+    """``start`` until ``stop``. ``look`` is what a wake-up does.
+
+    ``limited`` says whether models may be asked no more today: then no tick starts a run.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        limited: Callable[[], Awaitable[bool]] = never,
+        refresh_seconds: float = REFRESH_SECONDS,
+    ) -> None:
         self._db = db
         self._schedules = Schedules(db)
+        self._limited = limited
         self._refresh_seconds = refresh_seconds
         self._alarm = AsyncIOScheduler(
             timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
@@ -60,8 +76,9 @@ class Clock:
     async def start(self) -> None:
         """Pass over (or catch up) what was missed, then wake up for what comes."""
         self._alarm.start()
+        waiter = self._db.signal("schedules").waiter()
         await self.look(grace=timedelta(seconds=STARTUP_GRACE_SECONDS))
-        self._task = asyncio.create_task(self._follow(), name="clock")
+        self._task = asyncio.create_task(self._follow(waiter), name="clock")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -114,7 +131,7 @@ class Clock:
             log.warning("schedule.from_the_future", schedule_id=schedule.id, newest=newest.isoformat())
 
     async def _start_queued(self, schedule: ScheduleRow) -> None:
-        if schedule.queued_for is None:
+        if schedule.queued_for is None or await self._limited():
             return
         result = await self._schedules.start_queued(schedule.id, quiet=self._is_quiet(schedule))
         if result.tick is Tick.BUSY:
@@ -144,6 +161,7 @@ class Clock:
             missed=len(due) - 1,
             late_since=first if away else None,
             quiet=self._is_quiet(schedule),
+            limited=await self._limited(),
         )
         self._queued = self._queued or result.tick is Tick.QUEUED
         log.info("schedule.tick", schedule_id=schedule.id, result=str(result.tick), run_id=result.run_id)
@@ -176,11 +194,12 @@ class Clock:
         except Exception as error:  # noqa: BLE001 - the database may be away; the next look takes the tick
             log.warning("clock.failed", error=repr(error))
 
-    async def _follow(self) -> None:
-        """Set the alarms anew when a schedule changes."""
+    async def _follow(self, waiter: Waiter) -> None:
+        """Set the alarms anew when a schedule changes; ``waiter`` was taken before the last look."""
         while True:
             seconds = min(QUEUED_SECONDS, self._refresh_seconds) if self._queued else self._refresh_seconds
-            await self._db.signal("schedules").waiter().wait(seconds)
+            await waiter.wait(seconds)
+            waiter = self._db.signal("schedules").waiter()
             await self._wake()
 
 

@@ -50,6 +50,7 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
     QuestionKind.RIGHT_CHAT: AtDeadline("no", "no", "An answer in the wrong chat cannot be taken back."),
     QuestionKind.TAKE_OVER: AtDeadline("stop", "stop", "Without what the person was to do the task cannot go on."),
     QuestionKind.STUCK: AtDeadline("stop", "stop", "Going on as before would be the same loop."),
+    QuestionKind.BUDGET: AtDeadline("stop", "stop", "More is spent with consent only."),
     QuestionKind.PERSON_ON_PHONE: AtDeadline("stop", "stop", "Nobody said that they have put it down."),
     QuestionKind.INTERACT: AtDeadline("told", "", "Which choice is right is not ours to guess: the agent is told so."),
     # Never decided by a clock: each way could send something twice, or leave a customer with half of it.

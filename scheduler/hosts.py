@@ -32,6 +32,27 @@ Picture = Callable[[str], Awaitable[bytes]]
 """What the phone of this serial shows now, as JPEG with every pixel."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClockCheck:
+    """Whether this machine's clock is the database's, as it has to be: who lives is decided by the time of heartbeats.
+
+    ``seconds``: how long a process that is not heard counts as alive.
+    """
+
+    db: Database
+    seconds: float = LEASE_SECONDS
+
+    async def wrong(self) -> ConfigInvalid | None:
+        """Two machines that are both off by as much as is allowed still leave a heartbeat time to be late."""
+        ahead = await Hosts(self.db, seconds=self.seconds).clock_ahead()
+        if abs(ahead) <= self.seconds / CLOCK_PART:
+            return None
+        return ConfigInvalid(
+            f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's.",
+            advice="Set it by NTP: who has a phone is decided by the time of the last heartbeat.",
+        )
+
+
 class Host:
     """``claim`` the name, ``start`` until ``stop``. ``lost`` is set where we cannot be this host any more: then end.
 
@@ -63,6 +84,7 @@ class Host:
         )
         self.looked = asyncio.Event()  # at the phones, once at least
         self._hosts = Hosts(db, seconds=seconds)
+        self._clock = ClockCheck(db, seconds)
         self._listing = listing
         self._picture = picture
         self._release = release
@@ -98,7 +120,7 @@ class Host:
 
         ``former``: the token of the process that had the name here before, and is surely dead.
         """
-        if (wrong := await self._wrong_clock()) is not None:
+        if (wrong := await self._clock.wrong()) is not None:
             raise wrong
         holder = await self._hosts.register(self.name, self.token, release=self._release, former=former)
         if holder is None:
@@ -153,16 +175,6 @@ class Host:
         """A clock that was put back counts, too."""
         return abs(self._db.now() - self._told_at) >= timedelta(seconds=RETELL_SECONDS)
 
-    async def _wrong_clock(self) -> ConfigInvalid | None:
-        """Two machines that are both off by as much as is allowed still leave a heartbeat time to be late."""
-        ahead = await self._hosts.clock_ahead()
-        if abs(ahead) <= self._seconds / CLOCK_PART:
-            return None
-        return ConfigInvalid(
-            f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's.",
-            advice="Set it by NTP: who has a phone is decided by the time of the last heartbeat.",
-        )
-
     async def _say(self, state: str) -> None:
         try:
             await self._hosts.set_state(self.name, self.token, state)
@@ -177,7 +189,7 @@ class Host:
                     log.error("host_name_lost", host=self.name)
                     self.lost.set()
                     return
-                if (wrong := await self._wrong_clock()) is not None:
+                if (wrong := await self._clock.wrong()) is not None:
                     log.error("host_clock_wrong", host=self.name, error=wrong.message)
                     self.why = wrong
                     self.lost.set()

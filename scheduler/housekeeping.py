@@ -29,6 +29,7 @@ Bite = Callable[[datetime], Awaitable[int]]
 
 class Housekeeping:
     """``start`` until ``stop``. ``keep``: how old something may be; over a day, while Telegram repeats updates.
+    ``keep_shown``: what models were shown in runs that are over, by far the largest of it; None for ``keep``.
 
     ``zone``: where it is night when it is night for the shop; None for this machine's.
 
@@ -41,6 +42,7 @@ class Housekeeping:
         db: Database,
         *,
         keep: timedelta,
+        keep_shown: timedelta | None = None,
         zone: tzinfo | None = None,
         every_seconds: float = EVERY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
@@ -48,7 +50,8 @@ class Housekeeping:
     ) -> None:
         self._db = db
         self._retention = Retention(db)
-        self._keep = keep
+        self.keep = keep  # may be changed at any time
+        self.keep_shown = keep_shown  # this, too
         self._zone = zone
         self._every_seconds = every_seconds
         self._look_seconds = min(look_seconds, every_seconds)
@@ -70,13 +73,17 @@ class Housekeeping:
     async def once(self) -> dict[str, int]:
         """Delete what is too old; how many rows of each, those of which there were none left out."""
         now = self._db.now()
-        old, very_old = now - self._keep, now - max(self._keep, LONG)
+        old, very_old = now - self.keep, now - max(self.keep, LONG)
+        shown = old if self.keep_shown is None else max(old, now - self.keep_shown)
         bites: dict[str, tuple[Bite, datetime]] = {
             "events": (self._retention.events, old),
+            "trajectories": (self._retention.trajectories, old),
+            "trajectory_pictures": (self._retention.trajectory_pictures, shown),
             "inbox": (self._retention.inbox, old),
             "outbox": (self._retention.outbox, old),
             "requests": (self._retention.requests, old),
             "question_copies": (self._retention.copies, old),
+            "planner_sessions": (self._retention.conversations, old),
             "audit": (self._retention.audit, very_old),
             "sessions": (self._retention.sessions, very_old),
         }

@@ -68,6 +68,10 @@ class ParkingModel:
         with self._stop.may_park():
             return await self._model.complete(messages, on_thinking=on_thinking)
 
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        with self._stop.may_park():
+            return await self._model.ask(messages)
+
     async def transcribe(self, picture: Any, instruction: str) -> str:
         return await self._model.transcribe(picture, instruction)
 

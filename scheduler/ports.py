@@ -30,10 +30,14 @@ log = structlog.get_logger(__name__)
 
 
 class StoredLedger:
-    """``agent_core.ports.Ledger`` over the table of replies."""
+    """``agent_core.ports.Ledger`` over the table of replies.
 
-    def __init__(self, db: Database) -> None:
-        self._ledger = Ledger(db)
+    ``leg`` of ``run_id``: whose writes they are. Once its turn is over they raise LeaseLost and change nothing. What it
+    has sent is told by whoever sees it next. None: written by no leg.
+    """
+
+    def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
+        self._ledger = Ledger(db, run_id=run_id, leg=leg)
 
     async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
         row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
@@ -48,16 +52,17 @@ class StoredLedger:
         cluster: Sequence[str] = (),
         app_version: str = "",
     ) -> ports.LedgerRow:
-        row = await self._ledger.open(
-            key.serial,
-            key.app,
-            key.contact,
-            key.fingerprint,
-            run_id=run_id,
-            question=question,
-            cluster=cluster,
-            app_version=app_version,
-        )
+        with _its_step():
+            row = await self._ledger.open(
+                key.serial,
+                key.app,
+                key.contact,
+                key.fingerprint,
+                run_id=run_id,
+                question=question,
+                cluster=cluster,
+                app_version=app_version,
+            )
         return _ledger_row(row)
 
     async def plan(
@@ -73,7 +78,7 @@ class StoredLedger:
         person: str = "",
         parts: Sequence[str] = (),
     ) -> ports.LedgerRow:
-        try:
+        with _its_step():
             row = await self._ledger.plan(
                 row_id,
                 run_id=run_id,
@@ -85,30 +90,25 @@ class StoredLedger:
                 person=person,
                 parts=parts,
             )
-        except rows.LedgerConflict as error:
-            raise ports.LedgerConflict(str(error)) from error
         return _ledger_row(row)
 
     async def advance(
         self, row_id: int, state: ports.ReplyState, *, expected: Sequence[ports.ReplyState]
     ) -> ports.LedgerRow:
-        try:
+        with _its_step():
             row = await self._ledger.advance(row_id, state.value, expected=[item.value for item in expected])
-        except rows.LedgerConflict as error:
-            raise ports.LedgerConflict(str(error)) from error
         return _ledger_row(row)
 
-    async def next_part(self, row_id: int) -> ports.LedgerRow:
-        try:
-            return _ledger_row(await self._ledger.next_part(row_id))
-        except rows.LedgerConflict as error:
-            raise ports.LedgerConflict(str(error)) from error
+    async def next_part(self, row_id: int, *, part: int) -> ports.LedgerRow:
+        with _its_step():
+            return _ledger_row(await self._ledger.next_part(row_id, part=part))
 
     async def version_known(self, app: str, version: str) -> bool:
         return await self._ledger.version_known(app, version)
 
     async def claim(self, row_id: int, run_id: str) -> bool:
-        return await self._ledger.claim(row_id, run_id)
+        with _its_step():
+            return await self._ledger.claim(row_id, run_id)
 
     async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
         return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]
@@ -130,6 +130,16 @@ def _its_turn() -> Iterator[None]:
         yield
     except LegOver as error:
         raise LeaseLost(str(error)) from error
+
+
+@contextmanager
+def _its_step() -> Iterator[None]:
+    """The same, of a step in the ledger; and what the agent knows of a row that somebody else moved."""
+    try:
+        with _its_turn():
+            yield
+    except rows.LedgerConflict as error:
+        raise ports.LedgerConflict(str(error)) from error
 
 
 class StoredRuns:

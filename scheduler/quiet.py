@@ -14,9 +14,9 @@ from scheduler.times import QuietHours, parse_quiet, parse_zone
 URGENT = frozenset({QuestionKind.DELIVERY_UNKNOWN, QuestionKind.REST_UNSENT})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Quiet:
-    """``hours`` None: never quiet."""
+    """``hours`` None: never quiet. All of a process share one: they change with its settings."""
 
     hours: QuietHours | None
     zone: ZoneInfo

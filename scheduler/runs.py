@@ -11,7 +11,9 @@ from typing import Any
 
 import structlog
 
-from scheduler.hosts import Fleet
+from agent_core.texts import Lang
+from scheduler.giving_up import gave_up
+from scheduler.hosts import ClockCheck, Fleet
 from scheduler.line import places
 from scheduler.priorities import BEGUN, PERSON
 from scheduler.queue import Queue, leg_id
@@ -119,7 +121,9 @@ class Reconciler:
     is started nevertheless, so that it ends with the phone's own error. ``queue``: None where this process starts none.
 
     ``tells``: that the phone of a run in the line went away, or is back, is told in the event log, as an event
-    ``phone`` with ``missing``, for those who show the run.
+    ``phone`` with ``missing``, for those who show the run. ``lang``: as for ``Worker``.
+
+    While this machine's clock is off (see ``ClockCheck``) nobody is taken for dead by it, and nothing is begun.
     """
 
     def __init__(
@@ -134,8 +138,12 @@ class Reconciler:
         lease_seconds: float = LEASE_SECONDS,
         every_seconds: float = RECONCILE_SECONDS,
         lost_leg_seconds: float = LOST_LEG_SECONDS,
+        lang: Lang = "zh",
     ) -> None:
         self._db = db
+        self._gave_up = gave_up(lang)
+        self._clock = ClockCheck(db, lease_seconds)
+        self._clock_wrong = False
         self._queue = queue
         self._worker = worker
         self._host = worker.owner if worker is not None else ""
@@ -173,9 +181,19 @@ class Reconciler:
         """What time alone makes due: questions whose deadline passed, legs that died."""
         at_work = self._worker.runs_at_work if self._worker is not None else []
         await self._questions.expire()
-        revived = await self._runs.revive(older_than=self._leases.ttl, alive_here=at_work)
+        if await self._is_clock_wrong():
+            return
+        ttl = self._leases.ttl
+        revived = await self._runs.revive(older_than=ttl, alive_here=at_work, gave_up=self._gave_up)
         if revived:
             log.warning("runs.revived", run_ids=revived)
+
+    async def _is_clock_wrong(self) -> bool:
+        wrong = await self._clock.wrong()
+        if (wrong is not None) is not self._clock_wrong:
+            self._clock_wrong = wrong is not None
+            log.error("clock_wrong", error=wrong.message) if wrong else log.warning("clock_right")
+        return self._clock_wrong
 
     async def _hand_out(self) -> list[str]:
         due = await self._runs.due(begun=BEGUN)
@@ -187,7 +205,7 @@ class Reconciler:
         fleet = await self._seen(due, here)
         if here is not None and self._tells:
             await self._tell_of_phones(due, fleet)
-        if self._queue is None:
+        if self._queue is None or self._clock_wrong:
             return []
         elsewhere = await self._taken_elsewhere(due)
         ending = self._ending(due)

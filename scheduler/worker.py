@@ -11,6 +11,9 @@ from typing import Literal
 import structlog
 
 from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
+from agent_core.texts import Lang
+from scheduler.giving_up import gave_up
+from scheduler.hosts import ClockCheck
 from scheduler.queue import parse_leg_id
 from scheduler.signals import Reason, StopSignal
 from storage.engine import Database, is_away
@@ -26,7 +29,8 @@ log = structlog.get_logger(__name__)
 @dataclass(frozen=True, slots=True)
 class LegOutcome:
     """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be taken up
-    again, by whoever reaches the phone. Otherwise the run is over.
+    again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the run's.
+    Otherwise the run is over.
     """
 
     status: Literal["waiting", "held", "put_back", "succeeded", "failed", "stopped"]
@@ -57,9 +61,13 @@ class HeldLease:
         if self.stop.reason is None and self.stop.hold_requested:
             self.stop.park_here()
             await asyncio.sleep(0)  # the cancellation arrives here
-        if not await self._leases.check(self._row):
+        # A heartbeat that is late for once is made up for: nobody has the phone, and then nobody takes it.
+        if not (await self._leases.check(self._row) or await self._leases.renew_in_time(self._row)):
             self.stop.request(Reason.LEASE_LOST)
-            raise LeaseLost(f"The phone {self.serial} was taken by another owner.")
+            raise self.lost()
+
+    def lost(self) -> LeaseLost:
+        return LeaseLost(f"The phone {self.serial} was taken by another owner.")
 
     async def renew(self) -> bool:
         return await self._leases.renew(self._row)
@@ -86,6 +94,7 @@ class Worker:
 
     ``work`` is cancelled for a Stop: it tidies up (keyboard, input, screen) while it unwinds, and the lease is given
     back after that. ``lease_seconds``: how long a dead holder keeps a phone; heartbeats come at a third of it.
+    ``lang``: of what people are told of a run that gets nowhere, where its own options name none.
     """
 
     def __init__(
@@ -97,8 +106,10 @@ class Worker:
         may_begin: MayBegin | None = None,
         lease_seconds: float = LEASE_SECONDS,
         watch_seconds: float = WATCH_SECONDS,
+        lang: Lang = "zh",
     ) -> None:
         self._db = db
+        self._gave_up = gave_up(lang)
         self._may_begin = may_begin
         self._runs = Runs(db)
         self._leases = Leases(db, seconds=lease_seconds)
@@ -209,8 +220,9 @@ class Worker:
         try:
             if self._closing:  # since the look above
                 await self._runs.requeue_leg(run_id, leg)
-            elif await self._runs.begin_leg(run_id, leg, serial=run.serial) is not None:
-                await self._do(run_id, leg, lease)
+            elif (begun := await self._runs.begin_leg(run_id, leg, serial=run.serial)) is not None:
+                live.leg = begun.leg
+                await self._do(run_id, begun.leg, lease)
             else:
                 await self._make_way(run_id)
         finally:
@@ -245,20 +257,24 @@ class Worker:
 
     async def _store(self, run_id: str, leg: int, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> None:
         outcome = self._outcome(run_id, lease, task)
-        if outcome is None or outcome.status == "put_back":
-            await self._runs.interrupt_leg(run_id, leg)
+        if outcome.status == "put_back":
+            await self._runs.interrupt_leg(run_id, leg, error=outcome.message or None, gave_up=self._gave_up)
         elif outcome.status in ("waiting", "held"):  # whether it is held stands in its row
             await self._runs.wait_leg(run_id, leg, message=outcome.message)
         else:
             await self._runs.end_leg(run_id, leg, status=outcome.status, message=outcome.message)
 
     @staticmethod
-    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> LegOutcome | None:
-        """What the leg came to; None: it is to be taken up again."""
+    def _outcome(run_id: str, lease: HeldLease, task: asyncio.Future[LegOutcome]) -> LegOutcome:
+        """What the leg came to."""
         reason = lease.stop.reason
         if task.cancelled():
-            ended = {Reason.STOP: LegOutcome("stopped"), Reason.HOLD: LegOutcome("held")}
-            return ended.get(reason) if reason is not None else None
+            ended = {
+                Reason.STOP: LegOutcome("stopped"),
+                Reason.HOLD: LegOutcome("held"),
+                Reason.LEASE_LOST: LegOutcome("put_back", str(lease.lost())),
+            }
+            return ended.get(reason, LegOutcome("put_back")) if reason is not None else LegOutcome("put_back")
         error = task.exception()
         if error is None:
             outcome = task.result()
@@ -270,11 +286,11 @@ class Worker:
             return LegOutcome("stopped")
         if isinstance(error, LeaseLost) or is_away(error) or reason is not None:
             log.warning("leg.put_back", run_id=run_id, reason=str(reason), error=repr(error))
-            return None
+            return LegOutcome("put_back", "" if reason is Reason.SHUTDOWN else _said(error))
         if isinstance(error, PhonedeskError):
             return LegOutcome("failed", str(error))
         log.error("leg.crashed", run_id=run_id, exc_info=error)
-        return LegOutcome("failed", f"{type(error).__name__}: {error}")
+        return LegOutcome("failed", _said(error))
 
     async def _keep(self, run_id: str, lease: HeldLease) -> None:
         """The heartbeat."""
@@ -301,6 +317,13 @@ class Worker:
                 elif lease is not None and hold:
                     lease.stop.request_hold()
             await asyncio.sleep(self._watch_seconds)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, PhonedeskError):
+        return str(error)
+    first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement
+    return f"{type(error).__name__}: {first}"
 
 
 async def _until_done(task: asyncio.Future[LegOutcome], stop: StopSignal) -> None:
@@ -336,10 +359,13 @@ async def _finish(work: Awaitable[None]) -> None:
 async def lease_of(
     db: Database, serial: str, *, owner: str, why: str, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[HeldLease]:
-    """The phone for something that is no run (the planner, MCP). LeaseLost where another has it.
+    """The phone for something that is no run (the planner, MCP). LeaseLost where another has it; ConfigInvalid where
+    this machine's clock is wrong: by it a living holder may look dead.
 
     ``why`` stands in the lease's row, where a run's id would. Losing the phone cancels the body.
     """
+    if (wrong := await ClockCheck(db, seconds).wrong()) is not None:
+        raise wrong
     leases = Leases(db, seconds=seconds)
     row = await leases.acquire(serial, owner, why)
     if row is None:

@@ -11,8 +11,8 @@ import asyncio
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 log = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
-LAST_SECONDS = 0.1  # how long SQLite waits for another writer when there is no time left
+LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
@@ -42,14 +42,47 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+# Primary result codes of SQLite, and classes of PostgreSQL's SQLSTATE, that may be other ones in a moment.
+_SQLITE_AWAY = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+_POSTGRES_AWAY = ("08", "53", "57P", "58")  # connection, resources, shutting down or starting, its own disk
+
+
+class DatabaseAway(ConnectionError):
+    """The database cannot be reached, or the connection to it broke."""
+
+
 def is_away(error: BaseException | None) -> bool:
     """Whether the database could not do it now, but may later: it is gone, locked by somebody, or its disk is full.
 
     Then nothing of it was written, as a rule; the one exception is a connection that was lost while it committed.
+    What other files, phones and services raise is none of it, and neither is a statement that is wrong.
     """
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
+    if isinstance(error, DatabaseAway):
         return True
-    return isinstance(error, OperationalError | InterfaceError | OSError)
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated or _has_away_code(error.orig):
+        return True
+    return isinstance(error, InterfaceError) and not isinstance(error.orig, sqlite3.Error)
+
+
+def _has_away_code(error: BaseException | None) -> bool:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in _SQLITE_AWAY  # the rest says more of the same
+    return str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRES_AWAY)
+
+
+def lost_to_another(error: BaseException) -> bool:
+    """Whether PostgreSQL undid a transaction for another one's sake (a deadlock): it may be tried again at once."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in {"40P01", "40001"}
 
 
 class Waiter:
@@ -188,14 +221,17 @@ class Database:
         while True:
             async with AsyncExitStack() as stack:
                 try:
-                    connection = await self._begin(stack, write=write, full=full)
-                except (DBAPIError, OSError) as error:
+                    with _reached(OSError):
+                        connection = await self._begin(stack, write=write, full=full)
+                except (DBAPIError, DatabaseAway) as error:
                     self._is_away(error, write=write)
                     if loop.time() + AWAY_SECONDS > (until if self._ends_at is None else min(until, self._ends_at)):
                         raise
                 else:
                     self._is_back(write=write)
-                    yield connection
+                    with _reached(ConnectionError, TimeoutError):
+                        yield connection
+                        await stack.aclose()  # the commit
                     return
             await asyncio.sleep(AWAY_SECONDS)
 
@@ -287,6 +323,19 @@ class Database:
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+@contextmanager
+def _reached(*errors: type[OSError]) -> Iterator[None]:
+    """What a driver raises that did not reach its database, or lost it, as DatabaseAway."""
+    try:
+        yield
+    except DatabaseAway:
+        raise
+    except Exception as error:
+        if isinstance(error, errors) or (not isinstance(error, DBAPIError) and _has_away_code(error)):
+            raise DatabaseAway(str(error) or type(error).__name__) from error
+        raise
 
 
 async def _number(driver: Any, pragma: str) -> int:

@@ -13,6 +13,7 @@ from storage.tables import leases
 from storage.uncut import uncut
 
 LEASE_SECONDS = 30.0
+HELD_PART = 2 / 3  # of it: who has the phone gives itself up before others may take it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ class Leases:
         self._db = db
         self.ttl = timedelta(seconds=seconds)
 
-    def _fresh(self) -> sa.ColumnElement[bool]:
+    def _fresh(self, part: float = 1.0) -> sa.ColumnElement[bool]:
         """Of a heartbeat. One of the future is as good as none: the clock was put back since."""
         now = self._db.now()
-        return sa.and_(leases.c.heartbeat_at > now - self.ttl, leases.c.heartbeat_at < now + self.ttl)
+        return sa.and_(leases.c.heartbeat_at > now - self.ttl * part, leases.c.heartbeat_at < now + self.ttl)
 
     async def acquire(self, serial: str, owner: str, run_id: str = "") -> LeaseRow | None:
         """The lease with a new fencing number, or None while somebody's heartbeat is fresh (our own too)."""
@@ -58,18 +59,26 @@ class Leases:
         """A heartbeat. False: the phone is not ours any more."""
         return await self._change(lease, heartbeat_at=self._db.now())
 
+    async def renew_in_time(self, lease: LeaseRow) -> bool:
+        """The same, while the heartbeat of before has not run out."""
+        return await self._change(lease, self._fresh(), heartbeat_at=self._db.now())
+
     async def release(self, lease: LeaseRow) -> bool:
         done = await self._change(lease, owner="", run_id="", heartbeat_at=None)
         self._db.signal("runs").notify()
         return done
 
     async def check(self, lease: LeaseRow) -> bool:
-        """Whether this holder still has the phone: same fencing number, and a heartbeat that has not run out."""
+        """Whether this holder may act: same fencing number, and a heartbeat that does not run out in the next moment.
+
+        Between this look and the act time passes, in which nobody else may have taken the phone: so its holder stops
+        after two thirds of the time that others wait, or is heard first, see ``renew_in_time``.
+        """
         held = sa.select(sa.literal(1)).where(
             leases.c.serial == lease.serial,
             leases.c.fencing == lease.fencing,
             leases.c.owner == lease.owner,
-            self._fresh(),
+            self._fresh(HELD_PART),
         )
         async with self._db.read() as connection:
             return (await connection.execute(held)).scalar_one_or_none() is not None
@@ -104,7 +113,7 @@ class Leases:
         async with self._db.read() as connection:
             return {row.serial: row.acquired_at for row in await connection.execute(used)}
 
-    async def _change(self, lease: LeaseRow, **values: Any) -> bool:
+    async def _change(self, lease: LeaseRow, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
         """Only the holder changes its lease. One whose time ran out may renew as long as nobody took the phone."""
         change = (
             sa.update(leases)
@@ -112,6 +121,7 @@ class Leases:
                 leases.c.serial == lease.serial,
                 leases.c.fencing == lease.fencing,
                 leases.c.owner == lease.owner,
+                *conditions,
             )
             .values(**values)
         )

@@ -6,13 +6,15 @@ words, so that an adapter of a few lines turns one into the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.legs import hold_turn
 from storage.runs import WAITING
 from storage.tables import replies, runs
 from storage.uncut import uncut
@@ -58,31 +60,42 @@ class LedgerConflict(LookupError):
 
 
 def _row(row: sa.RowMapping) -> LedgerRow:
+    parts, part, state = tuple(row["parts"] or ()), row["part"], row["state"]
+    if parts and part >= len(parts):
+        # Two legs of an earlier release may both have counted the last part: all of them stand in the chat.
+        part, state = len(parts) - 1, SENT if state == PLANNED else state
     return LedgerRow(
         id=row["id"],
         key=MessageKey(row["serial"], row["app"], row["contact"], row["fingerprint"]),
         run_id=row["run_id"],
         question=row["question"],
         text=row["text"],
-        state=row["state"],
+        state=state,
         provenance=row["provenance"],
         record_id=row["record_id"],
         record_source=row["record_source"],
         score=row["score"],
         person=row["person"],
         cluster=tuple(row["cluster"] or ()),
-        parts=tuple(row["parts"] or ()),
-        part=row["part"],
+        parts=parts,
+        part=part,
         app_version=row["app_version"],
     )
 
 
 @uncut
 class Ledger:
-    """Every write is on the disk when it returns."""
+    """Every write is on the disk when it returns.
 
-    def __init__(self, db: Database) -> None:
+    ``leg`` of ``run_id``: whose writes they are; LegOver, and nothing is written, once its turn is over.
+    """
+
+    def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
+        if leg is not None and not run_id:
+            raise ValueError("A leg is of a run.")
         self._db = db
+        self._run_id = run_id
+        self._leg = leg
 
     async def find(self, serial: str, app: str, contact: str, fingerprint: str) -> LedgerRow | None:
         async with self._db.read() as connection:
@@ -119,7 +132,7 @@ class Ledger:
             )
             .on_conflict_do_nothing(index_elements=["serial", "app", "contact", "fingerprint"])
         )
-        async with self._db.write(durable=True) as connection:
+        async with self._write() as connection:
             await connection.execute(new)
             row = await self._find(connection, MessageKey(serial, app, contact, fingerprint))
         if row is None:
@@ -161,9 +174,9 @@ class Ledger:
             raise ValueError(f"No state of a reply: {state!r}")
         return await self._update(row_id, expected, state=str(state))
 
-    async def next_part(self, row_id: int) -> LedgerRow:
-        """The part that was sending is seen as sent: the next one is planned. LedgerConflict where none was sending."""
-        return await self._update(row_id, (SENDING,), state=PLANNED, part=replies.c.part + 1)
+    async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
+        """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
+        return await self._update(row_id, (SENDING,), replies.c.part == part, state=PLANNED, part=part + 1)
 
     async def version_known(self, app: str, version: str) -> bool:
         """Whether a reply was seen to arrive in this version of the app before."""
@@ -179,7 +192,7 @@ class Ledger:
         statement = (
             sa.update(replies).where(replies.c.id == row_id, ~waits).values(run_id=run_id).returning(replies.c.id)
         )
-        async with self._db.write(durable=True) as connection:
+        async with self._write() as connection:
             return (await connection.execute(statement)).first() is not None
 
     async def unfinished(self, serial: str) -> list[LedgerRow]:
@@ -208,12 +221,20 @@ class Ledger:
             .values(updated_at=self._db.now(), **values)
             .returning(*replies.c)
         )
-        async with self._db.write(durable=True) as connection:
+        async with self._write() as connection:
             row = (await connection.execute(statement)).mappings().one_or_none()
             if row is None:
-                found = await connection.execute(sa.select(replies.c.state).where(replies.c.id == row_id))
-                raise LedgerConflict(f"Reply {row_id} is {found.scalar_one_or_none()}, not one of {list(expected)}.")
+                is_now = sa.select(replies.c.state, replies.c.part).where(replies.c.id == row_id)
+                found = (await connection.execute(is_now)).one_or_none()
+                said = f"{found.state} at part {found.part}" if found is not None else "gone"
+                raise LedgerConflict(f"Reply {row_id} is {said}, not as expected: {', '.join(map(str, expected))}.")
         return _row(row)
+
+    @asynccontextmanager
+    async def _write(self) -> AsyncIterator[AsyncConnection]:
+        async with self._db.write(durable=True) as connection:
+            await hold_turn(connection, self._run_id, self._leg)
+            yield connection
 
     async def _find(self, connection: AsyncConnection, key: MessageKey) -> LedgerRow | None:
         statement = sa.select(replies).where(

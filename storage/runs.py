@@ -9,7 +9,8 @@ two who try only one succeeds; the other is told by False or None.
 ``hold``: a person parked the run. No leg of it is due until Resume; while one is at work still, it is to end.
 
 Each change of the status is told in the event log in the same transaction, as an event ``status`` with ``status``,
-``message``, ``leg``, ``serial`` and ``hold``: a card that follows the log learns of the end exactly once.
+``message``, ``leg``, ``serial`` and ``hold``: a card that follows the log learns of the end exactly once. A leg that
+ended before its time is told with ``put_back``, its error ("" where its process died): by these the tries are counted.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ from storage.events import append_event
 from storage.ids import new_id
 from storage.legs import hold_turn
 from storage.requests import AlreadyMade, find, made_under, remember
-from storage.tables import hosts, leases, questions, runs, sweeps
+from storage.tables import hosts, leases, plans, questions, runs, sweeps
+from storage.tries import MOST_TRIES, GaveUp, errors_since_step, plain_words
 from storage.uncut import uncut
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
 SUCCEEDED, FAILED, STOPPED = "succeeded", "failed", "stopped"
 ACTIVE = (QUEUED, RUNNING, WAITING)
 FINAL = (SUCCEEDED, FAILED, STOPPED)
+PLAN, PLAN_PART = "plan", "part"  # the option ``kind`` of a plan, see ``storage.plans``, and of its runs
 BEGINNING = timedelta(seconds=5)
 
 # A session may be long; lists do without it.
@@ -46,7 +49,8 @@ class RunRow:
 
     ``chat``: where it was asked from (channel, chat, thread, message). ``options``: max_steps, lang, dry_run …
     ``host`` took leg ``host_leg``. ``any_phone``: it asked for none, ``serial`` was chosen for it.
-    ``parent_id``: the sweep that it belongs to. A sweep waits until all its runs are over, and ends with the last one.
+    ``parent_id``: the sweep or plan that it belongs to. A sweep waits until all its runs are over, and ends with the
+    last one; a plan ends by itself.
     """
 
     id: str
@@ -143,11 +147,12 @@ async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> 
     return made
 
 
-async def tell_status(connection: AsyncConnection, db: Database, run_id: str) -> None:
-    """Append the run's present status to the event log."""
+async def tell_status(connection: AsyncConnection, db: Database, run_id: str, *, put_back: str | None = None) -> None:
+    """Append the run's present status to the event log. ``put_back``: a leg of it has just ended before its time."""
     columns = (runs.c.status, runs.c.message, runs.c.leg, runs.c.serial, runs.c.hold)
     row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).mappings().one()
-    await append_event(connection, db, run_id, "status", dict(row))
+    more = {} if put_back is None else {"put_back": put_back}
+    await append_event(connection, db, run_id, "status", {**row, **more})
 
 
 async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> bool:
@@ -273,6 +278,10 @@ class Runs:
             statement = statement.where(runs.c.id < before)
         return await self._all(statement)
 
+    async def parts_of(self, parent_id: str) -> list[RunRow]:
+        """The runs that belong to a sweep or a plan, the oldest first, without their sessions."""
+        return await self._all(sa.select(*LISTED).where(runs.c.parent_id == parent_id).order_by(runs.c.id))
+
     async def due(self, *, begun: int = 0) -> list[RunRow]:
         """Runs with a leg that is to be started, in the order in which they get a phone: priority, then the run's age.
 
@@ -310,9 +319,11 @@ class Runs:
     async def begin_leg(self, run_id: str, leg: int, *, serial: str) -> RunRow | None:
         """The leg is at work on ``serial``. None: it is not this leg's turn (another leg, over, stopped).
 
-        A leg that is taken up again after its process died may begin a second time.
+        A leg from a queue that is taken up again after its process died may begin a second time, under the next number:
+        should the first live after all, its turn is over. See ``RunRow.leg`` of what is given.
         """
         now = self._db.now()
+        again = sa.and_(runs.c.status == RUNNING, runs.c.host_leg == leg)  # not one that was added as begun
         statement = (
             sa.update(runs)
             .where(
@@ -323,6 +334,7 @@ class Runs:
             )
             .values(
                 status=RUNNING,
+                leg=sa.case((again, leg + 1), else_=leg),
                 serial=serial,
                 leg_due_at=None,
                 started_at=sa.func.coalesce(runs.c.started_at, now),
@@ -332,7 +344,7 @@ class Runs:
         async with self._db.write() as connection:
             row = (await connection.execute(statement)).mappings().one_or_none()
             if row is not None:
-                await tell_status(connection, self._db, run_id)
+                await tell_status(connection, self._db, run_id, put_back=None if row["leg"] == leg else "")
         self._notify()
         return None if row is None else _run(row)
 
@@ -350,13 +362,16 @@ class Runs:
         )
         return await self._one(run_id, statement)
 
-    async def interrupt_leg(self, run_id: str, leg: int) -> bool:
+    async def interrupt_leg(
+        self, run_id: str, leg: int, *, error: str | None = None, gave_up: GaveUp = plain_words
+    ) -> bool:
         """The leg at work ended before its time (end of the process, phone lost): the next one is due.
 
-        At once, or where it was to be held, at Resume. A stop that was asked for meanwhile ends the run.
+        At once, or where it was to be held, at Resume. A stop that was asked for meanwhile ends the run. ``error``:
+        what it ended by, where that is the run's own; one that ended so ``MOST_TRIES`` times is over.
         """
         async with self._db.write(durable=True) as connection:
-            done = await self._put_back(connection, run_id, runs.c.leg == leg)
+            done = await self._put_back(connection, run_id, runs.c.leg == leg, error=error, gave_up=gave_up)
         if done:
             self._notify()
         return done
@@ -415,15 +430,19 @@ class Runs:
                 .where(runs.c.id == run_id, runs.c.status.in_(ACTIVE), runs.c.stop_requested.is_(False))
                 .values(stop_requested=True, stopped_by=by)
             )
-            await self._stop_runs_of(connection, run_id, by)
+            stopped = await self._stop_runs_of(connection, run_id, by)
             at_once = await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)), ~_is_sweep_at_work(run_id))
                 .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
             )
             if at_once.rowcount:
-                await _expire_questions(connection, run_id)
-                await tell_status(connection, self._db, run_id)
+                stopped.append(run_id)
+            # The log's lock comes last: who reminds of a question has that one's row, and waits for the log.
+            await _expire_questions(connection, *stopped)
+            for one in stopped:
+                await tell_status(connection, self._db, one)
+            if at_once.rowcount:
                 await _settle_parent(connection, self._db, run_id)
             status = (
                 await connection.execute(sa.select(runs.c.status).where(runs.c.id == run_id))
@@ -431,8 +450,11 @@ class Runs:
         self._notify()
         return status
 
-    async def _stop_runs_of(self, connection: AsyncConnection, sweep_id: str, by: str) -> None:
-        """A sweep is stopped: so are its runs. One that is at work ends by itself, and the sweep with it."""
+    async def _stop_runs_of(self, connection: AsyncConnection, sweep_id: str, by: str) -> list[str]:
+        """A sweep is stopped: so are its runs. One that is at work ends by itself, and the sweep with it.
+
+        Those that are over with this, in order; it is yet to be told.
+        """
         its = sa.and_(runs.c.parent_id == sweep_id, runs.c.parent_id != "", runs.c.status.in_(ACTIVE))
         asked = sa.update(runs).where(its, runs.c.stop_requested.is_(False))
         await connection.execute(asked.values(stop_requested=True, stopped_by=by))
@@ -442,9 +464,7 @@ class Runs:
             .values(status=STOPPED, ended_at=self._db.now(), leg_due_at=None, hold=False)
             .returning(runs.c.id)
         )
-        for run_id in ended.scalars().all():
-            await _expire_questions(connection, run_id)
-            await tell_status(connection, self._db, run_id)
+        return sorted(ended.scalars())
 
     async def request_hold(self, run_id: str) -> bool:
         """Hold a run until ``resume``: one at work sees it and parks, one in the line leaves it, one that waits for a
@@ -516,14 +536,17 @@ class Runs:
         self._notify()
         return done
 
-    async def revive(self, *, older_than: timedelta, alive_here: Sequence[str] = ()) -> list[str]:
+    async def revive(
+        self, *, older_than: timedelta, alive_here: Sequence[str] = (), gave_up: GaveUp = plain_words
+    ) -> list[str]:
         """Give runs whose leg died a next leg, due now; their ids.
 
         Dead: ``running`` for some seconds (who begins a run takes the phone a moment later), not one of ``alive_here``
         (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
-        A sweep whose contacts are begun one by one, in a terminal, lives with them.
+        A sweep whose contacts are begun one by one, in a terminal, lives with them. A plan lives by its own heartbeat;
+        nobody can take it up, so a dead one is over. The runs that it began are runs like any others.
         The phone that it had is free at once: should that leg live after all, it finds its lease lost. One of which
-        Stop was asked for is over.
+        Stop was asked for is over, and so is one that only ever dies, see ``GaveUp``.
         """
         now = self._db.now()
         alive = sa.select(leases.c.run_id).where(
@@ -536,22 +559,46 @@ class Runs:
             runs.c.id.not_in(alive),
             runs.c.id.not_in(alive_here),
             runs.c.id.not_in(_sweeps_at_work(alive, now)),
+            runs.c.id.not_in(sa.select(plans.c.run_id).where(plans.c.heartbeat_at > now - older_than)),
         )
         async with self._db.read() as connection:
             found = list((await connection.execute(sa.select(runs.c.id).where(dead).order_by(runs.c.id))).scalars())
         revived = []
         for run_id in found:
             async with self._db.write(durable=True) as connection:
-                if await self._put_back(connection, run_id, dead):
+                if await self._end_plan(connection, run_id, dead):
+                    revived.append(run_id)
+                elif await self._put_back(connection, run_id, dead, error="", gave_up=gave_up):
                     await _free_phones(connection, run_id)
                     revived.append(run_id)
         if revived:
             self._notify()
         return revived
 
-    async def _put_back(self, connection: AsyncConnection, run_id: str, which: sa.ColumnElement[bool]) -> bool:
+    async def _end_plan(self, connection: AsyncConnection, run_id: str, which: sa.ColumnElement[bool]) -> bool:
+        """End a plan whose process is gone, where the run's row is as ``which`` says and a plan."""
+        is_plan = runs.c.options["kind"].as_string() == PLAN
+        outcome = sa.case((runs.c.stop_requested, STOPPED), else_=FAILED)
+        done = await connection.execute(
+            sa.update(runs)
+            .where(runs.c.id == run_id, runs.c.status == RUNNING, which, is_plan)
+            .values(status=outcome, ended_at=self._db.now(), hold=False)
+        )
+        if done.rowcount == 1:
+            await tell_status(connection, self._db, run_id)
+        return done.rowcount == 1
+
+    async def _put_back(
+        self,
+        connection: AsyncConnection,
+        run_id: str,
+        which: sa.ColumnElement[bool],
+        *,
+        error: str | None,
+        gave_up: GaveUp,
+    ) -> bool:
         """End the leg at work, where the run's row is as ``which`` says: the next one is due, unless Stop or Hold was
-        asked for. False where it is not.
+        asked for, or it was tried often enough. False where it is not.
         """
         now = self._db.now()
         await _lock_parent(connection, run_id)
@@ -567,11 +614,27 @@ class Runs:
             .where(runs.c.id == run_id, runs.c.stop_requested)
             .values(status=STOPPED, ended_at=now, leg_due_at=None, hold=False)
         )
-        if stopped.rowcount:
+        over = stopped.rowcount == 1
+        if error is not None and not over:
+            over = await self._give_up(connection, run_id, error, gave_up)
+        if over:
             await _expire_questions(connection, run_id)
-        await tell_status(connection, self._db, run_id)
-        if stopped.rowcount:
+        await tell_status(connection, self._db, run_id, put_back=error)
+        if over:
             await _settle_parent(connection, self._db, run_id)
+        return True
+
+    async def _give_up(self, connection: AsyncConnection, run_id: str, error: str, gave_up: GaveUp) -> bool:
+        """End a run whose leg was put back just now, where that was the last try. False where it was not."""
+        errors = [error, *await errors_since_step(connection, run_id)]
+        if len(errors) < MOST_TRIES:
+            return False
+        options = (await connection.execute(sa.select(runs.c.options).where(runs.c.id == run_id))).scalar_one()
+        message = gave_up(options, next(filter(None, errors), ""))
+        failed = sa.update(runs).where(runs.c.id == run_id)
+        await connection.execute(
+            failed.values(status=FAILED, message=message, ended_at=self._db.now(), leg_due_at=None, hold=False)
+        )
         return True
 
     async def _end(self, run_id: str, statement: sa.Update) -> bool:
@@ -649,7 +712,6 @@ def _final(status: str) -> str:
     return status
 
 
-async def _expire_questions(connection: AsyncConnection, run_id: str) -> None:
-    await connection.execute(
-        sa.update(questions).where(questions.c.run_id == run_id, questions.c.state == "open").values(state="expired")
-    )
+async def _expire_questions(connection: AsyncConnection, *run_ids: str) -> None:
+    open_ = sa.and_(questions.c.run_id.in_(run_ids), questions.c.state == "open")
+    await connection.execute(sa.update(questions).where(open_).values(state="expired"))

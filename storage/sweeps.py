@@ -160,12 +160,14 @@ class Sweeps:
         }
 
     async def _errors(self, connection: AsyncConnection, rows: Sequence[sa.RowMapping]) -> dict[str, str]:
-        """By run: the kind of the error by which it failed lately."""
+        """By run: the kind of the error by which it failed lately, or was cut short after a reply."""
         lately = self._db.now() - TOLD_WHY
         failed = [
             row["run_id"]
             for row in rows
-            if row["run_status"] == FAILED and row["run_ended_at"] is not None and row["run_ended_at"] > lately
+            if row["run_status"] in (FAILED, SUCCEEDED)
+            and row["run_ended_at"] is not None
+            and row["run_ended_at"] > lately
         ]
         if not failed:
             return {}

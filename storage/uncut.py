@@ -2,6 +2,8 @@
 
 A statement whose task is cancelled can leave its transaction open, and with it SQLite's one write lock: seen in one of
 150 cancellations at random moments. So what a repository does is done to its end, and the cancellation comes after it.
+
+And where PostgreSQL chose it to end a deadlock it is done once more: of that transaction nothing was written.
 """
 
 from __future__ import annotations
@@ -11,6 +13,10 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+from sqlalchemy.exc import DBAPIError
+
+from storage.engine import lost_to_another
 
 T = TypeVar("T")
 Repository = TypeVar("Repository")
@@ -33,7 +39,10 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
 
 
 def uncut(repository: type[Repository]) -> type[Repository]:
-    """Every public coroutine method of a repository is done whole; those that wait (``wait…``) can be cut."""
+    """Every public coroutine method of a repository is done whole; those that wait (``wait…``) can be cut.
+
+    One that makes several transactions leaves those that are committed; begun anew, it goes on with the rest.
+    """
     for name, method in list(vars(repository).items()):
         if inspect.iscoroutinefunction(method) and not name.startswith(("_", "wait")):
             setattr(repository, name, _whole_method(method))
@@ -43,6 +52,14 @@ def uncut(repository: type[Repository]) -> type[Repository]:
 def _whole_method(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
     @functools.wraps(method)
     async def done_whole(*args: Any, **values: Any) -> Any:
-        return await whole(method(*args, **values))
+        return await whole(twice(*args, **values))
+
+    async def twice(*args: Any, **values: Any) -> Any:
+        try:
+            return await method(*args, **values)
+        except DBAPIError as error:
+            if not lost_to_another(error):
+                raise
+        return await method(*args, **values)
 
     return done_whole

@@ -6,6 +6,7 @@ up), ``since`` (ISO, when it went down), ``seconds`` it was down (up only) and `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -94,6 +95,21 @@ class Watched:
         if tell:
             self._db.signal("events").notify()
         return tell
+
+    async def once(self, subject: str, which: str, why: Mapping[str, object]) -> bool:
+        """Tell people of ``subject`` once for each ``which`` (a day …), with ``why``; False where they were told."""
+        now, name = self._db.now(), f"{subject}:{which}"
+        row = {"subject": name, "down_since": now, "seen_down_at": now, "told_at": now, "looked_at": now}
+        told = {"subject": name, "state": "down", "since": now.isoformat(), **why}
+        async with self._db.write(durable=True) as connection:
+            add = self._db.insert(watched).values(**row).on_conflict_do_nothing()
+            if not (await connection.execute(add)).rowcount:
+                return False
+            earlier = sa.and_(watched.c.subject.like(f"{subject}:%"), watched.c.subject < name)
+            await connection.execute(sa.delete(watched).where(earlier))
+            await append_event(connection, self._db, "", "alert", told)
+        self._db.signal("events").notify()
+        return True
 
     async def forget(self, subject: str) -> None:
         async with self._db.write() as connection:

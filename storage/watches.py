@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.leases import LEASE_SECONDS
 from storage.requests import AlreadyMade, made_under, remember
 from storage.runs import NewRun, insert_run
 from storage.schedules import Tick
 from storage.sweeps import NewSwept, Place, begin_run
-from storage.tables import schedules
+from storage.tables import leases, questions, runs, schedules, sweeps
 from storage.uncut import uncut
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A use of a phone by its fencing number, and when the list was looked at before it (None: never)."""
+
+    fencing: int
+    looked_at: datetime | None
 
 
 @uncut
@@ -36,6 +49,32 @@ class Watches:
             return await insert_run(connection, self._db, run)
 
         return await self._start(watch_id, key, begin)
+
+    async def use_since_look(self, place: Place, *, left_alone: Sequence[str]) -> Use | None:
+        """The newest use of a phone that is free, later than the newest look at this list.
+
+        None also while a question of one of the kinds ``left_alone`` is open there.
+        """
+        newest = (
+            sa.select(sa.func.max(sweeps.c.created_at))
+            .where(sweeps.c.serial == place.serial, sweeps.c.app == place.app)
+            .scalar_subquery()
+        )
+        asked = (
+            sa.select(questions.c.id)
+            .join(runs, runs.c.id == questions.c.run_id)
+            .where(runs.c.serial == place.serial, questions.c.state == "open", questions.c.kind.in_(left_alone))
+        )
+        dead = leases.c.heartbeat_at < self._db.now() - timedelta(seconds=LEASE_SECONDS)
+        wanted = sa.select(leases.c.fencing, newest.label("looked_at")).where(
+            leases.c.serial == place.serial,
+            sa.or_(leases.c.owner == "", dead),
+            leases.c.acquired_at > sa.func.coalesce(newest, sa.literal(_NEVER, sweeps.c.created_at.type)),
+            ~asked.exists(),
+        )
+        async with self._db.read() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+        return None if row is None else Use(row.fencing, row.looked_at)
 
     async def _start(
         self, watch_id: int, key: str, begin: Callable[[AsyncConnection], Awaitable[str | None]]

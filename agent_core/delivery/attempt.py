@@ -27,6 +27,7 @@ SPINNER_SECONDS = 45.0  # how long it may be on its way
 UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
 UNSENT_LOOKS = 3
 CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
+FRESH_SECONDS = 5.0  # how old the answer that the phone is ours may be at Send; a picture takes well under a second
 CURSOR = 120  # a cursor is at most the 120th part of the screen wide; a letter is wider
 TYPE_TRIES = 2
 STEADY_TRIES = 3
@@ -95,7 +96,7 @@ class Attempt:
                     await self._back_out()
                     return send
                 sending = True
-                await tools.device.tap(send)
+                await self._keyboard.tap(send)
                 return await self._settle()
         except BaseException as error:
             if not sending and not isinstance(error, DeviceOffline):
@@ -110,6 +111,7 @@ class Attempt:
             refusal = await self._focus_and_empty()
             if refusal is not None:
                 return refusal
+            await self._tools.lease.check()
             await self._keyboard.type(self._planned.part_text)
             refusal = await self._look()
             if refusal is not None:
@@ -140,6 +142,7 @@ class Attempt:
             refusal = await self._look()  # taking the keyboard took its time: somebody may have gone elsewhere
             if refusal is not None:
                 return refusal
+        await self._tools.lease.check()
         await self._keyboard.clear()
         if not chat.draft:
             return None
@@ -157,8 +160,10 @@ class Attempt:
             chat = self._seen.chat
             if chat is None or chat.send_point is None or not self._typed:
                 return self._mistyped()
+            asked_at = self._tools.clock()
             await self._tools.lease.check()
-            if await self._steady(chat):
+            # A process that stood still has the picture of before, and an answer of before.
+            if await self._steady(chat) and self._tools.clock() - asked_at <= FRESH_SECONDS:
                 return Outcome(Result.TOUCHED) if self._tools.touches.touched else chat.send_point
         return Outcome(Result.CHANGED)
 
@@ -201,6 +206,7 @@ class Attempt:
                 await self._advance(ReplyState.TYPING)
             if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
                 return
+            await self._tools.lease.check()
             await self._keyboard.clear()
             left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
             if left is not None and left.draft == "" and is_contacts(left, self._gate):
@@ -218,7 +224,7 @@ class Attempt:
                 return refusal  # sending: whoever looks next sees whether it is gone, and clears it
             if refusal is None:
                 await self._tools.lease.check()
-                await self._tools.device.key(Key.ENTER)
+                await self._keyboard.key(Key.ENTER)
                 outcome = await self._watch()
             else:
                 changed = refusal  # it is taken out again
@@ -233,7 +239,7 @@ class Attempt:
                 outcome = changed
         state = STATES[outcome.result]
         if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
-            await self._tools.ledger.next_part(self._planned.ledger_id)
+            await self._tools.ledger.next_part(self._planned.ledger_id, part=self._planned.part)
         else:
             await self._advance(state)
         if outcome.result is Result.SENT:

@@ -141,8 +141,9 @@ class Decisions:
                 return ActResult("")
             return await self._hand_over.found_sent(row, "run.resolved_sent")
         with suppress(LedgerConflict):
-            await self._ledger.advance(row_id, ReplyState.SENDING, expected=[ReplyState.UNKNOWN, ReplyState.SENDING])
-            await self._ledger.next_part(row_id)
+            known = [ReplyState.UNKNOWN, ReplyState.SENDING]
+            row = await self._ledger.advance(row_id, ReplyState.SENDING, expected=known)
+            await self._ledger.next_part(row_id, part=row.part)
         return ActResult("")
 
     async def _first_delivery(self, question: Question, answer: Answer) -> ActResult:

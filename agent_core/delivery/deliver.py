@@ -67,8 +67,8 @@ class Delivery:
         if not ours or chat.input_box is None:
             return False
         device = self._tools.device
-        await self._tools.lease.check()
         async with device.keyboard() as keyboard:
+            await self._tools.lease.check()  # taking the keyboard took its time
             await device.tap(chat.input_box.center)
             await keyboard.clear()
         log.info("leftover_cleared", serial=device.serial)

@@ -92,7 +92,7 @@ class Leftovers:
                 return row, Fate.UNKNOWN
             state = BubbleState.OK if outcome.result is Result.SENT else BubbleState.FAILED
         if state is BubbleState.OK and row.part + 1 < len(row.parts):
-            return await self._ledger.next_part(row.id), Fate.PART_SENT
+            return await self._ledger.next_part(row.id, part=row.part), Fate.PART_SENT
         if state is BubbleState.OK:
             return await self._advance(row, ReplyState.SENT), Fate.SENT
         return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK

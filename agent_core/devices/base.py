@@ -104,7 +104,11 @@ class DeviceInfo:
 
 
 class TextInput(Protocol):
-    """The keyboard, while it is ours."""
+    """The keyboard, while it is ours.
+
+    Every call of it is decided upon by the phone: LeaseLost, and nothing is done, where somebody else has the keyboard
+    by now, however long this process stood still meanwhile.
+    """
 
     async def clear(self) -> None:
         """Empty the focused field."""
@@ -114,6 +118,12 @@ class TextInput(Protocol):
 
         No error does not mean that it was typed: read the field back.
         """
+
+    async def tap(self, point: Point) -> None:
+        """As the device's own, while the keyboard is ours: for Send."""
+
+    async def key(self, key: Key) -> None:
+        """As the device's own, while the keyboard is ours."""
 
 
 class TouchWatch(Protocol):
@@ -156,8 +166,8 @@ class Device(Protocol):
     async def launch(self, package: str) -> None:
         """Bring the app to the front. AppNotFound where it is not installed."""
 
-    async def packages(self) -> Sequence[str]:
-        """The installed packages; kept for an hour."""
+    async def packages(self, *, fresh: bool = False) -> Sequence[str]:
+        """The installed packages; kept for an hour. ``fresh``: one that should be there is not in them."""
 
     def keyboard(self) -> AbstractAsyncContextManager[TextInput]:
         """Take the keyboard; the one that was there is back in every outcome, cancelling included."""

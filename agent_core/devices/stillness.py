@@ -21,12 +21,16 @@ class Camera(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """The newest picture and whether the screen had come to rest; ``pictures`` counts what was taken."""
+    """The newest picture and whether the screen had come to rest; ``pictures`` counts what was taken.
+
+    ``capturing``: the seconds that the newest picture took; the rest of ``seconds`` is what rest was waited for.
+    """
 
     frame: Frame
     still: bool
     pictures: int
     seconds: float
+    capturing: float = 0.0
 
 
 async def wait_until_still(
@@ -51,6 +55,7 @@ async def wait_until_still(
     started = clock()
     frame: Frame | None = None
     since, equal, pictures = started, 0, 0
+    capturing = 0.0
     while True:
         asked = clock()
         try:
@@ -62,13 +67,14 @@ async def wait_until_still(
             equal = 0
         else:
             pictures += 1
+            capturing = clock() - asked
             if frame is None or equal == 0 or newest.digest != frame.digest:
                 since, equal = asked, 0
             frame, equal = newest, equal + 1
             waits_for_effect = newest.digest == before and asked - started < patience
             if equal >= quiet and asked - since >= floor - 0.001 and not waits_for_effect:
-                return Still(frame, True, pictures, clock() - started)
+                return Still(frame, True, pictures, clock() - started, capturing)
         now = clock()
         if now - started >= ceiling and frame is not None:
-            return Still(frame, False, pictures, now - started)
+            return Still(frame, False, pictures, now - started, capturing)
         await sleep(max(0.0, floor - (now - asked)))

@@ -151,7 +151,7 @@ class SchedulesDesk(RunsDesk):
             schedule=schedule_id,
         )
         row = row or _none(schedule_id)
-        made = sweep_of(row, row.serial) if row.kind == WATCH else run_of(row, None)
+        made = sweep_of(row, row.serial, by_hand=True) if row.kind == WATCH else run_of(row, None)
         wanted = replace(made, requested_by=actor.id, priority=PERSON)
         if chat is not None:
             wanted = replace(wanted, chat=chat_data(chat), options={**wanted.options, "lang": actor.lang})

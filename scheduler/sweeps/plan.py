@@ -19,6 +19,7 @@ OUTAGE_REST = timedelta(minutes=15)  # where what the run needs was away, which 
 REMEMBERED = timedelta(days=2)  # for so long who was given up is told of
 _OUTAGES = ("model", "knowledge", "device", "config", "security.rate")
 _NO_OUTAGES = ("model.refused", "model.format")
+CUT_SHORT = "model.limit"  # of a run that succeeded: the limit left something unanswered
 BLIND = "blind"  # the state of a contact of whom nothing could be seen
 
 
@@ -108,7 +109,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
         return Left.COOLING
     if one.state == BLIND:
         return None
-    if mark.run_status == FAILED:
+    if _is_unfinished(mark):
         return _given_up(mark, rules.now)
     if mark.run_status == SUCCEEDED and one.unread and mark.tries < MOST_TRIES:
         return None  # looking into their chat took the mark off: the same words were written again in the same minute
@@ -116,7 +117,7 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
 
 
 def _given_up(mark: MarkRow, now: datetime) -> Left | None:
-    """Of a run that failed: whether the same message is not tried again yet, or not any more."""
+    """Of a run that failed or was cut short: whether the same message is not tried again yet, or not any more."""
     if mark.tries < MOST_TRIES:
         return None
     outage = _was_outage(mark)
@@ -137,11 +138,16 @@ def _was_outage(mark: MarkRow) -> bool:
     return mark.run_error.startswith(_OUTAGES) and mark.run_error not in _NO_OUTAGES
 
 
+def _is_unfinished(mark: MarkRow) -> bool:
+    """Whether the run failed, or sent a reply and could not answer the rest for a limit."""
+    return mark.run_status == FAILED or (mark.run_status == SUCCEEDED and mark.run_error == CUT_SHORT)
+
+
 def owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
     """Who waits though nothing is unread any more, and nobody has answered them since.
 
-    Whose run failed: opening their chat took the mark from the list. And who wrote into the chat that stood open,
-    where no run has begun to see to it.
+    Whose run failed, or was cut short: opening their chat took the mark from the list. And who wrote into the chat that
+    stood open, where no run has begun to see to it.
     """
     return [
         Waiting(mark.contact, mark.state)
@@ -151,14 +157,14 @@ def owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:
 
 
 def _is_owed(mark: MarkRow, now: datetime) -> bool:
-    if mark.run_status == FAILED:
+    if _is_unfinished(mark):
         return mark.tries < MOST_TRIES or now - (mark.run_ended_at or now) < REMEMBERED
     not_begun = not mark.run_id or (mark.run_status == STOPPED and not mark.run_started)
     return not_begun and mark.state.startswith(IN_CHAT)
 
 
 def _owed_since(mark: MarkRow, now: datetime) -> datetime:
-    since = mark.run_ended_at if mark.run_status == FAILED else mark.waiting_since
+    since = mark.run_ended_at if _is_unfinished(mark) else mark.waiting_since
     return since or now
 
 

@@ -49,15 +49,15 @@ def _apps(order: SweepOrder) -> set[str]:
     return {name.lower() for name in (order.profile.name, *order.profile.aliases)}
 
 
-def sweep_of(row: ScheduleRow, serial: str) -> NewRun:
-    """A look at the list of chats for those whom a watch is about, as if a person wanted it."""
+def sweep_of(row: ScheduleRow, serial: str, *, by_hand: bool = False) -> NewRun:
+    """A look at the list of chats for those whom a watch is about. ``by_hand``: a person wants it, in any hours."""
     order = read_watch(row.task) or SweepOrder()
     word = SWEEP_WORDS[-1] if row.options.get("lang") == "en" else SWEEP_WORDS[0]
     return NewRun(
         f"{word} {_whom(row.task) or ''}".strip(),
         serial,
         priority=WATCH,
-        options={**row.options, **order.data(), BY_WATCH: True},
+        options={**row.options, **order.data(), **({} if by_hand else {BY_WATCH: True})},
         requested_by=row.created_by,
         chat=row.chat,
         schedule_id=row.id,

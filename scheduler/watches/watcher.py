@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -21,17 +21,18 @@ from agent_core.gate.detect import reply_task
 from agent_core.screen.compare import same_name
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.notes import noted
+from scheduler.clock import never
 from scheduler.priorities import WATCH
 from scheduler.quiet import quiet_of
 from scheduler.sweeps.leg import contacts_of
 from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
-from scheduler.sweeps.order import KIND as SWEEP
 from scheduler.sweeps.plan import Chosen, Left, Rules, plan
-from scheduler.watches.order import KIND, read_watch, sweep_of
+from scheduler.watches.looks import at_work, looks_coming, start_look, use_since_look
+from scheduler.watches.order import KIND, read_watch
 from scheduler.watches.settling import Settling
 from storage.engine import Database
 from storage.ids import new_id
-from storage.runs import ACTIVE, QUEUED, RUNNING, NewRun, RunRow, Runs
+from storage.runs import ACTIVE, NewRun, RunRow, Runs
 from storage.schedules import ScheduleRow, Schedules
 from storage.sweeps import MarkRow, NewSwept, Place, Sweeps
 from storage.watches import Watches
@@ -63,6 +64,8 @@ class _Watch:
     settling: Settling
     begun: bool = False
     owed_at: float = 0.0  # when it is to be looked next for whose run failed
+    looked_at: datetime | None = None  # of the look before the one that was started last,
+    look_again_at: float = 0.0  # which is started again then, where it has failed
     targets: Sequence[str] | None = None
     known: Sequence[str] = ()
     people: Sequence[str] = ()
@@ -77,30 +80,6 @@ async def watches_of(db: Database, serial: str) -> list[ScheduleRow]:
     """The watches that follow this phone, but for those that have their quiet hours."""
     rows = [row for row in await Schedules(db).all() if is_on(row, serial)]
     return [row for row in rows if not _is_quiet(db, row)]
-
-
-async def look_after(db: Database, run: RunRow, front: str | None) -> list[str]:
-    """A run on a watched phone rests: where no other one is in the line, the list is looked at. What was started.
-
-    While the app was in front it showed no notification of what others wrote, and what came into the open chat after
-    the run had read it counts as read for the app. ``front``: the package that was in front, None where it is not
-    known.
-    """
-    try:
-        watches = [row for row in await watches_of(db, run.serial) if _follows(row, front)]
-        due = [one for one in await Runs(db).due() if one.serial == run.serial and one.id != run.id]
-        if due:
-            return []
-        started = [await _sweep(db, row, run.serial, "after", f"{run.id}:{run.leg}") for row in watches]
-    except Exception as error:  # noqa: BLE001 - the run itself is over; the watch begins with a look when it is back
-        log.warning("watch.no_look", run_id=run.id, error=repr(error))
-        return []
-    return [run_id for run_id in started if run_id is not None]
-
-
-def _follows(row: ScheduleRow, package: str | None) -> bool:
-    order = read_watch(row.task)
-    return order is not None and (package is None or package in order.profile.packages)
 
 
 class PhoneWatch:
@@ -135,14 +114,14 @@ class PhoneWatch:
         awake = [watch for watch in self._watches.values() if not self._rests(watch)]
         if not awake:
             return self._times.every
+        for watch in awake:  # first: a phone may not let its notifications be read
+            await self._look_at_list(watch, now)
         notes = await self.device.notifications()
         wait = self._times.every
         for watch in awake:
             found = noted(notes, watch.order.profile, known=watch.known, targets=watch.targets, people=watch.people)
             standing = {**found.contacts, **({LIST: found.nameless} if found.nameless else {})}
             watch.settling.see(standing, now)
-            if not watch.begun:
-                watch.begun = await self._begin(watch)
             await self._start(watch, watch.settling.ready(now), now)
             due = watch.settling.due_in(now)
             wait = wait if due is None else min(wait, due)
@@ -155,29 +134,45 @@ class PhoneWatch:
             watch.begun = False
         return quiet
 
-    async def _begin(self, watch: _Watch) -> bool:
-        """What came before is seen in the list, whether or not a notification still tells of it."""
-        await _sweep(self._db, watch.row, self.device.serial, "begin", new_id())
-        return True
+    async def _look_at_list(self, watch: _Watch, now: float) -> None:
+        """What came before the watch is seen in the list, whether or not a notification still tells of it; and so is
+        what came while somebody used the phone.
+        """
+        serial, app = self.device.serial, watch.order.app
+        use = await use_since_look(self._db, Place(serial, app)) if watch.begun else None
+        if watch.begun and (use is None or (use.looked_at == watch.looked_at and now < watch.look_again_at)):
+            return  # where a look fails, the next one waits
+        coming = await looks_coming(self._db, app, await self._active())
+        if not watch.begun:
+            if not coming.will_see(watch.order):
+                await start_look(self._db, watch.row, serial, "begin", new_id())
+            watch.begun = True
+        elif use is not None and not coming.will_see(watch.order):
+            await start_look(self._db, watch.row, serial, "after", str(use.fencing))
+            watch.looked_at, watch.look_again_at = use.looked_at, now + self._pause
 
     async def _start(self, watch: _Watch, ready: Mapping[str, str], now: float) -> None:
         if LIST in ready:
-            await _sweep(self._db, watch.row, self.device.serial, "list", ready[LIST])
+            await start_look(self._db, watch.row, self.device.serial, "list", ready[LIST])
             watch.settling.done(LIST)
         named = {name: state for name, state in ready.items() if name != LIST}
         if not named and now < watch.owed_at:
             return
-        watch.owed_at = now + max(self._times.cool_down / 2, self._times.every)
-        active = await Runs(self._db).find(statuses=ACTIVE, limit=1000)
-        mine = [run for run in active if run.serial in ("", self.device.serial)]
-        if await self._is_looked_at(mine):
+        watch.owed_at = now + self._pause
+        active = await self._active()
+        if (await looks_coming(self._db, watch.order.app, active)).sees(named):
             return  # the look sees them, too
-        await self._answer(watch, named, _at_work(mine))
+        await self._answer(watch, named, _at_work(active))
 
-    async def _is_looked_at(self, active: Sequence[RunRow]) -> bool:
-        """Whether a look at the list is about to be had."""
-        sweeps = [run for run in active if run.options.get("kind") == SWEEP and _is_at_work(run)]
-        return any([await Sweeps(self._db).get(run.id) is None for run in sweeps])
+    async def _active(self) -> list[RunRow]:
+        """The runs of this phone that are not over."""
+        active = await Runs(self._db).find(statuses=ACTIVE, limit=1000)
+        return [run for run in active if run.serial in ("", self.device.serial)]
+
+    @property
+    def _pause(self) -> float:
+        """Seconds until what failed is tried again."""
+        return max(self._times.cool_down / 2, self._times.every)
 
     async def _answer(self, watch: _Watch, named: Mapping[str, str], busy: Sequence[str]) -> None:
         place = Place(self.device.serial, watch.order.app)
@@ -210,8 +205,8 @@ class PhoneWatch:
             chat=row.chat,
             schedule_id=row.id,
         )
-        # Of the same message a second run may follow the first, which failed or was never begun.
-        again = mark.run_id if mark is not None and mark.state == one.state else ""
+        # Another run may follow the newest: it failed, was never begun, or the same words have come once more.
+        again = mark.run_id if mark is not None else ""
         key = f"watch:{row.id}:{place.serial}:{place.app}:{one.contact}:{one.state}:{again}"
         new = NewSwept(one.contact, one.state, one.tries, run)
         run_id = await Watches(self._db).answer(row.id, place, new, key=key)
@@ -221,12 +216,17 @@ class PhoneWatch:
 
 @dataclass
 class Watcher:
-    """``start`` until ``stop``. ``phones``: the serials of the phones here; ``device`` opens one, which is closed."""
+    """``start`` until ``stop``. ``phones``: the serials of the phones here; ``device`` opens one, which is closed.
+
+    ``limited`` says whether models may be asked no more today: then no phone is followed. Afterwards each watch begins
+    anew, and sees what stands in the list.
+    """
 
     db: Database
     phones: Callable[[], Sequence[str]]
     device: Callable[[str], Awaitable[Device]]
     times: WatchTimes = WatchTimes()
+    limited: Callable[[], Awaitable[bool]] = never
     _rows: list[ScheduleRow] = field(default_factory=list)
     _followed: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _task: asyncio.Task[None] | None = None
@@ -248,7 +248,8 @@ class Watcher:
         while True:
             waiter = self.db.signal("schedules").waiter()
             try:
-                self._rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
+                rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
+                self._rows = [] if rows and await self.limited() else rows
                 wanted = {serial for serial in self.phones() if any(is_on(row, serial) for row in self._rows)}
                 for serial in set(self._followed) - wanted:
                     self._followed.pop(serial).cancel()
@@ -289,24 +290,11 @@ class Watcher:
                 fresh_until = 0.0
 
 
-async def _sweep(db: Database, row: ScheduleRow, serial: str, why: str, once: str) -> str | None:
-    """Look at the list of chats, once for ``once``. It has a time as a tick has: nobody waits for what it finds."""
-    run = replace(sweep_of(row, serial), planned_at=db.now())
-    run_id = await Watches(db).sweep(row.id, run, key=f"watch:{row.id}:{serial}:{why}:{once}")
-    if run_id is not None:
-        log.info("watch.looks", schedule_id=row.id, run_id=run_id, why=why)
-    return run_id
-
-
 def _is_quiet(db: Database, row: ScheduleRow) -> bool:
     return bool(row.quiet) and quiet_of(row.quiet, row.timezone).holds(db.now())
 
 
-def _is_at_work(run: RunRow) -> bool:
-    return run.status in (QUEUED, RUNNING) or run.leg_due_at is not None
-
-
 def _at_work(active: Sequence[RunRow]) -> list[str]:
     """The contacts whom a run is to answer now."""
-    read = [reply_task(run.task) for run in active if _is_at_work(run)]
+    read = [reply_task(run.task) for run in active if at_work(run)]
     return [one.contact for one in read if one is not None]

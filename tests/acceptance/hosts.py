@@ -1,9 +1,10 @@
 """Several machines at one queue, killed again and again: ``python -m tests.acceptance.hosts --help``.
 
 Each worker is a process with a data folder and an adb server of its own, and some of the phones; schedulers are
-``phonedesk serve --no-phones`` over the same database; with none, a worker is a whole ``phonedesk serve``. A worker is
-killed with SIGKILL every few seconds. By chance it is started again at once, or its phones are attached to another
-worker first, and both have them later on. In the end is looked at what happened: in the database, and in the phones.
+``phonedesk serve --no-phones`` over the same database. One worker without a scheduler is a whole ``phonedesk serve``. A
+worker is killed with SIGKILL every few seconds. By chance it is started again at once, or its phones are attached to
+another worker first, and both have them later on. In the end is looked at what happened: in the database, and in the
+phones.
 """
 
 from __future__ import annotations
@@ -138,9 +139,9 @@ class Town:
         return await machine.process.line()
 
     async def work(self, machine: Machine) -> None:
-        """With no schedulers, it is everything in one process."""
-        words = ("worker", "--host", machine.name) if self._wanted.schedulers else ("serve",)
-        await self.start(machine, *words)
+        """The only one, with no scheduler beside it, is everything in one process."""
+        alone = self._wanted.workers == 1 and not self._wanted.schedulers
+        await self.start(machine, *(("serve",) if alone else ("worker", "--host", machine.name)))
 
     async def schedule(self, machine: Machine) -> None:
         await self.start(machine, "serve", "--no-phones")

@@ -73,6 +73,38 @@ async def test_a_run_still_going_skips_the_tick(db: Database, clock: Clock, tick
     assert await counters(db, schedule) == (1, 2, 0, 0)
 
 
+async def test_a_restart_at_the_minute_of_a_schedule_skips_nothing(
+    db: Database, clock: Clock, ticking: ScheduleClock
+) -> None:
+    schedule = await add(db)
+    clock.move(minutes=5, seconds=40)
+    await ticking.start()
+    assert await counters(db, schedule) == (1, 0, 0, 0)
+
+
+async def test_what_is_changed_during_a_look_is_not_missed(db: Database, ticking: ScheduleClock) -> None:
+    looking, go_on, looks = asyncio.Event(), asyncio.Event(), 0
+    timed = ticking._timed
+
+    async def slowly() -> list[ScheduleRow]:
+        nonlocal looks
+        found, looks = await timed(), looks + 1
+        if looks == 3:  # the first look takes two
+            looking.set()
+            await go_on.wait()
+        return found
+
+    ticking._timed = slowly  # type: ignore[method-assign]  # the same, with a pause in it
+    await ticking.start()
+    await add(db)
+    async with asyncio.timeout(20):
+        await looking.wait()
+        second = await add(db, "*/7 * * * *")
+        go_on.set()
+        while second.id not in ticking._alarms:
+            await asyncio.sleep(0.01)
+
+
 async def test_what_was_missed_while_the_server_was_down_is_skipped_and_said(
     db: Database, clock: Clock, ticking: ScheduleClock
 ) -> None:
@@ -124,6 +156,34 @@ async def test_quiet_hours(db: Database, clock: Clock, ticking: ScheduleClock) -
         await ticking.look(grace=timedelta(hours=1))
     assert await counters(db, schedule) == (1, 0, 0, 9)
     assert [str(run.planned_at) for run in await started(db, schedule)] == ["2026-03-01 23:00:00+00:00"]
+
+
+async def test_while_models_may_be_asked_no_more_no_tick_starts_a_run(db: Database, clock: Clock) -> None:
+    full = [False]
+
+    async def limited() -> bool:
+        return full[0]
+
+    ticking = ScheduleClock(db, limited=limited)
+    schedule, waits = await add(db), await add(db, overlap="queue")
+    for _ in range(2):
+        clock.move(minutes=5)
+        await ticking.look()
+    full[0] = True
+    for run in [*await started(db, schedule), *await started(db, waits)]:
+        await Runs(db).request_stop(run.id)
+    for _ in range(3):
+        clock.move(minutes=5)
+        await ticking.look()
+    assert [len(await started(db, one)) for one in (schedule, waits)] == [1, 1]
+    found = await Schedules(db).get(schedule.id)
+    assert found is not None
+    assert found.last_what == "limit"
+    full[0] = False
+    clock.move(minutes=5)
+    await ticking.look()
+    assert len(await started(db, schedule)) == 2
+    await ticking.stop()
 
 
 async def test_jitter_is_the_same_everywhere_and_keeps_the_planned_time(

@@ -41,6 +41,13 @@ def session() -> Session:
     return Session(run_id="r", task="QQ回复联系人11", gate=GateState(enabled=True, contact="11"))
 
 
+def spendthrift(session: Session) -> Question:
+    session.max_cost, session.spent.cost = 1.0, 1.5
+    question = questions.budget(session)
+    assert question is not None
+    return question
+
+
 ASKED: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.INTERACT: lambda s: questions.interact(s, "红还是蓝", ["红", "蓝"]),
     QuestionKind.TAKE_OVER: lambda s: questions.take_over(s, "请登录"),
@@ -57,6 +64,7 @@ ASKED: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.FIRST_DELIVERY: lambda s: questions.first_delivery(s, planned(), "QQ", "9.1"),
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, planned()),
     QuestionKind.STILL_SEND: lambda s: questions.still_send(s, planned()),
+    QuestionKind.BUDGET: spendthrift,
 }
 NEVER_BY_A_CLOCK = {
     QuestionKind.DELIVERY_UNKNOWN,

@@ -24,6 +24,7 @@ from storage.questions import Questions
 from storage.retention import KEPT, PRUNED
 from storage.runs import NewRun, Runs
 from storage.tables import audit, events, metadata, outbox, pictures, requests, runs
+from storage.trajectories import Trajectories
 from tests.storage.conftest import Clock
 
 KEEP = timedelta(days=30)
@@ -68,6 +69,18 @@ async def test_old_and_over_goes(db: Database, clock: Clock) -> None:
     assert [row.update_id for row in await inbox.waiting()] == [2]
     assert await sent_box.get(waiting) is not None
     assert await Runs(db).get(run_id) is not None
+
+
+async def test_what_models_were_shown_goes_before_what_they_were_asked(db: Database, clock: Clock) -> None:
+    run_id, kept = await ended_run(db), Trajectories(db)
+    await kept.asked(run_id, 1, "{}", digest="d", picture=b"jpeg")
+    keeping = Housekeeping(db, keep=KEEP, keep_shown=timedelta(days=3))
+    clock.move(days=2)
+    assert await keeping.once() == {}
+    clock.move(days=2)
+    assert await keeping.once() == {"trajectory_pictures": 1}
+    clock.move(days=27)
+    assert (await keeping.once())["trajectories"] == 1
 
 
 async def test_what_is_still_needed_stays(db: Database, clock: Clock) -> None:

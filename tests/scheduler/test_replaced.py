@@ -9,10 +9,10 @@ import pytest
 
 from agent_core.agent import PhoneAgent
 from agent_core.errors import LeaseLost
-from agent_core.ports import AnswerEvent, Event, ReplyState
+from agent_core.ports import AnswerEvent, Event, MessageKey, ReplyState
 from agent_core.session import Question, QuestionKind, Session
 from agent_core.settings import new_session
-from scheduler.ports import StoredHuman, StoredRuns
+from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
 from scheduler.queue import LocalQueue, leg_id
 from scheduler.runs import Reconciler, RunService
 from scheduler.signals import Reason
@@ -148,6 +148,10 @@ async def test_what_a_replaced_leg_says_is_not_stored(db: Database, clock: Clock
             await store.event(run_id, event)
     with pytest.raises(LeaseLost):
         await store.save(session)
+    with pytest.raises(LeaseLost):
+        await StoredLedger(db, run_id=run_id, leg=1).open(
+            MessageKey(PHONE, "qq", "11", "f"), run_id=run_id, question="q"
+        )
     assert await Questions(db).find() == []
     sent = AnswerEvent(ledger_id=1, app="qq", contact="11", question="几天能发货", state=ReplyState.SENT)
     await store.event(run_id, Event("answer", sent.data()))  # it has reached the customer, whoever sent it

@@ -522,3 +522,41 @@ async def test_losing_the_phone_ends_what_is_no_run(db: Database, clock: Clock) 
     async with asyncio.timeout(SOON):
         with pytest.raises(LeaseLost):
             await hold()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+async def test_a_run_that_gets_nowhere_is_given_up_and_said_to_be(db: Database, lang: str) -> None:
+    async def loses(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        raise LeaseLost("The phone S1 was taken by another owner.")
+
+    async with desk(db, loses) as one:
+        run_id = await one.service.submit("task", serial=PHONE, options={"lang": lang})
+        run = await one.until(run_id, "failed")
+    assert [leg for _, leg in one.legs] == [1, 2, 3, 4, 5]
+    assert run.message.startswith({"zh": "连续 5 次开始", "en": "Begun 5 times in a row"}[lang])
+    assert "taken by another owner" in run.message
+
+
+async def test_what_other_files_lack_is_no_database_that_is_away(db: Database) -> None:
+    async def lacks(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        raise FileNotFoundError(2, "No such file", "det.onnx")
+
+    async with desk(db, lacks) as one:
+        run_id = await one.service.submit("task", serial=PHONE)
+        run = await one.until(run_id, "failed")
+    assert len(one.legs) == 1
+    assert "det.onnx" in run.message
+
+
+async def test_a_heartbeat_that_is_late_for_once_is_made_up_for(db: Database, clock: Clock) -> None:
+    leases = Leases(db, seconds=30)
+    row = await leases.acquire(PHONE, "host", "r1")
+    assert row is not None
+    lease = HeldLease(row, leases)
+    clock.move(seconds=29)
+    await lease.check()
+    clock.move(seconds=2)
+    assert await leases.acquire(PHONE, "another", "r2") is None, "it was heard"
+    clock.move(seconds=30)
+    with pytest.raises(LeaseLost):
+        await lease.check()

@@ -12,7 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.exc import OperationalError
 
-from storage.engine import Database, Signal, database_url
+from storage.engine import Database, DatabaseAway, Signal, database_url, is_away
 from storage.events import Events
 from storage.ids import new_id
 from storage.retention import Retention
@@ -173,3 +173,21 @@ async def test_at_the_end_nobody_waits_for_a_database_that_is_locked(tmp_path: P
     other.close()
     await waits
     await db.close()
+
+
+async def test_what_is_the_databases_own_doing_is_away(tmp_path: Path) -> None:
+    """A statement that is wrong, or a file of somebody else's, is not; a server that nobody reaches is."""
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    with pytest.raises(OperationalError) as wrong:
+        async with db.read() as connection:
+            await connection.exec_driver_sql("SELECT nothing FROM nowhere")
+    assert not is_away(wrong.value)
+    assert not is_away(FileNotFoundError(2, "No such file", "det.onnx"))
+    assert not is_away(ConnectionResetError("of a model's server"))
+    await db.close()
+    gone = Database(f"postgresql://nobody@/desk?host={tmp_path}")
+    with pytest.raises(DatabaseAway) as away:
+        async with gone.read():
+            pass
+    assert is_away(away.value)
+    await gone.close()

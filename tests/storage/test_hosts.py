@@ -6,13 +6,18 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
+from structlog.testing import capture_logs
 
 from agent_core.errors import ConfigInvalid
 from scheduler.hosts import Host
+from scheduler.runs import Reconciler
+from scheduler.worker import lease_of
 from storage.engine import Database, utc_now
 from storage.hosts import DONE, DRAINING, ENDED, GONE, HostPhone, Hosts
-from storage.leases import LEASE_SECONDS
+from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun, RunRow, Runs
+from storage.tables import runs as runs_table
 from tests.storage.conftest import Clock
 
 TTL = timedelta(seconds=LEASE_SECONDS)
@@ -106,6 +111,40 @@ async def test_a_phone_is_away_since_the_last_host_could_use_it(db: Database, cl
     await hosts.sees("a", "a", {})
     await hosts.sees("b", "b", {"S1": "offline"})
     assert (await phone(db)).since == went, "from one way of being away to another"
+
+
+async def test_who_has_a_wrong_clock_takes_nobody_for_dead(db: Database, other_db: Database) -> None:
+    """Neither a process without phones, nor a terminal beside it."""
+    if db.is_sqlite:
+        return
+    db.clock, off = utc_now, timedelta(seconds=45)
+    other_db.clock = lambda: utc_now() + off
+    run_id = await Runs(db).create(NewRun("task", "S1"))
+    assert run_id is not None
+    assert await Leases(db).acquire("S1", "a", run_id) is not None
+    assert await Runs(db).begin_leg(run_id, 1, serial="S1")
+    watching = Reconciler(other_db, None, phones=_nothing_here)
+    with capture_logs() as logs:
+        await watching.once()
+        await watching.once()
+    assert [entry["event"] for entry in logs] == ["clock_wrong"]
+    run = await Runs(db).get(run_id)
+    assert run is not None
+    assert (run.status, run.leg) == ("running", 1)
+    with pytest.raises(ConfigInvalid, match="45 s ahead"):
+        async with lease_of(other_db, "S1", owner="terminal", why="r"):
+            pass
+    off = timedelta()
+    await Leases(db).take_back("a")
+    async with other_db.write() as connection:
+        await connection.execute(sa.update(runs_table).values(started_at=utc_now() - timedelta(minutes=1)))
+    with capture_logs() as logs:
+        await watching.once()
+    assert [entry["event"] for entry in logs] == ["clock_right", "runs.revived"]
+
+
+async def _nothing_here() -> list[str]:
+    return []
 
 
 async def test_a_clock_that_goes_wrong_ends_the_host(db: Database, clock: Clock) -> None:

@@ -37,10 +37,16 @@ async def test_who_lost_the_phone_can_do_nothing_with_it(db: Database, clock: Cl
     assert await leases.check(old)
     clock.move(seconds=29)
     assert await leases.renew(old)
-    clock.move(seconds=29)
+    clock.move(seconds=19)
     assert await leases.check(old)
-    clock.move(seconds=1)
+    clock.move(seconds=10)
+    assert await leases.acquire("phone", "b") is None
+    assert not await leases.check(old), "who has the phone gives up before others may take it"
+    assert await leases.renew_in_time(old), "unless it is heard first"
+    assert await leases.check(old)
+    clock.move(seconds=30)
     assert not await leases.check(old), "without a heartbeat it may not act"
+    assert not await leases.renew_in_time(old)
     new = await leases.acquire("phone", "b")
     assert new is not None
     assert not await leases.renew(old)

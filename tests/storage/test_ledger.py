@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import fields
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,9 @@ from agent_core import ports
 from storage import ledger as stored
 from storage.engine import Database
 from storage.ledger import SENT, STATES, Ledger, LedgerConflict
+from storage.legs import LegOver
 from storage.runs import NewRun, Runs
+from storage.tables import replies
 
 KEY = ("phone", "qq", "11", "f1")
 
@@ -102,10 +105,13 @@ async def test_the_parts_of_a_long_answer(db: Database) -> None:
     assert (row.cluster, row.parts, row.part, row.app_version) == (("q", "快"), (), 0, "9.1")
     row = await ledger.plan(row.id, run_id="r", text="ab", provenance="knowledge", parts=["a", "b"])
     with pytest.raises(LedgerConflict):
-        await ledger.next_part(row.id)  # nothing is on its way
+        await ledger.next_part(row.id, part=0)  # nothing is on its way
     await ledger.advance(row.id, "sending", expected=["planned"])
-    row = await ledger.next_part(row.id)
+    row = await ledger.next_part(row.id, part=0)
     assert (row.state, row.part, row.parts) == ("planned", 1, ("a", "b"))
+    await ledger.advance(row.id, "sending", expected=["planned"])
+    with pytest.raises(LedgerConflict):
+        await ledger.next_part(row.id, part=0)  # by whoever saw the first one late
     with pytest.raises(LedgerConflict):
         await ledger.plan(row.id, run_id="r", text="other", provenance="person")  # a part of it has left
 
@@ -131,3 +137,39 @@ async def test_a_row_that_another_run_asks_a_person_about(db: Database) -> None:
     await runs.wait_leg(asking, 1)
     assert not await Ledger(db).claim(row.id, "another")
     assert await Ledger(db).claim(row.id, asking)
+
+
+async def test_a_row_that_counts_more_parts_than_there_are_has_been_sent(db: Database) -> None:
+    """As earlier releases may have left it: two legs counted the last part."""
+    ledger = Ledger(db)
+    row = await ledger.open(*KEY, run_id="r", question="q")
+    await ledger.plan(row.id, run_id="r", text="ab", provenance="knowledge", parts=["a", "b"])
+    async with db.write() as connection:
+        await connection.execute(sa.update(replies).values(part=2))
+    found = await ledger.find(*KEY)
+    assert found is not None
+    assert (found.state, found.part) == ("sent", 1)
+
+
+async def test_a_leg_whose_turn_is_over_moves_no_row(db: Database) -> None:
+    runs = Runs(db)
+    run_id = await runs.create(NewRun("QQ回复联系人11", "phone"))
+    assert run_id is not None
+    await runs.begin_leg(run_id, 1, serial="phone")
+    first, second = Ledger(db, run_id=run_id, leg=1), Ledger(db, run_id=run_id, leg=2)
+    row = await first.open(*KEY, run_id=run_id, question="q")
+    await first.plan(row.id, run_id=run_id, text="ab", provenance="knowledge", parts=["a", "b"])
+    await first.advance(row.id, "sending", expected=["planned"])
+    await runs.interrupt_leg(run_id, 1)
+    await runs.begin_leg(run_id, 2, serial="phone")
+    with pytest.raises(LegOver):
+        await first.next_part(row.id, part=0)
+    with pytest.raises(LegOver):
+        await first.advance(row.id, "unknown", expected=["sending"])
+    with pytest.raises(LegOver):
+        await first.open("phone", "qq", "11", "another", run_id=run_id, question="q")
+    with pytest.raises(LegOver):
+        await first.claim(row.id, run_id)
+    assert (await second.next_part(row.id, part=0)).part == 1
+    with pytest.raises(LegOver):
+        await first.plan(row.id, run_id=run_id, text="c", provenance="knowledge")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -10,9 +11,10 @@ from storage.answers import AnswerFilter, Answers, ToldAnswer
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import LeaseRow, Leases
-from storage.legs import LegOver
+from storage.legs import LegOver, hold_turn
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
+from storage.tries import MOST_TRIES
 from tests.storage.conftest import Clock
 
 PHONE = "phone-1"
@@ -105,3 +107,43 @@ async def test_a_leg_that_ends_early_after_stop_ends_its_run(db: Database, clock
     assert await Questions(db).find(state="open") == []
     assert await statuses(db, run_id) == ["queued", "running", "stopped"]
     assert (await row(db, sweep_id)).final, "nothing else of the sweep is under way"
+
+
+async def test_a_turn_is_not_lost_in_the_middle_of_a_write(db: Database, other_db: Database) -> None:
+    run_id, _ = await at_work(db)
+    async with db.write() as connection:
+        await hold_turn(connection, run_id, 1)
+        taking = asyncio.create_task(Runs(other_db).interrupt_leg(run_id, 1))
+        done, _ = await asyncio.wait([taking], timeout=0.2)
+        assert not done
+    assert await taking
+
+
+@pytest.mark.parametrize("steps", [False, True])
+async def test_a_run_that_only_ever_dies_is_given_up(db: Database, clock: Clock, *, steps: bool) -> None:
+    runs, dies = Runs(db), 12 if steps else MOST_TRIES
+    run_id = await runs.create(NewRun("task", PHONE))
+    assert run_id is not None
+    for number in range(1, dies + 1):
+        lease = await Leases(db).acquire(PHONE, "host", run_id)
+        assert lease is not None
+        assert await runs.begin_leg(run_id, number, serial=PHONE), number
+        if steps and number % 4 == 0:
+            await Events(db).append(run_id, "step", {})
+        if number == 2:  # one that says what it ended by
+            await runs.interrupt_leg(run_id, number, error="FileNotFoundError: det.onnx")
+        else:
+            clock.move(seconds=40)
+            assert await runs.revive(older_than=TTL) == [run_id]
+        await Leases(db).take_back("host")
+    run = await row(db, run_id)
+    assert run.status == ("waiting" if steps else "failed")
+    assert run.message == ("" if steps else f"Begun {MOST_TRIES} times without a step. FileNotFoundError: det.onnx")
+    assert (run.leg_due_at is not None) is steps
+
+
+async def test_what_is_not_the_runs_doing_is_no_try(db: Database) -> None:
+    run_id, _ = await at_work(db)
+    for number in range(1, 2 * MOST_TRIES):
+        await Runs(db).interrupt_leg(run_id, number)  # the process was ended, the phone went away
+        assert await Runs(db).begin_leg(run_id, number + 1, serial=PHONE)

@@ -7,11 +7,12 @@ import pytest
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.events import Events
+from storage.events import Events, append_event
 from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, Schedules, Tick
+from storage.tables import questions as questions_table
 from storage.tables import runs as runs_table
 from tests.storage.conftest import Clock
 
@@ -71,16 +72,23 @@ async def test_due_runs_stand_in_line_by_priority_and_age(db: Database, clock: C
 async def test_a_leg_begins_once_for_each_number(db: Database) -> None:
     runs = Runs(db)
     run_id = await make(db)
+    assert await runs.take(await row(db, run_id), PHONE, "host", alive_after=db.now()) == 1
     assert await runs.begin_leg(run_id, 2, serial=PHONE) is None
     begun = await runs.begin_leg(run_id, 1, serial=PHONE)
     assert begun is not None
     assert (begun.status, begun.serial) == ("running", PHONE)
     assert begun.leg_due_at is None
-    assert await runs.begin_leg(run_id, 1, serial=PHONE) is not None, "taken up again after a kill"
-    assert await runs.end_leg(run_id, 1, status="succeeded", message="done")
+    again = await runs.begin_leg(run_id, 1, serial=PHONE)
+    assert again is not None, "taken up again after a kill"
+    assert again.leg == 2, "and the first one has lost its turn, should it live after all"
     assert not await runs.end_leg(run_id, 1, status="failed")
+    assert await runs.end_leg(run_id, 2, status="succeeded", message="done")
+    assert not await runs.end_leg(run_id, 2, status="failed")
     assert await runs.begin_leg(run_id, 1, serial=PHONE) is None
     assert (await row(db, run_id)).message == "done"
+    begun = await runs.begin_leg(await make(db, begun=True), 1, serial=PHONE)
+    assert begun is not None
+    assert begun.leg == 1, "added as begun, and begun now"
 
 
 async def test_every_change_of_status_is_told_once(db: Database) -> None:
@@ -299,3 +307,28 @@ async def test_times_come_back_aware_and_in_utc(db: Database) -> None:
     assert found is not None
     assert found.utcoffset() == timedelta(0)
     assert (await row(db, run_id)).created_at.tzinfo is UTC
+
+
+async def test_a_sweep_that_is_stopped_does_not_block_who_reminds_of_its_questions(
+    db: Database, other_db: Database
+) -> None:
+    if db.is_sqlite:
+        return  # one writes at a time
+    sweep_id, parts = await make(db), []
+    await Runs(db).begin_leg(sweep_id, 1, serial=PHONE)
+    for name in ("q1", "q2"):
+        parts.append(await make(db, parent_id=sweep_id))
+        await Runs(db).begin_leg(parts[-1], 1, serial=PHONE)
+        await Questions(db).ask(name, run_id=parts[-1], kind="interact", payload={})
+        await Runs(db).wait_leg(parts[-1], 1)
+    await Runs(db).wait_leg(sweep_id, 1)
+    waits = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    async with asyncio.timeout(10), other_db.write() as reminding:
+        await reminding.execute(sa.update(questions_table).where(questions_table.c.id == "q2").values(reminders=1))
+        stop = asyncio.create_task(Runs(db).request_stop(sweep_id))
+        while not (await reminding.execute(waits)).scalar_one():
+            await asyncio.sleep(0.01)
+        async with asyncio.timeout(0.5):  # less than the second after which PostgreSQL looks for deadlocks
+            await append_event(reminding, other_db, parts[1], "reminder", {"question": "q2"})
+    assert await stop == "stopped"
+    assert [(await row(db, run_id)).status for run_id in parts] == ["stopped", "stopped"]

@@ -6,8 +6,12 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+from sqlalchemy.exc import DBAPIError
+
 from storage.engine import Database
 from storage.inbox import Inbox
+from storage.uncut import uncut
 
 
 async def test_a_cancelled_write_does_not_block_the_next_one(tmp_path: Path) -> None:
@@ -37,3 +41,27 @@ async def test_what_was_begun_is_done_and_the_cancellation_comes_after_it(tmp_pa
     assert writing.cancelled()
     assert await inbox.get(1) is not None
     await db.close()
+
+
+class Lost(Exception):
+    """As PostgreSQL's driver tells of it."""
+
+    sqlstate = "40P01"
+
+
+@uncut
+class Unlucky:
+    def __init__(self, *, times: int) -> None:
+        self.left = times
+
+    async def write(self) -> str:
+        if self.left:
+            self.left -= 1
+            raise DBAPIError("UPDATE", None, Lost("deadlock detected"))
+        return "written"
+
+
+async def test_who_was_chosen_to_end_a_deadlock_tries_once_more() -> None:
+    assert await Unlucky(times=1).write() == "written"
+    with pytest.raises(DBAPIError):
+        await Unlucky(times=2).write()

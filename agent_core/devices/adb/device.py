@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from agent_core.devices.adb import parse
+from agent_core.devices.adb.apps import PACKAGES_SECONDS, InstalledApps
 from agent_core.devices.adb.capture import Capture, Shot, Way
 from agent_core.devices.adb.keyboard import Keyboard
 from agent_core.devices.adb.launching import Launcher, check_package
@@ -35,6 +36,7 @@ from agent_core.devices.base import (
     WindowKind,
 )
 from agent_core.errors import (
+    AppNotFound,
     CommandFailed,
     ScreenOff,
     ScreenshotFailed,
@@ -45,11 +47,11 @@ from agent_core.retry import Sleep, with_retries
 
 log = structlog.get_logger(__name__)
 
-PACKAGES_SECONDS = 3600.0
 TREE_SECONDS = 3.0
 MAX_COORDINATE = 20_000
 _TREE_FILE = "/data/local/tmp/phonedesk-tree.xml"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
+BATTERY_LEVEL = re.compile(r"^\s*level:\s*(\d{1,3})\s*$", re.MULTILINE)
 
 LOOK_LINE = command_line(
     ("dumpsys", "window", PIPE, "grep", "-E", parse.WINDOW_LINES),
@@ -84,6 +86,7 @@ class AdbDevice:
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         tree_seconds: float = TREE_SECONDS,
+        apps: InstalledApps | None = None,
     ) -> None:
         self._serial = serial
         self._time = Time(clock, sleep)
@@ -91,7 +94,7 @@ class AdbDevice:
         self._capture = Capture(self._transport, self._time)
         self._keyboard = Keyboard(self._transport, self._time)
         self.tree_seconds = tree_seconds
-        self._packages: tuple[float, tuple[str, ...]] | None = None
+        self._apps = apps or InstalledApps()
         self._versions: dict[str, tuple[float, str | None]] = {}
         self._touches = Touches(self._transport)
         self._launcher = Launcher(self._transport, self._time, self.window)
@@ -141,16 +144,21 @@ class AdbDevice:
         lines = [line.strip() for line in result.out.splitlines()]
         return dict(zip(names, lines + [""] * (len(names) - len(lines)), strict=False))
 
-    async def packages(self) -> Sequence[str]:
-        now = self._time.clock()
-        if self._packages is None or now - self._packages[0] >= PACKAGES_SECONDS:
-            result = await self._read(("pm", "list", "packages"))
-            names = parse.parse_packages(result.out)
-            if not names:
-                raise CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
-            self._packages = (now, names)
-            self._versions.clear()  # an app may have been updated
-        return self._packages[1]
+    async def battery(self) -> int | None:
+        """The charge in percent; None where the phone does not say."""
+        found = BATTERY_LEVEL.search((await self._read(("dumpsys", "battery"))).out)
+        return int(found.group(1)) if found else None
+
+    async def packages(self, *, fresh: bool = False) -> Sequence[str]:
+        return await self._apps.packages(self._time.clock(), self._listed, fresh=fresh)
+
+    async def _listed(self) -> Sequence[str]:
+        result = await self._read(("pm", "list", "packages"))
+        names = parse.parse_packages(result.out)
+        if not names:
+            raise CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
+        self._versions.clear()  # an app may have been updated
+        return names
 
     async def app_version(self, package: str) -> str | None:
         """Kept for an hour, and no longer than the list of packages."""
@@ -193,6 +201,8 @@ class AdbDevice:
 
     async def notifications(self) -> Sequence[Notification]:
         result = await self._read(("dumpsys", "notification", "--noredact"))
+        if result.code != 0 or parse.dump_refused(result.out):
+            raise CommandFailed(f"The phone does not tell its notifications: {parse.first_line(result.text)}")
         return parse.parse_notifications(result.out)
 
     # -- what is done to it
@@ -224,7 +234,15 @@ class AdbDevice:
 
     async def launch(self, package: str) -> None:
         """CommandFailed where it was started but something else is in front 10 s later."""
-        await self._launcher.launch(package)
+        try:
+            await self._launcher.launch(package)
+        except AppNotFound:
+            self._apps.forget()
+            raise
+
+    def start_apps_afresh(self) -> None:
+        """Each app that is launched from now on begins anew, the first time: what it showed before is gone."""
+        self._launcher.start_afresh()
 
     async def open_url(self, url: str, package: str) -> None:
         check_package(package)

@@ -22,9 +22,17 @@ class Launcher:
     def __init__(self, transport: Transport, time: Time, window: Callable[[], Awaitable[Window]]) -> None:
         self._transport, self._time, self._window = transport, time, window
         self._components: dict[str, str] = {}
+        self._old: set[str] | None = None  # None: none is; else those that were started afresh
+
+    def start_afresh(self) -> None:
+        """From now on each app is ended before it is brought to the front for the first time."""
+        self._old = set()
 
     async def launch(self, package: str) -> None:
         check_package(package)
+        if self._old is not None and package not in self._old:
+            self._old.add(package)
+            require(await self._transport.shell(command_line(("am", "force-stop", package))))
         component = self._components.get(package) or await self._resolve(package)
         if component is None:
             await self._start_by_monkey(package)

@@ -164,12 +164,20 @@ def parse_input_method(text: str) -> tuple[str | None, bool]:
 
 # -- notifications
 
+_DUMP_LATE = re.compile(r"^\*\*\* SERVICE '\w+' DUMP TIMEOUT", re.MULTILINE)
+
 _KEY = re.compile(r"\bkey=(?P<key>.+?): Notification\(")
 _KEY_LINE = re.compile(r"^\s+key=(?P<key>.+?)\s*$")
 _UPDATED = re.compile(r"^\s+mUpdateTimeMs=(?P<ms>\d{1,15})\s*$")
 _SECTION = re.compile(r"^ {0,2}\S[^=(]*:\s*(?:\(\d+\))?\s*$")
 _EXTRA = re.compile(r"^\s*android\.(?P<name>\w+(?:\.\w+)*)=(?P<value>.*)$")
 _TYPED = re.compile(r"^(?:\w+) \((?P<value>.*)$", re.DOTALL)
+
+
+def dump_refused(text: str) -> bool:
+    """Whether ``dumpsys`` says, with exit status 0, that it may not, cannot, or could not in time."""
+    begins, ends = text.lstrip()[:200], text.rstrip()[-200:]  # between stand texts, which anybody may have written
+    return begins.startswith(("Permission Denial", "Can't find service")) or bool(_DUMP_LATE.search(ends))
 
 
 def parse_notifications(text: str) -> tuple[Notification, ...]:

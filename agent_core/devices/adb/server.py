@@ -20,6 +20,7 @@ import structlog
 from adbutils.errors import AdbConnectionError, AdbTimeout
 
 from agent_core.devices.adb import transport
+from agent_core.devices.adb.apps import InstalledApps
 from agent_core.devices.adb.device import AdbDevice, connection_of
 from agent_core.errors import AdbNotFound, CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputRejected
 from agent_core.retry import Sleep
@@ -61,6 +62,7 @@ class AdbServer:
         self.host, self.port = host, port
         self._child = child
         self._client = _Client(host, port)
+        self._apps: dict[str, InstalledApps] = {}
 
     @property
     def owned(self) -> bool:
@@ -134,9 +136,9 @@ class AdbServer:
         """The phone of this serial; whether it is there shows at the first call."""
         if not _SERIAL.fullmatch(serial):
             raise InputRejected(f"{serial!r} is no serial of a phone.")
-        return (
-            AdbDevice(self, serial, sleep=sleep) if clock is None else AdbDevice(self, serial, clock=clock, sleep=sleep)
-        )
+        if clock is not None:
+            return AdbDevice(self, serial, clock=clock, sleep=sleep)
+        return AdbDevice(self, serial, sleep=sleep, apps=self._apps.setdefault(serial, InstalledApps()))
 
     async def install(self, serial: str, apk: Path) -> None:
         """Install an application file of this computer, over an older version of it if there is one."""

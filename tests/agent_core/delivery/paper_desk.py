@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_core.agent import PhoneAgent
 from agent_core.defaults import MemoryLedger
-from agent_core.ports import Event, Human, Ledger, LedgerRow, Record, ReplyState, RunStore
+from agent_core.ports import Event, Human, Lease, Ledger, LedgerRow, Record, ReplyState, RunStore
 from agent_core.screen.readings import Side, Source
 from agent_core.session import Answer, Question, QuestionKind, Session
 from agent_core.settings import new_session
@@ -202,6 +202,7 @@ class PaperDesk:
         session: Session | None = None,
         dies_at: int = 0,
         counted: frozenset[str] = STATES,
+        lease: Lease | None = None,
     ) -> Session:
         """A leg, of a new run where no session is given. The model says ``replies``, then what makes sense.
 
@@ -211,7 +212,8 @@ class PaperDesk:
         reaper.counted = counted
         with _time(self.clock) as loop:
             try:
-                return loop.run_until_complete(self.leg(*replies, contact=contact, session=session, reaper=reaper))
+                leg = self.leg(*replies, contact=contact, session=session, reaper=reaper, lease=lease)
+                return loop.run_until_complete(leg)
             finally:
                 loop.run_until_complete(loop.shutdown_asyncgens())
 
@@ -224,6 +226,7 @@ class PaperDesk:
         ledger: Ledger | None = None,
         store: RunStore | None = None,
         human: Human | None = None,
+        lease: Lease | None = None,
     ) -> Session:
         """As ``run``, in the time and with the parts that the caller has."""
         reaper = reaper or WritesOnly()
@@ -234,6 +237,7 @@ class PaperDesk:
             human=human or self.people,
             ledger=mortal(ledger or self.ledger, reaper, reaper.counted),
             store=mortal(store or self.store, reaper, reaper.counted),
+            lease=lease,
             reader=PaperReader(self.phone),
             settings=SETTINGS,
         )

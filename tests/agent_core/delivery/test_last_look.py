@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
+from agent_core.delivery.attempt import FRESH_SECONDS
+from agent_core.devices.base import Frame
+from agent_core.errors import LeaseLost
 from agent_core.ports import ReplyState
 from agent_core.screen.readings import Source
 from agent_core.session import Answer, QuestionKind, Status
@@ -92,3 +97,54 @@ def test_the_run_dies_there(desk: PaperDesk) -> None:
     session = desk.run()
     assert session.status is Status.SUCCEEDED, session.message
     assert (desk.sent(), desk.drafts, desk.people.asked) == ([SHIPPED], {}, [])
+
+
+class Noted:
+    """What is asked of the lease and done to the input, in order."""
+
+    def __init__(self, desk: PaperDesk) -> None:
+        self.done: list[str] = []
+        for name in ("clear", "type"):
+            setattr(desk.phone, name, self._noting(name, getattr(desk.phone, name)))
+
+    def _noting(self, name: str, act: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def noted(*args: str) -> None:
+            self.done.append(name)
+            await act(*args)
+
+        return noted
+
+    async def check(self) -> None:
+        self.done.append("check")
+
+
+def test_the_lease_is_asked_directly_before_the_input_is_touched(desk: PaperDesk) -> None:
+    lease = Noted(desk)
+    desk.run(lease=lease)
+    before = [lease.done[at - 1] for at, name in enumerate(lease.done) if name in ("clear", "type")]
+    assert before == ["check", "check"]
+
+
+class Losable:
+    is_lost = False
+
+    async def check(self) -> None:
+        if self.is_lost:
+            raise LeaseLost("scripted")
+
+
+def test_a_process_that_stands_still_before_send_looks_again(desk: PaperDesk) -> None:
+    """The picture and the answer that the phone is ours are of before: somebody else has it by now."""
+    lease, takes_picture = Losable(), desk.phone.screenshot
+
+    async def stands_still() -> Frame:
+        frame = await takes_picture()
+        desk.clock.now += FRESH_SECONDS + 1
+        lease.is_lost = True
+        return frame
+
+    desk.ledger.on_sending = lambda: setattr(desk.phone, "screenshot", stands_still)
+    with pytest.raises(LeaseLost):
+        desk.run(lease=lease)
+    assert taps_on_send(desk) == 0
+    assert desk.rows == [(SHIP, ReplyState.SENDING)], "whoever has the phone now clears what stands in the input"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from structlog.testing import capture_logs
 
 from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_port import ScheduleWish
 from scheduler.clock import Clock
+from scheduler.sweeps.leg import in_quiet_hours
 from scheduler.watches.order import sweep_of
 from storage.contacts import Contacts, NewContact
 from storage.runs import Runs
@@ -15,6 +18,7 @@ from storage.schedules import Schedules
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
 
 TASK = "盯着 11 #vip"
+QUIET = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -71,12 +75,18 @@ async def test_a_watch_and_a_schedule_are_not_turned_into_each_other(shop: Shop)
 
 async def test_run_at_once_is_a_sweep_of_those_who_are_watched(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    watch = await shop.desk.add_schedule(owner, "", TASK, chat=CHAT)
+    watch = await shop.desk.add_schedule(owner, "", TASK, chat=CHAT, wish=ScheduleWish(quiet="00:00-23:59"))
     run = await shop.desk.run_schedule(owner, watch.id, chat=CHAT)
     assert (run.task, run.sweep is not None) == ("sweep 11 #vip", True)
+    asked = await Runs(shop.db).get(run.id)
+    assert asked is not None
+    assert not await in_quiet_hours(shop.db, asked, QUIET)
     row = await Schedules(shop.db).get(int(watch.id))
     assert row is not None
     mine = await Runs(shop.db).create(sweep_of(row, PHONE))
+    by_itself = await Runs(shop.db).get(mine or "")
+    assert by_itself is not None
+    assert await in_quiet_hours(shop.db, by_itself, QUIET)
     shown = await shop.desk.run(mine or "")
     assert shown is not None
     assert (shown.watch, shown.serial) == (True, PHONE)

@@ -11,13 +11,18 @@ import pytest
 from agent_core.defaults import FreeLease
 from agent_core.devices.base import Notification
 from agent_core.screen.reader import ScreenReader
+from agent_core.session import QuestionKind
 from scheduler.sweeps.leg import SweepEyes, sweep_leg
+from scheduler.sweeps.plan import Chosen
 from scheduler.watches.order import sweep_of
-from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, look_after, watches_of
+from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, watches_of
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
+from storage.leases import Leases
+from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
+from storage.sweeps import Place, Sweeps
 from tests.storage.conftest import Clock
 from tests.support.lab import QQ, Lab, lab
 
@@ -59,6 +64,20 @@ class Watched:
 
     async def tasks(self) -> list[str]:
         return [run.task for run in await self.runs()]
+
+    async def use(self) -> None:
+        """Somebody takes the phone and gives it back."""
+        leases = Leases(self.db)
+        held = await leases.acquire(self.at.device.serial, "somebody")
+        assert held is not None
+        await leases.release(held)
+        self.clock.move(seconds=0.1)
+
+    async def sweep(self, run: RunRow) -> None:
+        """The look is had."""
+        row = await Runs(self.db).begin_leg(run.id, run.leg, serial=self.at.device.serial)
+        assert row is not None
+        await sweep_leg(self.db, row, self.at.device, EYES, FreeLease())
 
     async def end(self, run: RunRow, status: str = "succeeded") -> None:
         if await Runs(self.db).begin_leg(run.id, run.leg, serial=self.at.device.serial) is not None:
@@ -182,7 +201,7 @@ async def test_where_previews_are_hidden_the_list_is_looked_at_once_a_change(wat
     assert [run.task for run in looks] == ["巡检 11 小11"]
     await watched.begin()
     await watched.look(2.0)
-    assert len(await watched.runs("sweep")) == before + 2  # the one at the start of a process
+    assert len(await watched.runs("sweep")) == before + 1  # the one in the line is enough at the start of a process
 
 
 async def test_the_same_words_again_are_a_new_message(watched: Watched) -> None:
@@ -217,24 +236,82 @@ async def test_a_run_that_failed_is_tried_again_later_and_not_for_ever(watched: 
         watched.now += 60
 
 
-async def test_after_a_run_with_the_app_in_front_the_list_is_looked_at(watched: Watched) -> None:
+async def test_after_each_use_of_the_phone_the_list_is_looked_at(watched: Watched) -> None:
     """What came into the open chat gave no notification."""
-    at, serial = watched.at, watched.at.device.serial
+    at, leases, looks = watched.at, Leases(watched.db), len(await watched.runs("sweep"))
     await at.open_chat()
     at.phone.receive("11", "那能开发票吗？")
-    run_id = await Runs(watched.db).create(NewRun("QQ回复联系人11", serial))
-    run = await Runs(watched.db).get(run_id or "")
-    assert run is not None
-    await watched.end(run)
-    watched.clock.move(seconds=1)
-    assert await look_after(watched.db, run, "com.android.settings") == []
-    (look_id,) = await look_after(watched.db, run, (await at.device.window()).package)
-    assert await look_after(watched.db, run, QQ) == []  # nor twice
-    row = await Runs(watched.db).begin_leg(look_id, 1, serial=serial)
-    assert row is not None
-    assert (await sweep_leg(watched.db, row, at.device, EYES, FreeLease())).status == "waiting"
+    held = await leases.acquire(at.device.serial, "somebody", "")
+    assert held is not None
+    await watched.look(2.0)
+    assert len(await watched.runs("sweep")) == looks, "not while the phone is used"
+    await leases.release(held)
+    for _ in range(2):
+        await watched.look(2.0)
+    look = (await watched.runs("sweep"))[-1]
+    assert len(await watched.runs("sweep")) == looks + 1, "nor twice"
+    await watched.sweep(look)
     assert (await watched.runs())[-1].priority == 6
-    assert await watched.tasks() == ["QQ回复联系人11"] * 2
+    assert await watched.tasks() == ["QQ回复联系人11"]
+    for _ in range(20):
+        await watched.look(2.0)
+    assert len(await watched.runs("sweep")) == looks + 1, "nobody has used it since"
+
+
+async def test_a_look_after_a_use_that_failed_or_was_stopped_is_owed_still(watched: Watched) -> None:
+    looks = len(await watched.runs("sweep"))
+    await watched.use()
+    await watched.look(2.0)
+    await watched.end((await watched.runs("sweep"))[-1], "stopped")
+    await watched.use()  # its own leg, too, had the phone
+    await watched.look(2.0)
+    assert len(await watched.runs("sweep")) == looks + 1, "not at once"
+    await watched.look(30.0)
+    assert len(await watched.runs("sweep")) == looks + 2
+
+
+async def test_nobody_is_disturbed_who_has_the_phone_in_hand(watched: Watched) -> None:
+    run_id = await Runs(watched.db).create(NewRun("打开设置", watched.at.device.serial))
+    assert run_id is not None
+    assert await Runs(watched.db).begin_leg(run_id, 1, serial=watched.at.device.serial) is not None
+    await watched.use()
+    await Questions(watched.db).ask("q1", run_id=run_id, kind=QuestionKind.TAKE_OVER, payload={"text": "请登录"})
+    looks = len(await watched.runs("sweep"))
+    await watched.look(2.0)
+    assert len(await watched.runs("sweep")) == looks
+    await Questions(watched.db).answer("q1", {"choice": "done"}, by="店长")
+    await watched.look(2.0)
+    assert len(await watched.runs("sweep")) == looks + 1
+
+
+async def test_a_sweep_of_others_far_back_in_the_line_hides_nobody(watched: Watched) -> None:
+    await Runs(watched.db).create(NewRun("巡检 12", watched.at.device.serial, priority=-10, options={"kind": "sweep"}))
+    watched.at.phone.receive("11", "几天能发货？")
+    await watched.look(2.0)
+    await watched.look(2.0)
+    assert await watched.tasks() == ["QQ回复联系人11"]
+
+
+async def test_looks_do_not_pile_up_while_a_phone_comes_and_goes(watched: Watched) -> None:
+    looks = len(await watched.runs("sweep"))
+    for _ in range(5):
+        watched.clock.move(seconds=1)
+        again = PhoneWatch(watched.db, watched.at.device, TIMES)
+        await again.refresh([watched.watch])
+        await again.look(0.0)
+    assert len(await watched.runs("sweep")) == looks + 1
+
+
+async def test_the_same_words_come_once_more_where_the_phone_tells_no_time(watched: Watched) -> None:
+    place = Place(watched.at.device.serial, "qq")
+    for number, words in enumerate(("在吗？", "好的", "在吗？")):
+        chosen = Chosen("11", words, 0)
+        (watch,) = watched.watcher._watches.values()
+        marks = await Sweeps(watched.db).marks(place)
+        await watched.watcher._run(watch, place, chosen, marks.get("11"))
+        runs = await watched.runs()
+        assert len(runs) == number + 1, words
+        await watched.end(runs[-1])
 
 
 async def test_a_list_that_nothing_can_read_starts_nobody(watched: Watched) -> None:

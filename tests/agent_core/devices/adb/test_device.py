@@ -50,6 +50,27 @@ async def test_packages_are_kept_for_an_hour(bench: Bench) -> None:
     assert bench.device.round_trips == before + 1
 
 
+async def test_an_app_that_was_installed_or_removed_meanwhile_is_found_out(bench: Bench) -> None:
+    assert "com.example.new" not in await bench.device.packages()
+    await bench.time.sleep(60)
+    bench.phone.apps = {**bench.phone.apps, "com.example.new": replace(bench.phone.apps[QQ], package="com.example.new")}
+    assert "com.example.new" not in await bench.device.packages()
+    assert "com.example.new" in await bench.device.packages(fresh=True)
+    before = bench.device.round_trips
+    await bench.device.packages(fresh=True)  # it was just read
+    assert bench.device.round_trips == before
+    bench.phone.apps = {name: app for name, app in bench.phone.apps.items() if name != QQ}
+    with pytest.raises(AppNotFound):
+        await bench.device.launch(QQ)
+    assert QQ not in await bench.device.packages()
+
+
+async def test_the_next_run_on_a_phone_does_not_read_its_apps_again(bench: Bench) -> None:
+    first, second = (bench.server.device(bench.device.serial) for _ in range(2))
+    assert await first.packages() == await second.packages()
+    assert (first.round_trips, second.round_trips) == (1, 0)
+
+
 async def test_version_of_an_app(bench: Bench) -> None:
     before = bench.device.round_trips
     assert await bench.device.app_version(QQ) == "9.1.30"

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.devices.adb.keyboard import CHUNK_BYTES, Keyboard, chunks
+from agent_core.devices.base import Key, TextInput
 from agent_core.devices.virtual.scenario import KeyboardPart
 from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import serve
-from agent_core.errors import DeviceOffline, TextInputFailed
+from agent_core.errors import DeviceOffline, LeaseLost, TextInputFailed
+from agent_core.geometry import Point
 from tests.agent_core.devices.adb.conftest import ADB_KEYBOARD, SOGOU, Bench
 
 MARKER = ("global", "phonedesk_previous_ime")
@@ -166,6 +168,36 @@ async def test_who_lost_the_phone_leaves_the_keyboard_to_who_has_it(bench: Bench
     assert MARKER not in bench.phone.settings
 
 
+@pytest.mark.parametrize("how", ["taken", "put back", "chosen by the owner"])
+async def test_what_a_holder_of_before_does_too_late_is_left_undone(bench: Bench, how: str) -> None:
+    """However long its process stood still: the phone decides, in the same call."""
+    await bench.open_chat()
+    if how == "chosen by the owner":
+        bench.phone.choose_input_method(ADB_KEYBOARD)
+    stands_still = bench.another().keyboard()
+    late = await stands_still.__aenter__()
+    if how == "put back":
+        await bench.device.recover()
+        before = bench.draft()
+        await attempts_of(late, await bench.input_point())
+        assert bench.draft() == before
+        return
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type("可以退货。")
+        await attempts_of(late, await bench.input_point())
+        assert bench.draft() == "可以退货。"
+        calls = bench.device.round_trips
+        await keyboard.tap(await bench.input_point())
+        await keyboard.key(Key.DELETE)
+        assert bench.device.round_trips == calls + 3, "one of them the tree"
+
+
+async def attempts_of(late: TextInput, point: Point) -> None:
+    for act in (late.type("您好，"), late.clear(), late.tap(point), late.key(Key.ENTER)):
+        with pytest.raises(LeaseLost):
+            await act
+
+
 async def test_a_marker_without_our_keyboard_changes_nothing_but_itself(bench: Bench) -> None:
     bench.phone.set_setting(*MARKER, ADB_KEYBOARD)
     assert await bench.device.restore_keyboard() is None
@@ -175,9 +207,24 @@ async def test_a_marker_without_our_keyboard_changes_nothing_but_itself(bench: B
 
 async def test_an_owner_who_uses_adb_keyboard_keeps_it(bench: Bench) -> None:
     bench.phone.choose_input_method(ADB_KEYBOARD)
+    before = bench.device.round_trips
     async with bench.device.keyboard():
         pass
+    assert bench.device.round_trips == before + 3
     assert current(bench) == ADB_KEYBOARD
+    assert MARKER not in bench.phone.settings
+
+
+async def test_a_phone_that_keeps_no_marker_is_typed_on_all_the_same(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some makers let nobody write settings; their owners choose ADB Keyboard by hand."""
+    await bench.open_chat()
+    bench.phone.choose_input_method(ADB_KEYBOARD)
+    monkeypatch.setattr(bench.phone, "set_setting", lambda *_: None)
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type("可以退货。")
+    assert bench.draft() == "可以退货。"
 
 
 async def test_not_held_while_it_is_restored(bench: Bench) -> None:

@@ -262,6 +262,20 @@ def test_notifications() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("Permission Denial: can't dump NotificationManager from pid=1, uid=2000\n", True),
+        ("Can't find service: notification\n", True),
+        (NOTIFICATIONS + "\n*** SERVICE 'notification' DUMP TIMEOUT (10000ms) EXPIRED ***\n", True),
+        (NOTIFICATIONS, False),
+        (NOTIFICATIONS.replace("NotificationRecord", "Permission Denial\nNotificationRecord"), False),
+    ],
+)
+def test_a_dump_that_is_refused_is_no_empty_shade(text: str, refused: bool) -> None:
+    assert parse.dump_refused(text) is refused
+
+
 def test_notifications_that_the_phone_hides_are_not_taken_for_texts() -> None:
     text = (
         "  Notification List:\n    NotificationRecord(0x1: pkg=com.a.b user=UserHandle{0} id=1 key=0|com.a.b|1|null|1: N)\n"
