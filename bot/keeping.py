@@ -1,4 +1,5 @@
-"""Back-up and restore: one file with whole copies of our databases, taken while a server works or not.
+"""Back-up and restore: one file with whole copies of our databases, taken while a server works or not. A PostgreSQL
+is copied and put back by its own programs; what has to be put in order after that is done here, too.
 
 The queue's file is not in it: a leg is started because its run is due, and that stands in our tables. After a restore
 the queue begins empty, so no leg of a later time is started, and none is taken for done.
@@ -32,24 +33,26 @@ from storage.engine import Database, database_url
 FORM = 1
 MANIFEST, DATABASE, KNOWLEDGE = "manifest.json", "phonedesk.sqlite3", "knowledge.sqlite3"
 PARTS = (DATABASE, KNOWLEDGE)
+LEFT_OUT = ("trajectory_pictures",)  # the bulk of the database, and gone after a few days in any case
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """``parts``: the databases that are in it. ``elsewhere``: ours is in PostgreSQL, and not in it."""
+    """``parts``: the databases that are in it."""
 
     file: Path
     made_at: datetime
     parts: tuple[str, ...]
     bytes: int
-    elsewhere: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """``made_at``: of what was put back. ``held``: the runs that were not over then. ``before``: what was there."""
+    """``made_at``: of the file that was put back; None where it was pg_restore's. ``held``: the runs that were not over
+    then. ``before``: what was there.
+    """
 
-    made_at: datetime
+    made_at: datetime | None
     parts: tuple[str, ...]
     held: Sequence[HeldRun]
     before: Path | None
@@ -73,8 +76,14 @@ def _sources(settings: Settings) -> dict[str, Path]:
 async def back_up(settings: Settings, to: Path) -> Backup:
     """Write a back-up to the file ``to``, or with a name of its own into the folder ``to``.
 
-    ConfigInvalid where there is nothing to back up, the file is there already, or it cannot be written.
+    ConfigInvalid where there is nothing to back up, the file is there already, or it cannot be written; and for
+    PostgreSQL.
     """
+    if database_file(settings) is None:
+        raise ConfigInvalid(
+            "The database is PostgreSQL, and everything is in it; nothing was written.",
+            advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL" (see the how-to).',
+        )
     return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
 
 
@@ -83,8 +92,7 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
     if file.exists():
         raise ConfigInvalid(f"{file} is there already.", advice="Give another name, or a folder.")
     sources = {name: path for name, path in _sources(settings).items() if path.is_file()}
-    elsewhere = database_file(settings) is None
-    if DATABASE not in sources and not elsewhere:
+    if DATABASE not in sources:
         raise ConfigInvalid(f"There is no database in {settings.data_dir}.", advice="Check PHONEDESK_DATA_DIR.")
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.absolute().parent) as folder:
@@ -94,7 +102,7 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
         raise ConfigInvalid(
             f"The back-up could not be written: {error}.", advice="Nothing was left. Is there room on the disk?"
         ) from error
-    return Backup(file, now, tuple(sources), file.stat().st_size, elsewhere)
+    return Backup(file, now, tuple(sources), file.stat().st_size)
 
 
 def _archive(folder: Path, sources: dict[str, Path], told: dict[str, object]) -> Path:
@@ -104,7 +112,7 @@ def _archive(folder: Path, sources: dict[str, Path], told: dict[str, object]) ->
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MANIFEST, json.dumps({**told, "parts": list(sources)}))
         for name, source in sources.items():
-            copy(source, folder / name)
+            copy(source, folder / name, without=LEFT_OUT)
             archive.write(folder / name, name)
             (folder / name).unlink()
     with made.open("rb") as written:
@@ -115,17 +123,19 @@ def _archive(folder: Path, sources: dict[str, Path], told: dict[str, object]) ->
 # Restore ------------------------------------------------------------------------------------------------------------
 
 
-async def restore(settings: Settings, file: Path) -> Restore:
+async def restore(settings: Settings, file: Path | None) -> Restore:
     """Put a back-up in the place of what is there, which is kept beside it; runs that were not over then are held.
 
-    With PostgreSQL only the knowledge store is put back, and the runs are held in the database as it is now.
-    ConfigInvalid where a server works, or the file is none that can be used; then nothing has changed.
+    ``file`` None: pg_restore has put the PostgreSQL of the settings back; runs are held in it, and this machine's queue
+    goes aside. ConfigInvalid where a server works, or the file is none that can be used; then nothing has changed.
     """
+    if file is None and database_file(settings) is not None:
+        raise ConfigInvalid("There is no back-up to put back.", advice="Name the file of phonedesk backup.")
     async with AsyncExitStack() as stack:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         stack.enter_context(_locked(settings))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.data_dir)))
-        made_at, parts = await asyncio.to_thread(_unpack, file, folder)
+        made_at, parts = await asyncio.to_thread(_unpack, file, folder) if file else (None, ())
         database = database_file(settings)
         if (DATABASE in parts) != (database is not None):
             raise ConfigInvalid(

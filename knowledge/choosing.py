@@ -17,13 +17,14 @@ import httpx2
 import openai
 import structlog
 from openai import AsyncOpenAI
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.choosing import sure_record
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
 from agent_core.model.failures import Failures
-from agent_core.model.stream import plain_answer
+from agent_core.model.meter import Meter
+from agent_core.model.stream import plain_answer, usage_of
 from agent_core.ports import Chosen, Record
 from agent_core.texts import load_texts
 from knowledge.grounding import problems
@@ -60,7 +61,8 @@ class _Refusal(Exception):
 
 class ModelChooser:
     """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer; of the first
-    ``max_records`` records those are shown that score at least ``min_score``, or have no score.
+    ``max_records`` records those are shown that score at least ``min_score``, or have no score. ``meter`` is told of
+    every call.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class ModelChooser:
         compose: bool = False,
         max_records: int = 5,
         min_score: float = 0.3,
+        meter: Meter | None = None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise ConfigInvalid("PHONEDESK_CHOOSER__BASE_URL must begin with http:// or https://.")
@@ -83,6 +86,7 @@ class ModelChooser:
         self._compose = compose
         self._max_records = max_records
         self._min_score = min_score
+        self._meter = meter or Meter()
         self._failures = Failures(name, api_key)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
@@ -126,14 +130,16 @@ class ModelChooser:
     async def _ask(self, words: str, query: str, records: Sequence[Record]) -> str:
         lang = "en" if _LATIN.search(words) and not _HAN.search(words) else "zh"
         prompt = load_texts("knowledge.texts", lang)["choosing.compose" if self._compose else "choosing.pick"]
+        asked: list[ChatCompletionMessageParam] = [
+            {"role": "system", "content": prompt.strip()},
+            {"role": "user", "content": _as_data(words, query, records)},
+        ]
+        await self._meter.admit(self._name)
         try:
             async with asyncio.timeout(self._timeout):
                 answer: Any = await self._client.chat.completions.create(
                     model=self._name,
-                    messages=[
-                        {"role": "system", "content": prompt.strip()},
-                        {"role": "user", "content": _as_data(words, query, records)},
-                    ],
+                    messages=asked,
                     temperature=0.0,
                     max_tokens=_MAX_TOKENS,
                 )
@@ -143,6 +149,8 @@ class ModelChooser:
             raise self._failures.not_json(str(answer))
         if not answer.choices or not answer.choices[0].message:
             raise self._failures.empty()
+        said = answer.choices[0].message.content or ""
+        await self._meter.count(self._name, usage_of(answer.usage, asked, lambda: said))
         choice = answer.choices[0]
         self._failures.check_ending(choice.finish_reason, choice.message.refusal)
         if choice.finish_reason == "length":

@@ -1,4 +1,4 @@
-"""The knowledge base that needs no service: questions and answers in a SQLite file, found by characters and pairs.
+"""The knowledge base that needs no service: questions and answers of our own, found by characters and pairs.
 
 A lexical score does not tell right from wrong, so it never makes a record sure. Sure is only what was asked in the very
 words of one entry's question or of one of its aliases, politeness left aside.
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
@@ -29,25 +29,34 @@ from knowledge.entries import (
 )
 from knowledge.tokens import stripped, tokens
 from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
+from storage.knowledge_shared import SharedIndex, SharedUnreachable
+
+if TYPE_CHECKING:
+    from storage.engine import Database
 
 __all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 
 _MOST_CANDIDATES = 5
 _LONGEST_QUERY = 500  # characters that are looked at
-T = TypeVar("T")
+Index = KnowledgeIndex | SharedIndex
 # Called inside the write with the other live entries that a wording means; what it raises keeps it unwritten.
 Refusing = Callable[[Sequence[Entry]], None]
 
 
 class EmbeddedKnowledge:
-    """Entries in the file at ``path``, made where it is missing. KnowledgeUnreachable where it cannot be used.
+    """Entries in an index, or in the file at a path, made where it is missing. KnowledgeUnreachable where it cannot be
+    used.
 
     What names an entry that is not there raises InputRejected (``get`` gives None, ``delete`` False).
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._index = KnowledgeIndex(path, lambda row: forms_of(_entry(row)))
+    def __init__(self, index: Index | Path) -> None:
+        self._index = KnowledgeIndex(index, lambda row: forms_of(_entry(row))) if isinstance(index, Path) else index
+
+    @classmethod
+    def shared(cls, db: Database, mirror: Path, *, former: Path | None = None) -> EmbeddedKnowledge:
+        """Entries that all machines of ``db`` share, mirrored in a file of this one; see ``SharedIndex``."""
+        return cls(SharedIndex(db, mirror, lambda row: _words(_entry(row)), former=former))
 
     @property
     def name(self) -> str:
@@ -62,11 +71,12 @@ class EmbeddedKnowledge:
         """
         query = query[:_LONGEST_QUERY]
         form = stripped(query)
-        exact = await _safely(self._index.with_form(form)) if form else ()
+        async with self._reading() as index:
+            exact = await index.with_form(form) if form else ()
+            found = await index.search(tokens(form or query), _MOST_CANDIDATES)
         exact = [
             row for row in exact if form in forms_of(_entry(row))
         ]  # an earlier release may have written to the file
-        found = await _safely(self._index.search(tokens(form or query), _MOST_CANDIDATES))
         sure = len(exact) == 1
         exact_ids = {row.id for row in exact}
         rows = [*exact, *(row for row in found if row.id not in exact_ids)][:_MOST_CANDIDATES]
@@ -88,12 +98,13 @@ class EmbeddedKnowledge:
         "" gives the newest changes. ``live`` None: waiting ones too.
         """
         words, limit = words.strip()[:_LONGEST_QUERY], max(1, limit)
-        if not words:
-            return tuple(Found(_entry(row), 0.0) for row in await _safely(self._index.newest(limit, live=live)))
         form = stripped(words)
-        exact = list(await _safely(self._index.with_form(form, live=live))) if form else []
-        named = await _safely(self._index.with_id_like(words, limit, live=live))
-        near = await _safely(self._index.search(tokens(words), limit, live=live))
+        async with self._reading() as index:
+            if not words:
+                return tuple(Found(_entry(row), 0.0) for row in await index.newest(limit, live=live))
+            exact = list(await index.with_form(form, live=live)) if form else []
+            named = await index.with_id_like(words, limit, live=live)
+            near = await index.search(tokens(words), limit, live=live)
         best = {row.id for row in exact} | {row.id for row in named if row.id == words}
         exact.sort(key=lambda row: row.id != words)
         rows = {row.id: row for row in (*exact, *named, *near)}
@@ -197,26 +208,31 @@ class EmbeddedKnowledge:
             return entry
 
     async def get(self, entry_id: str) -> Entry | None:
-        row = await _safely(self._index.get(entry_id))
+        async with self._reading() as index:
+            row = await index.get(entry_id)
         return _entry(row) if row else None
 
     async def begins(self, start: str) -> Sequence[Entry]:
         """Up to two entries whose ids begin so; the one with this very id alone where there is one."""
-        rows = await _safely(self._index.with_id_like(start, 2)) if start else ()
+        async with self._reading() as index:
+            rows = await index.with_id_like(start, 2) if start else ()
         return tuple(_entry(row) for row in (rows[:1] if rows and rows[0].id == start else rows))
 
     async def delete(self, entry_id: str) -> bool:
         """Whether there was one."""
-        return await _safely(self._index.delete(entry_id))
+        async with self._writing() as writer:
+            return await writer.delete(entry_id)
 
     async def doubles(self, entry: Entry) -> Sequence[Entry]:
         """The other live entries that a wording of this one means too: while it is so, that wording is never sure."""
-        return await _safely(_doubles(self._index.with_form, entry))
+        async with self._reading() as index:
+            return await _doubles(index.with_form, entry)
 
     async def means(self, words: str) -> Entry | None:
         """The entry that these very words ask for, politeness left aside: a live one before one that waits."""
         form = stripped(words[:_LONGEST_QUERY])
-        rows = await _safely(self._index.with_form(form, live=None)) if form else ()
+        async with self._reading() as index:
+            rows = await index.with_form(form, live=None) if form else ()
         found = [_entry(row) for row in rows]
         return next((entry for entry in found if entry.live), found[0] if found else None)
 
@@ -233,7 +249,8 @@ class EmbeddedKnowledge:
         )
 
     async def count(self) -> int:
-        return await _safely(self._index.count())
+        async with self._reading() as index:
+            return await index.count()
 
     async def seed_sample_if_empty(self) -> int:
         """Fill an empty base with the sample shop's entries. How many were added: 0 where it was not empty."""
@@ -245,7 +262,14 @@ class EmbeddedKnowledge:
 
     async def list(self, *, live: bool | None = None) -> Sequence[Entry]:
         """Every entry, or only the live or the waiting ones, oldest first."""
-        return tuple(_entry(row) for row in await _safely(self._index.entries(live=live)))
+        async with self._reading() as index:
+            return tuple(_entry(row) for row in await index.entries(live=live))
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[KnowledgeIndex]:
+        """What has been written until now; asked for once, however much is read inside."""
+        with _said():
+            yield await self._index.reading()
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[Writer]:
@@ -312,8 +336,12 @@ def _indexed(entry: Entry) -> tuple[EntryRow, EntryWords]:
         entry.created_at,
         entry.updated_at,
     )
+    return row, _words(entry)
+
+
+def _words(entry: Entry) -> EntryWords:
     aliases = [word for text in (*entry.aliases, *entry.tags) for word in tokens(text)]
-    return row, EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms_of(entry)))
+    return EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms_of(entry)))
 
 
 def _entry(row: EntryRow) -> Entry:
@@ -357,13 +385,13 @@ def _share(words: str, row: EntryRow) -> float:
 def _said() -> Iterator[None]:
     try:
         yield
+    except SharedUnreachable as error:
+        raise KnowledgeUnreachable(
+            f"The database with the knowledge entries cannot be used: {error}.",
+            advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
+        ) from error
     except (sqlite3.Error, OSError) as error:
         raise KnowledgeUnreachable(
             f"The knowledge file cannot be used: {error}.",
             advice="Check that the folder of PHONEDESK_DATA_DIR exists and can be written.",
         ) from error
-
-
-async def _safely(call: Awaitable[T]) -> T:
-    with _said():
-        return await call

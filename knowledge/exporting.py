@@ -12,10 +12,6 @@ import json
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
-from openpyxl.styles import Alignment, Font
-
 from agent_core.errors import InputRejected
 from knowledge.entries import Entry
 from knowledge.importing import markdown, sheets
@@ -88,6 +84,10 @@ def _markdown(entry: Entry) -> str:
 
 
 def _xlsx(entries: Sequence[Entry]) -> bytes:
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.styles import Alignment, Font
+
     book = Workbook(write_only=True)
     sheet = book.create_sheet("entries")
     sheet.freeze_panes = "A2"

@@ -20,7 +20,8 @@ from knowledge.http_client import Names
 from knowledge.ragflow import RagflowKnowledge
 from knowledge.template import Template, TemplateKnowledge
 
-Provider = Literal["embedded", "dify", "ragflow", "http"]
+Remote = Literal["dify", "ragflow", "http"]
+Provider = Literal["embedded", Remote]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 PREFIX = "PHONEDESK_KNOWLEDGE__"
 
@@ -68,24 +69,30 @@ def providers_of(written: str) -> tuple[Provider, ...]:
 
 
 def build(
-    config: KnowledgeConfig, *, session: aiohttp.ClientSession | None = None, sleep: retry.Sleep = asyncio.sleep
+    config: KnowledgeConfig,
+    *,
+    embedded: EmbeddedKnowledge | None = None,
+    session: aiohttp.ClientSession | None = None,
+    sleep: retry.Sleep = asyncio.sleep,
 ) -> KnowledgeBase:
-    """The provider, or the chain of them; nothing is opened or asked yet. ConfigMissing where a value that it needs is
-    blank, ConfigInvalid where one cannot be used.
+    """The provider, or the chain of them; nothing is opened or asked yet. ``embedded``: the store of that provider, in
+    place of the one at ``path``. ConfigMissing where a value that it needs is blank, ConfigInvalid where one cannot be
+    used.
     """
     try:
         names = providers_of(config.provider)
     except ValueError as error:
         raise ConfigInvalid(f"{error}.", advice=f"Correct {PREFIX}PROVIDER.") from None
-    providers = [_one(name, config, session, sleep) for name in names]
+    providers = [
+        (embedded or EmbeddedKnowledge(config.path)) if name == "embedded" else _one(name, config, session, sleep)
+        for name in names
+    ]
     return providers[0] if len(providers) == 1 else ChainKnowledge(providers)
 
 
 def _one(
-    provider: Provider, config: KnowledgeConfig, session: aiohttp.ClientSession | None, sleep: retry.Sleep
+    provider: Remote, config: KnowledgeConfig, session: aiohttp.ClientSession | None, sleep: retry.Sleep
 ) -> KnowledgeBase:
-    if provider == "embedded":
-        return EmbeddedKnowledge(config.path)
     remote, names = _remote(provider, config)
     needed = ("base_url",) if provider == "http" else ("base_url", "dataset_id", "token")
     missing = [name for name in needed if not str(getattr(remote, name)).strip()]
@@ -116,7 +123,7 @@ def _one(
     assert_never(provider)
 
 
-def _remote(provider: Provider, config: KnowledgeConfig) -> tuple[OwnConfig, Names]:
+def _remote(provider: Remote, config: KnowledgeConfig) -> tuple[OwnConfig, Names]:
     """What this provider is asked with, and the settings where it stands.
 
     One with an address of its own takes nothing of the dataset and the token that are meant for another address.

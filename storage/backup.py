@@ -26,17 +26,32 @@ class InUse(Exception):
     """Another process has the file open."""
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy a database as it is at one moment; others may go on writing. Blocking.
+def copy(source: Path, target: Path, *, without: Sequence[str] = ()) -> None:
+    """Copy a database as it is at one moment, ``without`` the rows of these tables; others may go on writing. Blocking.
 
     FileNotFoundError where there is none; BrokenCopy where what came out is not whole.
     """
     if not source.is_file():
         raise FileNotFoundError(source)
-    with closing(sqlite3.connect(source, timeout=BUSY_SECONDS)) as one, closing(sqlite3.connect(target)) as other:
-        one.backup(other)
-        other.execute("PRAGMA journal_mode=DELETE")  # everything in one file
+    try:
+        with closing(sqlite3.connect(source, timeout=BUSY_SECONDS)) as one, closing(sqlite3.connect(target)) as other:
+            one.backup(other)
+            other.execute("PRAGMA journal_mode=DELETE")  # everything in one file
+            _emptied(other, without)
+    except sqlite3.Error as error:  # a full disk, or a file that is no database
+        raise BrokenCopy(str(error)) from None
     check(target)
+
+
+def _emptied(copied: sqlite3.Connection, tables: Sequence[str]) -> None:
+    """Take out the rows of those tables that there are, and the room that they took."""
+    there = {name for (name,) in copied.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not (left_out := there.intersection(tables)):
+        return
+    for name in left_out:
+        copied.execute(f'DELETE FROM "{name}"')  # noqa: S608 - a name of ours
+    copied.commit()
+    copied.execute("VACUUM")
 
 
 def check(file: Path) -> None:

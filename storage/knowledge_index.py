@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -70,8 +70,8 @@ SELECT {_COLUMNS} FROM words JOIN entries e ON e.number = words.rowid
 WHERE words MATCH ?1 AND (?2 IS NULL OR e.live = ?2) ORDER BY bm25(words, 2.0, 2.0, 0.4), e.number LIMIT ?3
 """  # noqa: S608
 _PUT = """
-INSERT INTO entries (id, question, answer, aliases, tags, live, origin, alias_of, created_at, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO entries (number, id, question, answer, aliases, tags, live, origin, alias_of, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET question = excluded.question, answer = excluded.answer, aliases = excluded.aliases,
     tags = excluded.tags, live = excluded.live, origin = excluded.origin, alias_of = excluded.alias_of,
     updated_at = excluded.updated_at
@@ -82,6 +82,7 @@ INSERT INTO words (rowid, question, aliases, answer) SELECT number, ?1, ?2, ?3 F
 _PUT_FORM = "INSERT OR IGNORE INTO forms (number, form) SELECT number, ?1 FROM entries WHERE id = ?2"
 _NUMBER = "SELECT number FROM entries WHERE id = ?"
 _NUMBERED = f"SELECT number, {_COLUMNS} FROM entries e"  # noqa: S608
+_THESE = f"{_NUMBERED} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
 
 
 def _now() -> datetime:
@@ -127,6 +128,11 @@ class Writer:
     async def entries(self) -> Sequence[EntryRow]:
         return tuple(_entry(row) for row in await self._database.execute_fetchall(_LIST, (None,)))
 
+    async def placed(self, ids: Iterable[str]) -> Mapping[str, tuple[int, EntryRow]]:
+        """Those of these entries that are there, with their places, by their ids."""
+        found = await self._database.execute_fetchall(_THESE, (json.dumps(list(ids)),))
+        return {entry.id: (number, entry) for number, entry in ((row[0], _entry(row[1:])) for row in found)}
+
     async def with_form(self, form: str) -> Sequence[EntryRow]:
         """Every entry that this exact form means, live or waiting."""
         return tuple(_entry(row) for row in await self._database.execute_fetchall(_WITH_FORM, (form, None)))
@@ -135,14 +141,22 @@ class Writer:
         """Add the entry, or change the one with its id, which keeps its place and ``created_at``."""
         await self.put_all([(entry, words)])
 
-    async def put_all(self, entries: Sequence[tuple[EntryRow, EntryWords]]) -> None:
-        """A handful of statements, however many entries: each is a way to SQLite's thread and back."""
+    async def put_all(
+        self, entries: Sequence[tuple[EntryRow, EntryWords]], numbers: Sequence[int] | None = None
+    ) -> None:
+        """A handful of statements, however many entries: each is a way to SQLite's thread and back.
+
+        ``numbers``: the places of new ones; None: after those that are there.
+        """
+        places: Sequence[int | None] = numbers or [None] * len(entries)
         ids = [(entry.id,) for entry, _ in entries]
         cut = [(" ".join(w.question), " ".join(w.aliases), " ".join(w.answer), entry.id) for entry, w in entries]
         forms = [(form, entry.id) for entry, words in entries for form in words.forms if form]
         await self._database.executemany(f"DELETE FROM words WHERE rowid = ({_NUMBER})", ids)  # noqa: S608
         await self._database.executemany(f"DELETE FROM forms WHERE number = ({_NUMBER})", ids)  # noqa: S608
-        await self._database.executemany(_PUT, [_values(entry) for entry, _ in entries])
+        await self._database.executemany(
+            _PUT, [(place, *_values(entry)) for place, (entry, _) in zip(places, entries, strict=True)]
+        )
         await self._database.executemany(_PUT_WORDS, cut)
         await self._database.executemany(_PUT_FORM, forms)
 
@@ -180,13 +194,22 @@ class KnowledgeIndex:
                     await connection.close()
             self._reader = self._writer = None
 
+    async def reading(self) -> KnowledgeIndex:
+        """What to read from: there is nothing newer than this file."""
+        return self
+
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Writer]:
         """All that is done inside is kept or, where something is raised, nothing."""
+        async with self._changing() as database:
+            yield Writer(database)
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[aiosqlite.Connection]:
         async with self._writing:
             _, database = await self._open()
             async with _transaction(database):
-                yield Writer(database)
+                yield database
 
     async def put(self, entry: EntryRow, words: EntryWords) -> None:
         """Add the entry, or replace the one with its id."""

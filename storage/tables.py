@@ -112,6 +112,28 @@ events = sa.Table(
     sqlite_autoincrement=True,  # a number is never given twice, or a consumer would miss an event
 )
 
+# What the model was asked at a step, as compressed JSON, and what it was shown; a picture once a run.
+trajectories = sa.Table(
+    "trajectories",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("step", sa.Integer, primary_key=True),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("picture", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
+trajectory_pictures = sa.Table(
+    "trajectory_pictures",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("jpeg", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
 consumers = sa.Table(
     "consumers",
     metadata,
@@ -312,6 +334,22 @@ pairing_codes = sa.Table(
     sa.Column("used_at", UtcTime),
     sa.Column("chats", Json),  # as in people, for whoever uses the code
     sa.Column("serials", Json),
+)
+
+# What programs prove with who they are. Numbers are not given twice: the audit log names them.
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("key_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("lang", sa.Text, nullable=False, server_default="zh"),
+    sa.Column("serials", Json),
+    sa.Column("created_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("last_used_at", UtcTime),
+    sqlite_autoincrement=True,
 )
 
 audit = sa.Table(
@@ -517,4 +555,78 @@ contact_marks = sa.Table(
     sa.Column("run_id", sa.Text, nullable=False, server_default=""),
     sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
     sa.Column("swept_at", UtcTime, nullable=False),
+)
+
+# The shop's own knowledge entries where several machines share them (PostgreSQL); each has a mirror of these rows.
+knowledge_entries = sa.Table(
+    "knowledge_entries",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("place", sa.Integer, nullable=False),  # the order in which entries were added
+    sa.Column("live", sa.Boolean, nullable=False),
+    sa.Column("entry", Json),  # its other columns; None: it was deleted
+    sa.Column("revision", sa.BigInteger, nullable=False),  # of the write that changed it last
+    sa.Index(None, "revision"),
+)
+
+# One row, which who writes entries holds: how many writes there were, and the marks of the newest, the last one again
+# in ``mark``. By its mark a mirror knows its database again.
+knowledge_revision = sa.Table(
+    "knowledge_revision",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("mark", sa.Text, nullable=False),
+    sa.Column("marks", Json, nullable=False),
+)
+
+# A run that is a plan: which process makes it, and that it lives. Its executor calls are runs of their own.
+plans = sa.Table(
+    "plans",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("session_key", sa.Text, nullable=False),
+    sa.Column("heartbeat_at", UtcTime, nullable=False),
+)
+
+# A conversation with the planner. ``gate``: the state of a customer reply that it is about, None for none.
+planner_sessions = sa.Table(
+    "planner_sessions",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),  # whose it is, and their name for it
+    sa.Column("gate", Json),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "updated_at"),
+)
+
+planner_items = sa.Table(
+    "planner_items",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_key", sa.Text, nullable=False),
+    sa.Column("item", Json, nullable=False),
+    sa.Index(None, "session_key", "id"),
+)
+
+# What models used, by the owner's day, over all processes.
+model_days = sa.Table(
+    "model_days",
+    metadata,
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("model", sa.Text, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("tokens_in", sa.BigInteger, nullable=False),
+    sa.Column("tokens_out", sa.BigInteger, nullable=False),
+    sa.Column("tokens_cached", sa.BigInteger, nullable=False),  # of tokens_in
+    sa.Column("cost", sa.Float, nullable=False),
+)
+
+# The calls of this minute, where they are limited.
+model_minutes = sa.Table(
+    "model_minutes",
+    metadata,
+    sa.Column("minute", UtcTime, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("cost", sa.Float, nullable=False),
 )

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.chat.texts import texts
-from bot.commands.common import err, print_json, run_async, settings_from
+from bot.commands.common import print_json, run_async, settings_from
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -20,6 +20,8 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Write a back-up of the data folder into one file; a server may go on working meanwhile.
+
+    With PostgreSQL nothing is written: pg_dump is for that.
 
     Example: phonedesk backup /media/disk
     """
@@ -34,15 +36,17 @@ def backup(
         )
     else:
         Console().print(Text(words.get("backup.made", file=made.file, size=f"{made.bytes / 1e6:.1f}")))
-    if made.elsewhere:
-        err.print(words.get("backup.elsewhere"), style="yellow", markup=False)
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="A file of phonedesk backup.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="A file of phonedesk backup; none after pg_restore.", show_default=False)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Put a back-up in the place of what is there, which is kept. No server may run meanwhile.
+
+    With PostgreSQL pg_restore puts the database back; then run this without a file.
 
     Runs that were not over at that time are held: a person resumes or stops each.
 
@@ -55,10 +59,14 @@ def restore(
     if as_json:
         held = [{"id": run.id, "task": run.task, "serial": run.serial, "status": run.status} for run in done.held]
         before = str(done.before) if done.before else None
-        print_json({"made_at": done.made_at.isoformat(), "parts": done.parts, "held": held, "before": before})
+        made_at = done.made_at.isoformat() if done.made_at else None
+        print_json({"made_at": made_at, "parts": done.parts, "held": held, "before": before})
         return
     words, console = texts(settings.lang), Console()
-    console.print(Text(words.get("backup.restored", at=f"{done.made_at.astimezone():%Y-%m-%d %H:%M}")))
+    if done.made_at is not None:
+        console.print(Text(words.get("backup.restored", at=f"{done.made_at.astimezone():%Y-%m-%d %H:%M}")))
+    else:
+        console.print(Text(words.get("backup.settled")))
     if done.before is not None:
         console.print(Text(words.get("backup.before", folder=done.before)))
     if done.held:

@@ -12,15 +12,15 @@ from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import repeat
-from typing import Any
-
-from openpyxl import load_workbook
-from openpyxl.utils import get_column_letter
-from openpyxl.workbook import Workbook
+from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import InputRejected
 from knowledge.importing.drafts import MOST_ROWS, Draft, Row, too_many
 from knowledge.importing.table import drafts_of, has_header
+
+if TYPE_CHECKING:
+    # Imported when it is used: it takes 20 MB, with the numpy that it finds.
+    from openpyxl.workbook import Workbook
 
 _MOST_UNPACKED = 64_000_000  # bytes; a table of text packs to a tenth
 _MOST_PARTS = 2_000
@@ -103,6 +103,8 @@ def _said(name: str) -> Iterator[None]:
 
 def _sheets(name: str, data: bytes) -> tuple[list[tuple[str, list[Row]]], list[str]]:
     """The rows of each visible sheet, blank ones left out, and the names of the hidden ones."""
+    from openpyxl import load_workbook
+
     book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     formulas = load_workbook(io.BytesIO(data), read_only=True) if _has_formulas(data) else None
     try:
@@ -128,6 +130,8 @@ def _has_formulas(data: bytes) -> bool:
 
 
 def _rows(where: str, book: Workbook, formulas: Workbook | None, title: str) -> Iterator[Row]:
+    from openpyxl.utils import get_column_letter
+
     values = _cells(book, title)
     meant = _cells(formulas, title) if formulas else repeat(())
     content = 0

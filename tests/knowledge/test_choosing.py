@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import Chooser, Chosen, Record
 from agent_core.texts import load_texts
-from bot.app import build_chooser
+from bot.models import build_chooser
 from bot.settings import load
 from knowledge.choosing import ModelChooser
 from tests.support.model_server import Break, Hang, Raw, ScriptedModel, Status, Whole

@@ -19,6 +19,7 @@ from knowledge import (
     RagflowKnowledge,
     TemplateKnowledge,
     build,
+    embedded_in,
     providers_of,
 )
 from tests.support.knowledge_servers import FakeDify, FakeRagflow
@@ -42,6 +43,8 @@ def test_several_in_the_order_in_which_they_are_named() -> None:
     kinds = [type(provider) for provider in chain.providers]
     assert kinds == [TemplateKnowledge, EmbeddedKnowledge, RagflowKnowledge, DifyKnowledge]
     assert chain.name == "http,embedded,ragflow,dify"
+    own = EmbeddedKnowledge(Path("own.db"))
+    assert embedded_in(build(config, embedded=own)) is own
     assert isinstance(build(KnowledgeConfig(provider="http", base_url="http://x")), TemplateKnowledge)  # needs no token
 
 
