@@ -7,40 +7,30 @@ import asyncio
 from agent_core import questions
 from agent_core.actions.types import (
     Action,
-    Back,
     CallAPI,
-    DoubleTap,
     Finish,
     GetKnowledgeData,
-    Home,
     Interact,
-    Launch,
-    LongPress,
     Note,
-    PressKey,
-    Swipe,
     TakeOver,
     Tap,
-    Type,
-    TypeName,
     Wait,
 )
 from agent_core.actions.write import to_autoglm
-from agent_core.apps.names import resolve_app
 from agent_core.delivery.flow import ReplyFlow
-from agent_core.devices.base import Device, Key, TouchWatch
+from agent_core.devices.base import Device, TouchWatch
 from agent_core.errors import ActionFailed, AppNotFound, CommandFailed, KnowledgeError, TextInputFailed
-from agent_core.geometry import Point
+from agent_core.hand import do_on
 from agent_core.observer import Observation
 from agent_core.ports import KnowledgeBase, Lease
 from agent_core.result import ActResult, Ending
 from agent_core.session import Session, Status
+from agent_core.summing import Summary
 from agent_core.texts import say
 
 # Another try may help: told to the model, or done by code.
 RETRIABLE = (ActionFailed, AppNotFound, TextInputFailed, CommandFailed, KnowledgeError)
 TRIES = 3  # in a row, of what is done without the model
-KEYS = {"enter": Key.ENTER, "app_switch": Key.APP_SWITCH}
 
 
 class Actor:
@@ -54,6 +44,7 @@ class Actor:
         knowledge: KnowledgeBase,
         flow: ReplyFlow | None,
         touches: TouchWatch,
+        summary: Summary,
     ) -> None:
         self._device = device
         self._lease = lease
@@ -61,6 +52,7 @@ class Actor:
         self._knowledge = knowledge
         self._flow = flow
         self._touches = touches
+        self._summary = summary
         self._failed = 0
 
     async def attempt(self, action: Action, seen: Observation) -> ActResult:
@@ -94,6 +86,7 @@ class Actor:
         match action:
             case Finish(message=result, success=success):
                 status = Status.SUCCEEDED if success else Status.FAILED
+                result = result or next((one.text for one in reversed(session.notes) if one.summary), "")
                 return ActResult(result, ok=success, ending=Ending(status, result))
             case GetKnowledgeData(query=query) if self._flow is not None:
                 return await self._flow.get_knowledge(query)
@@ -103,16 +96,17 @@ class Actor:
                 await asyncio.sleep(seconds)
                 return self._ok("run.waited")
             case Note(message=message):
-                self._session.notes.append(message or " / ".join(r.text for r in seen.readings))
-                return self._ok("run.noted")
+                usage = await self._summary.note(session, seen, message)
+                return ActResult(say(session.lang, "run.noted"), usage=usage)
             case Interact(question=text, choices=choices):
                 return self._ask_model_question(text, choices)
             case TakeOver(message=message):
                 return ActResult("", ok=False, question=questions.take_over(self._session, message))
             case Tap(message=message) if message and action != self._session.approved:
                 return ActResult("", ok=False, question=questions.sensitive_tap(self._session, action))
-            case CallAPI():
-                return ActResult(say(self._session.lang, "run.summary_unavailable"), ok=False)
+            case CallAPI(instruction=instruction):
+                text, usage = await self._summary.make(session, seen, instruction)
+                return ActResult(say(session.lang, "run.summary", text=text), usage=usage)
             case _:
                 return await self._touch(action, seen)
 
@@ -120,35 +114,9 @@ class Actor:
         await self._lease.check()
         if self._touches.touched:
             return ActResult("", ok=False, question=questions.person_on_phone(self._session))
-        await self._do(action, seen.size)
+        await do_on(self._device, action, seen.size, self._session.lang)
         self._session.approved = None  # allowed was the next act, not one that looks like it later
         return ActResult(say(self._session.lang, "run.done", action=action.kind))
-
-    async def _do(self, action: Action, size: tuple[int, int]) -> None:
-        device = self._device
-        match action:
-            case Launch(app=app):
-                await self._launch(app)
-            case Tap(element=pair):
-                await device.tap(Point.from_relative(pair, size))
-            case DoubleTap(element=pair):
-                await device.double_tap(Point.from_relative(pair, size))
-            case LongPress(element=pair, duration=seconds):
-                await device.long_press(Point.from_relative(pair, size), seconds)
-            case Swipe(start=start, end=end, duration=seconds):
-                await device.swipe(Point.from_relative(start, size), Point.from_relative(end, size), seconds)
-            case Type(text=text) | TypeName(text=text):
-                async with device.keyboard() as keyboard:
-                    await keyboard.clear()
-                    await keyboard.type(text)
-            case Back():
-                await device.key(Key.BACK)
-            case Home():
-                await device.key(Key.HOME)
-            case PressKey(key=key):
-                await device.key(KEYS[key])
-            case _:
-                raise ActionFailed(f"{action.kind} is not an act on the phone.")
 
     async def _ask_knowledge(self, query: str) -> ActResult:
         """Outside a reply task the answer is reported to the model and nothing is sent."""
@@ -158,12 +126,6 @@ class Actor:
         if not records:
             return ActResult(say(self._session.lang, "run.knowledge_nothing"), ok=False)
         return ActResult(say(self._session.lang, "run.knowledge_only", text=records[0].text))
-
-    async def _launch(self, app: str) -> None:
-        package = resolve_app(app, await self._device.packages())
-        if package is None:
-            raise ActionFailed(say(self._session.lang, "run.app_unknown", app=app))
-        await self._device.launch(package)
 
     def _ask_model_question(self, text: str, choices: tuple[str, ...]) -> ActResult:
         return ActResult("", ok=False, question=questions.interact(self._session, text, choices))

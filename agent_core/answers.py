@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from agent_core.actions.types import Tap
+from agent_core.cut_short import cut_short
+from agent_core.questions import allow_more
 from agent_core.result import ActResult, Ending
 from agent_core.session import NOBODY, Answer, Question, QuestionKind, Session, Status
 from agent_core.texts import say
@@ -22,6 +24,12 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
         case QuestionKind.STUCK if answer.choice == "go_on" or answer.text:
             session.trail, session.repeats = [], 0
             return ActResult(say(lang, "run.continue_hint", text=answer.text))
+        case QuestionKind.BUDGET if answer.choice == "go_on":
+            allow_more(session)
+            return ActResult(session.observation)
+        case QuestionKind.BUDGET:
+            message = say(lang, "run.budget_stopped")
+            return ActResult(message, ok=False, ending=cut_short(session, message))
         case QuestionKind.PERSON_ON_PHONE if answer.choice == "go_on":
             return ActResult(say(lang, "run.person_left"))
         case (

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
+from agent_core.model.prices import money
 from agent_core.ports import LedgerRow, Record
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, Session
@@ -183,3 +184,26 @@ def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
 
 def stuck(session: Session, text: str) -> Question:
     return _question(session, QuestionKind.STUCK, text, {"go_on": "go_on", "stop": "stop"}, free_text=True)
+
+
+def budget(session: Session) -> Question | None:
+    """Whether the run may spend as much again, where it has used up what it may; a reply that is half sent goes on."""
+    spent, times = session.spent, session.allowance
+    if session.half_sent:
+        return None
+    if session.max_tokens and spent.tokens >= session.max_tokens * times:
+        text = say(session.lang, "run.budget_tokens", spent=f"{spent.tokens:,}", limit=f"{session.max_tokens:,}")
+    elif session.max_cost and (spent.cost or 0.0) >= session.max_cost * times:
+        cost, most = money(spent.cost or 0.0), money(session.max_cost)
+        text = say(session.lang, "run.budget_cost", spent=cost, limit=most, currency=spent.currency)
+    else:
+        return None
+    return _question(session, QuestionKind.BUDGET, text, {"go_on": "go_on", "stop": "stop"})
+
+
+def allow_more(session: Session) -> None:
+    """A person says go on: what the run may spend is raised above what it has spent by now."""
+    spent = session.spent
+    times = [spent.tokens // session.max_tokens] if session.max_tokens else []
+    times += [int((spent.cost or 0.0) // session.max_cost)] if session.max_cost else []
+    session.allowance = max(session.allowance, *times) + 1 if times else session.allowance + 1

@@ -9,12 +9,11 @@ from agent_core.actions.types import Action, Finish, Wait
 from agent_core.gate.base import Judgement
 from agent_core.gate.unread_page import UnreadPage
 from agent_core.observer import Observation
+from agent_core.recovery import ASKED_AT, EXITS, TOLD_AT, Recovery
 from agent_core.result import ActResult
 from agent_core.session import Session
 from agent_core.texts import say
 
-TOLD_AT = 3
-ASKED_AT = 6
 LONGEST_CYCLE = 4  # screens that come round again and again
 
 
@@ -23,6 +22,7 @@ class RepeatWatch:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._recovery = Recovery(session)
         self._digest = ""
 
     def look(self, seen: Observation, observation: str) -> str:
@@ -30,28 +30,29 @@ class RepeatWatch:
         session = self._session
         unchanged = bool(self._digest) and seen.frame.digest == self._digest
         self._digest = seen.frame.digest
-        last = session.steps[-1].action if session.steps else None
-        touched = last is not None and last["kind"] in {"tap", "double_tap", "long_press", "swipe", "back", "type"}
-        hints = [say(session.lang, "run.unchanged")] if unchanged and touched and session.steps[-1].ok else []
+        hint = self._recovery.look(seen, unchanged=unchanged)
         if session.repeats >= TOLD_AT:
-            hints.append(say(session.lang, "run.repeated", count=session.repeats))
-        return " ".join(filter(None, (observation, *hints)))
+            hint = hint or say(session.lang, "run.repeated", count=session.repeats)
+        return " ".join(filter(None, (observation, hint)))
 
     def count(self, action: Action | None, seen: Observation) -> ActResult | None:
         """Count the proposal; a question to a person where it, or a cycle of a few, goes on and on."""
         session = self._session
         if action is None:
             return None
-        given_up = self._unread() or self._given_up(action)
+        given_up = (None if isinstance(action, EXITS) else self._unread()) or self._given_up(action)
         if given_up is not None:
             return given_up
-        signature = f"{seen.frame.digest}:{action.model_dump_json()}"
-        trail = [*session.trail, sha256(signature.encode()).hexdigest()[:12]][-LONGEST_CYCLE * ASKED_AT :]
-        session.trail = trail
-        session.repeats = max(rounds(trail, length) for length in range(1, LONGEST_CYCLE + 1))
-        if session.repeats < ASKED_AT:
+        if not isinstance(action, Wait):  # how long is waited is counted in seconds
+            signature = f"{seen.frame.digest}:{action.model_dump_json()}"
+            trail = [*session.trail, sha256(signature.encode()).hexdigest()[:12]][-LONGEST_CYCLE * ASKED_AT :]
+            session.trail = trail
+            session.repeats = max(rounds(trail, length) for length in range(1, LONGEST_CYCLE + 1))
+        why = self._recovery.proposed(action)
+        if not why and (session.repeats < ASKED_AT or isinstance(action, EXITS)):
             return None
-        text = say(session.lang, "run.stuck", count=session.repeats)
+        text = why or say(session.lang, "run.stuck", count=session.repeats)
+        self._recovery.forget()
         session.trail, session.repeats = [], 0
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 

@@ -34,6 +34,7 @@ class QuestionKind(StrEnum):
     CHAT_CHANGED = "chat_changed"  # new messages came in twice while we answered
     STUCK = "stuck"  # replies that cannot be read, or a loop
     UNREADABLE = "unreadable"  # a picture, a voice message …: what it says is not guessed
+    BUDGET = "budget"  # the run has used up its tokens or its cost; more?
     PERSON_ON_PHONE = "person_on_phone"  # somebody touched the screen; go on?
     FIRST_DELIVERY = "first_delivery"  # this version of the app was never answered in
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
@@ -91,6 +92,7 @@ class GateState(BaseModel):
     print_confirmed: str = ""  # of its picture: two titles that are read alike may look different
     doubts_confirmed: list[str] = Field(default_factory=list)  # what was doubtful of the chat when they did
     number: str = ""  # the contact's number, by which the app opens the chat directly
+    delivered: list[str] = Field(default_factory=list)  # by earlier runs of the same plan: not to be typed again
 
     def confirmed(self, title: str, title_print: str) -> bool:
         """Whether a person has said of this very title that it is the contact's."""
@@ -163,7 +165,7 @@ class Planned(BaseModel):
     @property
     def part_text(self) -> str:
         """What is typed and sent next."""
-        return self.parts[self.part] if self.parts else self.text
+        return self.parts[min(self.part, len(self.parts) - 1)] if self.parts else self.text
 
 
 class ReplyRecord(BaseModel):
@@ -182,6 +184,43 @@ class ReplyRecord(BaseModel):
     delivered: bool = False
 
 
+class KeptNote(BaseModel):
+    """What the model kept of a page, or a summary that it asked for. ``app``: its name; ``step``: of the run."""
+
+    text: str
+    app: str = ""
+    step: int = 0
+    summary: bool = False
+
+
+class Setbacks(BaseModel):
+    """What has gone nowhere, and how often: an app or a dialog that came by itself, acts without effect, waiting.
+
+    ``told``: how often each kind was called out to the model.
+    """
+
+    unmoved: int = 0  # acts since the screen changed, after which it was the same
+    still: int = 0  # steps since the screen changed, whatever was done in them
+    failed: int = 0  # steps in a row that were not ok
+    steps: int = 0  # of the run, that were looked at so far
+    asked: int = 0  # questions to people, likewise
+    waits: int = 0  # in a row, on a screen that stayed the same
+    waited: float = 0.0  # seconds of those
+    moving_waits: int = 0  # in a row, on one that changed
+    moving_waited: float = 0.0
+    same: int = 0  # proposals in a row that are the same act, at about the same place
+    last: dict[str, Any] = Field(default_factory=dict)  # the newest of those
+    recent: list[tuple[str, int, int]] = Field(default_factory=list)  # the newest proposals: kind and place (0–1000)
+    texts: list[str] = Field(default_factory=list)  # what the newest screens said, as short digests
+    stale: int = 0  # screens in a row that said nothing new
+    popup: str = ""  # the dialog in front
+    popup_texts: str = ""  # all that the screen says with it, as a short digest
+    popup_steps: int = 0  # since it says just that
+    strays: dict[str, int] = Field(default_factory=dict)  # how often each app came to the front by itself
+    allowed: list[str] = Field(default_factory=list)  # apps that the run may be in: a person said so, or its own tap
+    told: dict[str, int] = Field(default_factory=dict)
+
+
 class StepVerdict(BaseModel):
     """What a policy made of the step's proposal: rewrite, block or ask. What all allow has none."""
 
@@ -190,8 +229,27 @@ class StepVerdict(BaseModel):
     message: str = ""
 
 
+class Spent(BaseModel):
+    """What the calls of models came to. ``cost`` in ``currency``; None where no price is known."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0  # of tokens_in, as far as the endpoint says
+    cost: float | None = None
+    currency: str = ""
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+
 class StepRecord(BaseModel):
-    """One step as it happened. ``asked`` is what the model proposed, ``action`` what was done after the gate."""
+    """One step as it happened. ``asked`` is what the model proposed, ``action`` what was done after the gate.
+
+    The tokens are those of the model's reply, and of a summary that it asked for; ``cost`` is of every call since the
+    last step, pictures that were read and choices of a record among them.
+    """
 
     index: int
     thinking: str = ""
@@ -205,6 +263,12 @@ class StepRecord(BaseModel):
     timings: dict[str, float] = Field(default_factory=dict)  # seconds by phase
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_guessed: bool = False  # the endpoint did not count them
+    cost: float | None = None
+    model: str = ""  # the one that answered
+    form: str = ""  # of its answers, see agent_core.model.profile
+    instead_of: str = ""  # it is a fallback: the kind of error of the model that is asked first
 
     @field_validator("verdicts", mode="before")
     @classmethod
@@ -224,6 +288,10 @@ class Session(BaseModel):
     serial: str = ""
     lang: Literal["zh", "en"] = "zh"
     max_steps: int = 100
+    max_tokens: int = 0  # then a person is asked; 0: no limit
+    max_cost: float = 0.0
+    allowance: int = 1  # how often these may be used up, one more each time a person says so
+    spent: Spent = Field(default_factory=Spent)
     policy: str = ""  # the name of the policies that hold; "" of older releases: reply or careful, as the gate is
     apps: list[str] = Field(default_factory=list)  # the only apps that a task which is no reply may use; [] for all
     dry_run: bool = False
@@ -235,7 +303,7 @@ class Session(BaseModel):
     gate: GateState = Field(default_factory=GateState)
     steps: list[StepRecord] = Field(default_factory=list)
     observation: str = ""  # what the next prompt says about the last action
-    notes: list[str] = Field(default_factory=list)
+    notes: list[KeptNote] = Field(default_factory=list)
     summary: str = ""  # the model's own account of what was done, where its profile has it write one
     summarised_at: int = 0  # how many steps there were when it wrote that
     cluster: Cluster | None = None  # what is being answered
@@ -258,6 +326,27 @@ class Session(BaseModel):
     trail: list[str] = Field(default_factory=list)  # the newest pairs of screen and proposal, as short digests
     refused_finishes: int = 0  # in a row, before the knowledge base was asked
     repeats: int = 0  # how often the end of the trail stands there in a row
+    setbacks: Setbacks = Field(default_factory=Setbacks)
+
+    @field_validator("notes", mode="before")
+    @classmethod
+    def _with_places(cls, value: object) -> object:
+        """Older sessions hold the texts alone."""
+        if not isinstance(value, list):
+            return value
+        return [{"text": item} if isinstance(item, str) else item for item in value]
+
+    @property
+    def half_sent(self) -> bool:
+        """Whether a customer has a part of an answer, of which the rest is still to be sent."""
+        return self.planned is not None and self.planned.part > 0
+
+    @property
+    def new_cost(self) -> float | None:
+        """What was spent since the last step was written down."""
+        if self.spent.cost is None:
+            return None
+        return max(0.0, self.spent.cost - sum(step.cost or 0.0 for step in self.steps))
 
     def end(self, status: Status, message: str) -> None:
         self.status, self.message = status, message

@@ -5,7 +5,8 @@
 - With answer tags, only what stands between them is read; without, everything outside the thinking; where all is inside
   thinking that was never closed, that.
 - The first complete call wins. Outside answer tags, a finish within a sentence is only a mention where a call follows
-  on a line of its own.
+  on a line of its own; and where very many calls are mentioned, only one on a line of its own is meant,
+  the first of those that were looked at, else one that ends the reply.
 - Tags inside the quotes of a call are data.
 
 Reading goes once from left to right, in time proportional to the text.
@@ -13,6 +14,7 @@ Reading goes once from left to right, in time proportional to the text.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +30,11 @@ from agent_core.errors import ActionParseError
 
 Dialect = Literal["autoglm", "json", "gelab", "auto"]
 
-_MOST_TRIES = 16  # calls looked at outside answer tags before the rest is only searched for tags
+_MOST_TRIES = 12  # calls looked at outside answer tags before the rest is only searched for tags
+_MOST_FRESH = 3  # times that a tag lets it begin anew with counting them
+_LAST_LINES = 2_000  # characters at the end in which it stands
+_MOST_LAST = 3  # that are read there, the last first
+_MOST_TAGS = 200  # what has more is no reply
 _CLOSERS = frozenset(")）}｝\n>")
 
 
@@ -148,11 +154,13 @@ class _Reader:
     first: Call | None = None  # outside answer tags
     alone: Call | None = None  # the first of those that stands on its own line
     error: ActionParseError | None = None
+    broken: bool = False  # the text was cut off within a call
     tries: int = 0
+    fresh: int = 0
 
     def find(self) -> Call | None:
         pos = 0
-        while True:
+        for _ in range(_MOST_TAGS):
             tag = next_tag(self.text, pos)
             call = self._read(pos, tag[1] if tag else len(self.text))
             if isinstance(call, Call):
@@ -161,12 +169,12 @@ class _Reader:
                 pos = call
                 continue
             if tag is None:
-                break
+                return self._outside()
             next_pos = self._pass_tag(*tag)
             if next_pos is None:
                 return None
             pos = next_pos
-        return self._outside()
+        raise ActionParseError(f"The reply holds too many think and answer tags. {self.dialect.hint}")
 
     def thoughts(self, call: Call) -> list[str]:
         """What the model thought before ``call``: between think tags, else the prose before it."""
@@ -187,7 +195,8 @@ class _Reader:
                 if self.in_answer or (alone and isinstance(error, Incomplete) and self.first is None):
                     raise  # a text that is cut off may hold tags, which must not be taken for real ones
                 self.error = self.error or (error if self.first is None else None)
-                self.tries = _MOST_TRIES if isinstance(error, Incomplete) else self.tries + 1
+                self.broken = self.broken or isinstance(error, Incomplete)
+                self.tries = _MOST_TRIES if self.broken else self.tries + 1
                 pos = start + 1
                 continue
             if call is None:
@@ -208,19 +217,26 @@ class _Reader:
         """Go on after a tag; None where the text ends inside thinking that is still arriving."""
         if tag is Tag.END_THINK and not self.in_answer and not self.in_open_thinking:
             self.think_spans.append((self.prose_begin, begin))
-            self.first = self.alone = self.error = None
-            self.tries = 0
+            self._begin_anew()
         elif tag is Tag.THINK and not self.in_open_thinking:
             return self._pass_thinking(end)
         elif tag is Tag.ANSWER and not self.in_answer:
-            self.in_answer, self.answer_begin, self.tries = True, end, 0
-            self.first = self.alone = self.error = None
+            self.in_answer, self.answer_begin = True, end
+            self._begin_anew()
         elif tag is Tag.END_ANSWER and self.in_answer:
             if self.text[self.answer_begin : begin].strip():
                 raise ActionParseError(f"The answer holds no call. {self.dialect.hint}")
             self.in_answer = False
         self.prose_begin = end
         return end
+
+    def _begin_anew(self) -> None:
+        """What was found so far was thinking."""
+        self.first = self.alone = self.error = None
+        self.broken = False
+        self.fresh += 1
+        if self.fresh <= _MOST_FRESH:
+            self.tries = 0
 
     def _pass_thinking(self, begin: int) -> int | None:
         answer: int | None = None
@@ -252,11 +268,29 @@ class _Reader:
     def _outside(self) -> Call | None:
         if self.in_answer or self.streaming:
             return None
+        if self.tries >= _MOST_TRIES and not self.broken and self.first is not None:
+            return self.alone or self._last()
         if self.first and self.first.finishes and self.alone:
             return self.alone
         if self.error and self.first is None:
             raise self.error
         return self.first
+
+    def _last(self) -> Call:
+        """The call that ends a text in which very many are mentioned."""
+        text, size = self.text, len(self.text)
+        pos = region = max(self.prose_begin, text.rfind("\n", 0, max(0, size - _LAST_LINES)) + 1)
+        starts: list[int] = []
+        while (start := self.dialect.next_start(text, pos, size)) is not None:
+            if stands_alone(text, region, start):
+                starts.append(start)
+            pos, region = start + 1, start
+        for start in reversed(starts[-_MOST_LAST:]):
+            with suppress(ActionParseError):
+                call = self.dialect.read_at(text, start, size)
+                if call is not None and not unwrapped(text[call.end :]):
+                    return call
+        raise ActionParseError(f"The reply mentions many calls, and none ends it. {self.dialect.hint}")
 
 
 def _nothing_found(text: str, reader: _Reader) -> str:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from agent_core.actions.types import (
     Action,
@@ -26,6 +27,7 @@ from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
 from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
 from agent_core.geometry import Point
+from agent_core.screen.popups import popup_in
 from agent_core.screen.readings import Bubble, BubbleKind
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
@@ -35,14 +37,23 @@ _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
 
 @cache
+def _risky_file() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("risky.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def risky_words() -> tuple[str, ...]:
     """Words on buttons, in any app, that pay, delete, add, call, install or grant rights."""
-    raw = tomllib.loads(resources.files(__package__).joinpath("risky.toml").read_text(encoding="utf-8"))
-    return tuple(word for listed in raw.values() for word in listed)
+    return tuple(word for name, listed in _risky_file().items() if name != "refusals" for word in listed)
+
+
+@cache
+def _refusals() -> frozenset[str]:
+    return frozenset(_bare(text) for text in _risky_file()["refusals"]["texts"])
 
 
 def _bare(text: str) -> str:
-    return re.sub(r"\s+", "", text).casefold()
+    return re.sub(r"\s+", "", text.replace("’", "'")).casefold()
 
 
 def _names_a_button(word: str, target: str) -> bool:
@@ -51,9 +62,20 @@ def _names_a_button(word: str, target: str) -> bool:
 
 
 def _first_button(words: Iterable[str], targets: Iterable[str]) -> str:
-    """The first text that one of the words names a button by; "" where none does."""
+    """The first text that one of the words names a button by; "" where none does. A known refusal is no such button."""
     words = tuple(words)
-    return next((target for target in targets if any(_names_a_button(word, target) for word in words)), "")
+    risky = (target for target in targets if any(_names_a_button(word, target) for word in words))
+    return next((target for target in risky if _bare(target) not in _refusals()), "")
+
+
+def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
+    """Whether it taps the button that agrees to nothing on a dialog of the phone's own, which is over the app."""
+    if not isinstance(proposal, Tap):
+        return False
+    popup = popup_in(situation.window, situation.readings, situation.frame)
+    if popup is None or not popup.system or popup.by_person:
+        return False
+    return popup.box.contains(Point.from_relative(proposal.element, situation.size))
 
 
 class OneApp:
@@ -74,6 +96,8 @@ class OneApp:
             return allow(proposal)
         if isinstance(proposal, Tap) and _bare(situation.target(proposal.element)) == _bare(profile.name):
             return allow(proposal)  # the app's icon on the launcher
+        if _leaves_a_dialog(proposal, situation):
+            return allow(proposal)
         if isinstance(proposal, _TOUCHING):
             return block(situation.say("gate.tap_outside", app=profile.name))
         return allow(proposal)
@@ -96,7 +120,7 @@ class AllowedApps:
             return block(situation.say("gate.other_app", app=proposal.app, allowed=listed))
         inside = situation.window.package in packages
         icon = isinstance(proposal, Tap) and _bare(situation.target(proposal.element)) in names
-        if isinstance(proposal, _TOUCHING) and not inside and not icon:
+        if isinstance(proposal, _TOUCHING) and not inside and not icon and not _leaves_a_dialog(proposal, situation):
             return block(situation.say("gate.tap_outside", app=listed))
         return allow(proposal)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
+from collections import OrderedDict
 from collections.abc import Iterator
+from hashlib import blake2b
 
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -37,6 +41,9 @@ DRAFT = _HOW + (
 
 BUTTON = _HOW + '这是聊天页面里的一个按钮。抄写按钮上的文字,输出 {"button":"文字"}。没有文字时输出 {"button":""}。'
 
+FRESH_SECONDS = 60.0  # a reading that is wrong is not kept for longer
+MOST_KNOWN = 32
+
 
 class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -60,10 +67,15 @@ class _Button(_Line):
 
 
 class Transcriber:
-    """Asks ``model``. Every method gives None where the model cannot be asked or its answer is not in the form."""
+    """Asks ``model``. Every method gives None where the model cannot be asked or its answer is not in the form.
+
+    The same pixels are not sent again for ``FRESH_SECONDS`` where they could be read: most of a screen is as it was at
+    the look before.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._known: OrderedDict[bytes, tuple[float, list[object]]] = OrderedDict()  # when it was read, and what
 
     async def title(self, crop: Image.Image) -> str | None:
         lines = await self._lines(crop, TITLE)
@@ -112,11 +124,24 @@ class Transcriber:
         return True, "" if is_hint(draft) else draft.strip()
 
     async def _lines(self, crop: Image.Image, instruction: str) -> list[object] | None:
+        key = await asyncio.to_thread(_digest, crop, instruction)
+        read_at, lines = self._known.get(key, (0.0, None))
+        if lines is not None and time.monotonic() - read_at < FRESH_SECONDS:
+            return lines
         try:
             answer = await self._model.transcribe(crop, instruction)
         except ModelError:
             return None
-        return json_lines(answer)
+        lines = json_lines(answer)
+        if lines:
+            self._known[key] = time.monotonic(), lines
+            while len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+        return lines
+
+
+def _digest(crop: Image.Image, instruction: str) -> bytes:
+    return blake2b(f"{crop.size}{crop.mode}{instruction}".encode() + crop.tobytes(), digest_size=16).digest()
 
 
 def _bubble(side: Side, text: str) -> Bubble:

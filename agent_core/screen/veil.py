@@ -106,6 +106,13 @@ def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[in
     return list(dict.fromkeys(found))
 
 
+def tells_secret(text: str, package: str | None) -> bool:
+    """Whether the rules find something to cover in these words of an app, wherever they are written."""
+    rules = rules_of(package).model_copy(update={"regions": (), "pages": ()})
+    line = Reading(text, Box(0, 0, 100, 1), Source.MODEL)
+    return bool(secret_boxes([line], rules, (100, 100)))
+
+
 _Text = tuple[str, Box]
 
 

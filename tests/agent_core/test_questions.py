@@ -18,6 +18,7 @@ from agent_core.session import (
     Question,
     QuestionKind,
     Session,
+    Spent,
     Status,
 )
 
@@ -39,6 +40,16 @@ def session(lang: str = "zh") -> Session:
 
 PICTURE = AskedQuestion(ledger_id=4, fingerprint="f2", words="[图片]", readable=False)
 PLANNED = Planned(ledger_id=3, fingerprint="f1", cluster=["在吗", "几天能发货"], query="几天能发货")
+
+
+def used_up(session: Session, ask: Callable[[Session], Question | None]) -> Question:
+    """At the run's limit."""
+    session.max_tokens, session.spent.tokens_in = 1000, 1000
+    question = ask(session)
+    assert question is not None
+    return question
+
+
 MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.NO_SURE_ANSWER: lambda s: questions.no_sure_answer(s, PLANNED, RECORDS),
     QuestionKind.RIGHT_CHAT: lambda s: questions.right_chat(s, "11?", "title unread"),
@@ -55,6 +66,7 @@ MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.FIRST_DELIVERY: lambda s: questions.first_delivery(s, PLANNED, "QQ", "9.1.0"),
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, PLANNED),
     QuestionKind.STILL_SEND: lambda s: questions.still_send(s, PLANNED),
+    QuestionKind.BUDGET: lambda s: used_up(s, questions.budget),
 }
 VALUES = {
     QuestionKind.NO_SURE_ANSWER: ["record:0", "record:1", "record:2", "skip"],
@@ -72,6 +84,7 @@ VALUES = {
     QuestionKind.FIRST_DELIVERY: ["send", "skip"],
     QuestionKind.REST_UNSENT: ["send", "skip"],
     QuestionKind.STILL_SEND: ["send", "skip"],
+    QuestionKind.BUDGET: ["go_on", "stop"],
 }
 OWN_WORDS = {*TO_CUSTOMER, QuestionKind.INTERACT, QuestionKind.STUCK}
 
@@ -93,6 +106,33 @@ def test_each_question_has_its_choices_in_words(kind: QuestionKind, lang: str) -
     assert not asked.accepts(Answer(choice="other"))
     assert asked.accepts(Answer(text="words")) is (kind in OWN_WORDS)
     assert not asked.accepts(Answer(text="  "))
+
+
+def test_a_run_asks_each_time_its_budget_is_used_up_and_never_between_two_parts_of_an_answer() -> None:
+    state = session()
+    state.max_tokens, state.max_cost = 1000, 0.5
+    state.spent = Spent(tokens_in=900, tokens_out=99, cost=0.49, currency="CNY")
+    assert questions.budget(state) is None
+    state.spent.cost = 0.5
+    asked = questions.budget(state)
+    assert asked is not None
+    assert "0.50 CNY" in asked.text
+    state.planned = PLANNED.model_copy(update={"parts": ["一", "二"], "part": 1})
+    assert questions.budget(state) is None
+    state.planned = None
+    assert take_answer(state, asked, Answer(choice="go_on", by="Anna")).ending is None
+    assert (state.allowance, questions.budget(state)) == (2, None)
+    state.spent.tokens_in = 4000  # far beyond, by one call
+    assert (jumped := questions.budget(state)) is not None
+    take_answer(state, jumped, Answer(choice="go_on", by="Anna"))
+    assert (state.allowance, questions.budget(state)) == (5, None)
+    state.spent.tokens_in = 5000
+    again = questions.budget(state)
+    assert again is not None
+    assert "5,099" in again.text
+    ended = take_answer(state, again, Answer(choice="stop", by="deadline")).ending
+    assert ended is not None
+    assert ended.status is Status.FAILED
 
 
 def test_the_best_records_are_offered() -> None:

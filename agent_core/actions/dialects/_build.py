@@ -47,10 +47,13 @@ _DIRECTION_LENGTH = 400  # of 1000: about half a screen
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """From which number on a bare duration counts as milliseconds; None: it is always seconds."""
+    """From which number on a bare duration counts as milliseconds; None: it is always seconds.
+
+    A swipe of 100 seconds nobody means, in any dialect.
+    """
 
     wait_ms_from: float | None = None
-    swipe_ms_from: float | None = None
+    swipe_ms_from: float | None = 100
 
 
 SECONDS = Units()
@@ -220,6 +223,14 @@ def _hot_key(a: Arguments) -> Action:
     raise ActionParseError(f"{a.name}: the key is one of BACK, HOME, ENTER, APP_SWITCH; you wrote {key[:40]}.")
 
 
+def _enter(_: Arguments) -> Action:
+    return types.PressKey(key="enter")
+
+
+def _app_switch(_: Arguments) -> Action:
+    return types.PressKey(key="app_switch")
+
+
 def _wait(a: Arguments) -> Action:
     return types.Wait(duration=a.seconds(1.0, ms_from=a.units.wait_ms_from, zero=True))
 
@@ -274,6 +285,8 @@ _MAKERS: Mapping[str, Callable[[Arguments], Action]] = {
     "back": _back,
     "home": _home,
     "hotkey": _hot_key,
+    "enter": _enter,
+    "appswitch": _app_switch,
     "wait": _wait,
     "takeover": _take_over,
     "interact": _interact,

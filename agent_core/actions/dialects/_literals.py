@@ -16,7 +16,7 @@ from typing import Union
 from agent_core.errors import ActionParseError
 
 MAX_DEPTH = 16
-MAX_INNER_QUOTES = 2000
+MAX_INNER_QUOTES = 200
 
 DOUBLE = '"＂“”„'
 SINGLE = "'＇‘’"
@@ -189,13 +189,13 @@ class Scanner:
         while self.peek() not in "}｝":
             key = self._key()
             if self.peek() not in ":：":
-                raise ActionParseError(f'A colon is missing after "{key}".')
+                raise ActionParseError(f"A colon is missing after {shown(key)}.")
             self.pos += 1
             if key in items:
-                raise ActionParseError(f'"{key}" stands twice in the object; write it once.')
+                raise ActionParseError(f"{shown(key)} stands twice in the object; write it once.")
             items[key] = self.value(Place.OBJECT, depth + 1)
             if not self.comma() and self.peek() not in "}｝":
-                raise ActionParseError(f'A comma or }} is missing after the value of "{key}".')
+                raise ActionParseError(f"A comma or }} is missing after the value of {shown(key)}.")
         self.pos += 1
         return items
 

@@ -10,12 +10,13 @@ import re
 
 from agent_core.actions.dialects._build import build, is_known, plain
 from agent_core.actions.dialects._call import Call
-from agent_core.actions.dialects._literals import Incomplete, Value, decode_escapes
+from agent_core.actions.dialects._literals import QUOTES, Incomplete, Value, decode_escapes
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError
 
 _FIELDS = (
-    "explain|action|point1|point2|point|value|return|summary|status|abort_reason|duration|direction|key|keyboard_exists"
+    "explain|action|point1|point2|point|value|return|summary|status|abort_reason|duration|direction|key|choices"
+    "|keyboard_exists"
 )
 _START = re.compile(r"(?:\A|(?<=[\s>＞|`*\-]))(?:explain|action)\*{0,2}[ ]{0,3}[:：]", re.IGNORECASE)
 _BY_TAB = re.compile(
@@ -52,9 +53,8 @@ class GELab:
         if not _NAME.fullmatch(name) or (self._known_only and not is_known(name)):
             self._misses += 1
             return None
-        full_form = "explain" in fields
-        if full_form and plain(name) in _TYPED and "summary" not in fields and not ended:
-            raise Incomplete("The reply was cut off: the field summary is missing after value. Write it again in full.")
+        if plain(name) in _TYPED:
+            _check_whole(fields)
         summary = fields.get("summary", "").strip()
         aside = ""
         if plain(name) in _TYPED and "point" in fields:
@@ -69,6 +69,14 @@ class GELab:
             aside=aside,
             finishes=plain(name) in {"complete", "finish"},
         )
+
+
+def _check_whole(fields: dict[str, str]) -> None:
+    """A text that is typed must be all there: the field after it says so. Who leaves out explain may leave out that."""
+    if "explain" in fields and "summary" not in fields:
+        raise Incomplete("The reply was cut off: the field summary is missing after value. Write it again in full.")
+    if any("\t" in fields.get(key, "") for key in ("value", "text", "content")):
+        raise ActionParseError("A tab inside the text is no end of a field. Write \\t for a tab that is to be typed.")
 
 
 def _fields(text: str, start: int, end: int) -> tuple[dict[str, str], int, bool]:
@@ -93,13 +101,16 @@ def _fields(text: str, start: int, end: int) -> tuple[dict[str, str], int, bool]
             fields[key] = text[begin : match.start() if match else end]
             if key == "summary":
                 line = fields[key].lstrip().split("\n", 1)[0]
-                closing = text.find("\n", text.find(line, begin) if line else begin, end)
+                limit = match.start() if match else end  # of another field on the same line nothing is lost
+                closing = text.find("\n", text.find(line, begin) if line else begin, limit)
                 fields[key] = line
                 if closing >= 0:
                     return _cleaned(fields), closing, True
         if match is None or found is None:
             break
         if found in fields or (found == "explain" and "action" in fields):
+            if found not in {"explain", "action", "summary"}:
+                raise ActionParseError(f"The field {found} stands twice; write it once.")
             stop, ended = match.start(), True
             break
         offset = start if pos == start else 0
@@ -120,4 +131,13 @@ def _build(name: str, fields: dict[str, str]) -> Action:
     }
     if values.get("status") == "":
         raise ActionParseError("The field status is empty; it is SUCCESS or FAILURE.")
+    if isinstance(choices := values.get("choices"), str):
+        values["choices"] = _listed(choices)
     return build(name, values)
+
+
+def _listed(choices: str) -> list[Value]:
+    """``a|b``, ``a、b``, ``["a", "b"]``: the separator that stands first in this order."""
+    inner = choices.strip().strip("[]【】")
+    separator = next((mark for mark in "|｜;；、,，" if mark in inner), None)
+    return [one.strip().strip(QUOTES) for one in (inner.split(separator) if separator else [inner]) if one.strip()]

@@ -16,13 +16,21 @@ _NESTED = ("arguments", "parameters", "params", "args")
 _THOUGHTS = ("thought", "thinking", "think", "reasoning", "explain", "explanation")
 # Bare numbers: a swipe's are milliseconds (one below 10 can only be seconds), others from 100 on.
 _UNITS = Units(wait_ms_from=100, swipe_ms_from=10)
+# A model that lists what it sees writes many objects; behind so many only what begins as a call counts.
+_MOST_OTHERS = 20
+_SURE_START = re.compile(rf"[{{｛]\s{{0,200}}[{QUOTES}](?:_metadata|action|operation)[{QUOTES}]\s{{0,4}}[:：]")
 
 
 class JsonCalls:
     hint = 'Write exactly one JSON object as the answer: {"_metadata": "do", "action": "…", …}.'
 
+    def __init__(self) -> None:
+        self._others = 0
+
     def next_start(self, text: str, pos: int, end: int) -> int | None:
-        match = _START.search(text, pos, end)
+        if self._others > 2 * _MOST_OTHERS:
+            return None
+        match = (_SURE_START if self._others > _MOST_OTHERS else _START).search(text, pos, end)
         return match.start() if match else None
 
     def read_at(self, text: str, start: int, end: int) -> Call | None:
@@ -34,6 +42,7 @@ class JsonCalls:
         if isinstance(inner, dict):
             values = {**{key: value for key, value in values.items() if key != "action"}, **inner}
         if "_metadata" not in values and not any(isinstance(values.get(key), str) for key in _NAMED_BY):
+            self._others += 1
             return None
         thoughts = [str(values.pop(key)) for key in _THOUGHTS if isinstance(values.get(key), str)]
         name = _name(values)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from agent_core.actions import ActionParseError, parse_reply
+from agent_core.actions import ActionParseError, Dialect, parse_reply
 
 TAP = {"kind": "tap", "element": (500, 300)}
 
@@ -97,6 +98,18 @@ def test_json_refused(text: str) -> None:
         ("action:INFO\tvalue:哪一个?\tsummary:x", {"kind": "interact", "question": "哪一个?", "choices": ()}),
         ("action:HOT_KEY\tvalue:BACK\tsummary:x", {"kind": "back"}),
         ("action:HOT_KEY\tkey:APP_SWITCH\tsummary:x", {"kind": "press_key", "key": "app_switch"}),
+        (
+            "action:INFO\tvalue:哪一个?\tchoices:红|蓝、绿\tsummary:x",
+            {"kind": "interact", "question": "哪一个?", "choices": ("红", "蓝、绿")},
+        ),
+        (
+            'action:INFO\tvalue:哪一个?\tchoices:["红", "蓝"]\tsummary:x',
+            {"kind": "interact", "question": "哪一个?", "choices": ("红", "蓝")},
+        ),
+        (
+            "action:SLIDE\tpoint1:1,2\tpoint2:3,4\tduration:500\tsummary:x",
+            {"kind": "swipe", "start": (1, 2), "end": (3, 4), "duration": 0.5},
+        ),
         ("action:COMPLETE\treturn:好了\tsummary:x", {"kind": "finish", "message": "好了", "success": True}),
         (
             "action:COMPLETE\tstatus:FAILURE\treturn:没有\tsummary:x",
@@ -134,6 +147,9 @@ def test_gelab_keeps_the_explanation_and_the_unused_point() -> None:
         "explain:x\taction:CLICK\tpoint:500,2000\tsummary:x",
         "explain:x\taction:COMPLETE\tstatus:MAYBE\tsummary:x",
         "explain:x\taction:TYPE\tvalue:你好，我们",
+        "explain:x\taction:TYPE\tvalue:你好，我们\tsumm",
+        "explain:x\taction:TYPE\tvalue:你好\tsummar\tsummary:x",
+        "explain:x\taction:TYPE\tvalue:你好\tvalue:再见\tsummary:x",
         "explain:x",
         "",
     ],
@@ -148,3 +164,87 @@ def test_auto_reads_what_stands_first() -> None:
     assert parse_reply('{"action":"Type","text":"do(action=1)"}', "auto").action.kind == "type"
     assert parse_reply("explain:do(action=…)\taction:HOT_KEY\tvalue:HOME\tsummary:x", "auto").action.kind == "home"
     assert parse_reply('Action: do(action="Back")', "auto").action.kind == "back"
+
+
+SPOKEN: dict[str, tuple[dict[str, Any], list[tuple[str, dict[str, str]]]]] = {
+    "launch": ({"app": "QQ"}, [("Launch", {"app": "QQ"}), ("AWAKE", {"value": "QQ"}), ("launch", {"package": "QQ"})]),
+    "tap": (
+        {"element": (5, 6)},
+        [("Tap", {"element": "5,6"}), ("CLICK", {"point": "5,6"}), ("tap", {"coordinates": "5,6"})],
+    ),
+    "double_tap": (
+        {"element": (5, 6)},
+        [("Double Tap", {"element": "5,6"}), ("DOUBLE_CLICK", {"point": "5,6"}), ("DoubleTap", {"element": "5,6"})],
+    ),
+    "long_press": (
+        {"element": (5, 6), "duration": 2.0},
+        [
+            (name, {"point": "5,6", "duration": "2 seconds"})
+            for name in ("Long Press", "LONG_PRESS", "LONGPRESS", "LongPress")
+        ],
+    ),
+    "swipe": (
+        {"start": (1, 2), "end": (3, 4), "duration": 0.5},
+        [
+            ("Swipe", {"start": "1,2", "end": "3,4"}),
+            ("SLIDE", {"point1": "1,2", "point2": "3,4", "duration": "500 ms"}),
+        ],
+    ),
+    "type": ({"text": "好"}, [("Type", {"text": "好"}), ("TYPE", {"value": "好"})]),
+    "type_name": ({"text": "好"}, [("Type_Name", {"text": "好"}), ("TYPE_NAME", {"value": "好"})]),
+    "back": ({}, [("Back", {}), ("HOT_KEY", {"key": "BACK"}), ("HOT_KEY", {"value": "back"})]),
+    "home": ({}, [("Home", {}), ("HOT_KEY", {"key": "HOME"})]),
+    "press_key": (
+        {"key": "app_switch"},
+        [("HOT_KEY", {"key": "APP_SWITCH"}), ("HOT_KEY", {"value": "App switch"}), ("APP_SWITCH", {})],
+    ),
+    "wait": (
+        {"duration": 3.0},
+        [("Wait", {"seconds": "3"}), ("WAIT", {"value": "3"}), ("wait", {"duration": "3 seconds"})],
+    ),
+    "take_over": ({"message": "好"}, [("Take_over", {"message": "好"}), ("TAKE_OVER", {"value": "好"})]),
+    "interact": ({"question": "好", "choices": ()}, [("Interact", {"question": "好"}), ("INFO", {"value": "好"})]),
+    "note": ({"message": "好"}, [("Note", {"message": "好"}), ("NOTE", {"value": "好"})]),
+    "call_api": ({"instruction": "好"}, [("Call_API", {"instruction": "好"}), ("CALL_API", {"value": "好"})]),
+    "get_knowledge_data": (
+        {"query": "好"},
+        [("GET_KNOWLEDGE_DATA", {"query": "好"}), ("Get_Knowledge_Data", {"value": "好"})],
+    ),
+    "finish": (
+        {"message": "好", "success": True},
+        [
+            ("finish", {"message": "好"}),
+            ("COMPLETE", {"return": "好"}),
+            ("COMPLETE", {"status": "SUCCESS", "return": "好"}),
+        ],
+    ),
+    "abort": (
+        {"message": "好", "success": False},
+        [
+            ("ABORT", {"abort_reason": "好"}),
+            ("ABORT", {"value": "好"}),
+            ("COMPLETE", {"status": "FAILURE", "return": "好"}),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPOKEN)
+def test_one_set_of_actions_in_every_dialect(kind: str) -> None:
+    expected, spoken = SPOKEN[kind]
+    for name, arguments in spoken:
+        given = "".join(f", {key}={json.dumps(value)}" for key, value in arguments.items())
+        forms: dict[Dialect, list[str]] = {
+            "autoglm": [f'do(action="{name}"{given})'],
+            "json": [
+                json.dumps({"action": name, **arguments}),
+                json.dumps({"type": "do", "operation": name, **arguments}),
+                json.dumps({"_metadata": "finish" if name == "finish" else "do", "action": name, **arguments}),
+            ],
+            "gelab": ["\t".join((f"action:{name}", *(f"{k}:{v}" for k, v in arguments.items()), "summary:x"))],
+        }
+        for dialect, texts in forms.items():
+            for text in texts:
+                for how in (dialect, "auto"):
+                    read = parse_reply(text, how).action.model_dump(exclude_none=True)
+                    assert read == {"kind": "finish" if kind == "abort" else kind, **expected}, text

@@ -335,14 +335,19 @@ class Reciter:
     def __init__(self, answers: dict[str, str | Exception]) -> None:
         self.answers = answers
         self.crops: dict[str, Image.Image] = {}
+        self.asked: list[str] = []
 
     async def complete(
         self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
     ) -> Completion:
         raise ModelUnreachable("only transcribes")
 
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        raise ModelUnreachable("only transcribes")
+
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         self.crops[instruction] = picture
+        self.asked.append(instruction)
         answer = self.answers[instruction]
         if isinstance(answer, Exception):
             raise answer
@@ -389,6 +394,24 @@ async def test_without_tree_and_ocr_the_model_writes_down_crops_and_the_picture_
     assert _close(found.input_box, field)
     assert model.crops[transcribe.DRAFT].height < 2 * field.height  # the input, not the keyboard
     assert model.crops[transcribe.TITLE].height < 200
+
+
+async def test_what_has_not_changed_is_not_sent_to_the_model_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Reciter({**ANSWERS, transcribe.MESSAGES: "?"})
+    frame = (await look(await open_chat(scenario(*RECITED), typing=True))).frame
+    reader = ScreenReader(ocr=None, model=model)
+    await reader.chat(frame, None, QQ)
+    first, model.asked = model.asked, []
+    assert len(first) > 2
+    model.answers = ANSWERS
+    found = await reader.chat(frame, None, QQ)
+    assert found is not None
+    assert (found.title, len(found.bubbles), model.asked) == ("11", 3, [transcribe.MESSAGES])  # what it could not read
+    assert await reader.chat(frame, None, QQ) == found
+    assert len(model.asked) == 1
+    monkeypatch.setattr(transcribe, "FRESH_SECONDS", 0.0)
+    await reader.chat(frame, None, QQ)
+    assert len(model.asked) == 1 + len(first)
 
 
 def _close(one: Box, other: Box) -> bool:

@@ -108,6 +108,9 @@ class Model:
     ) -> Completion:
         raise NotImplementedError
 
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        raise NotImplementedError
+
     async def transcribe(self, image: Image.Image, instruction: str) -> str:
         self.asked += 1
         if isinstance(self.said, Exception):

@@ -1,0 +1,149 @@
+"""Dialogs that come by themselves: a permission, an update, an advertisement. What they are, and how they are left.
+
+A dialog is a small bright window over a dimmed page, or the page by which Android itself asks for a permission. A page
+that says the same words is none: its switches are what a task may be about.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from PIL import Image
+from pydantic import BaseModel, ConfigDict
+
+from agent_core.devices.base import Frame, Window
+from agent_core.geometry import Box
+from agent_core.screen.compare import fold
+from agent_core.screen.readings import Reading
+
+LONGEST = 200  # characters of what a dialog says; more is a page
+MOST_TEXTS = 12  # on a dialog; more is a page
+GRID = (90, 200)  # points of the picture that are looked at
+LIT = 200  # of 255: a page behind a dialog is darker, whatever is on it
+EDGE = 0.05  # of the height: the bars of the system at the top and the bottom are not dimmed
+TALLEST, NARROWEST = 0.7, 0.4  # of the height, of the width
+FILLED = 0.4  # of a dialog's points that are lit
+CENTRED = 0.05  # of the width, by which its margins may differ
+_ASKS_FOR_RIGHTS = re.compile(r"GrantPermissions", re.IGNORECASE)  # the activity; the others there are pages
+
+
+class _Kind(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    packages: tuple[str, ...] = ()
+    says: tuple[str, ...]
+    leave: tuple[str, ...]
+    beside: str = ""
+    by_person: bool = False
+    task: str
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    popup: tuple[_Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Popup:
+    """``kind``: see ``popups.toml``. ``leave``: the button that agrees to nothing, at ``box`` (pixels).
+
+    ``system``: the phone shows it, over whatever app is in front. ``by_person``: leaving it may end the app, so that a
+    person decides.
+    """
+
+    kind: str
+    text: str
+    leave: str
+    box: Box
+    system: bool = False
+    by_person: bool = False
+
+    def belongs_to(self, task: str) -> bool:
+        """Whether the task's own words are about such a thing: then it is no surprise."""
+        kind = next(kind for kind in kinds() if kind.kind == self.kind)
+        return re.search(kind.task, task, re.IGNORECASE) is not None
+
+
+@cache
+def kinds() -> tuple[_Kind, ...]:
+    text = resources.files(__package__).joinpath("popups.toml").read_text(encoding="utf-8")
+    return _File.model_validate(tomllib.loads(text)).popup
+
+
+def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -> Popup | None:
+    """The dialog in front, by what it says above a button that leaves it; None where there is none, or in doubt."""
+    texts = [reading for reading in readings if reading.text.strip()]
+    panel: Box | None = None
+    looked = False
+    for kind in kinds():
+        pairs = _pairs(kind, texts)
+        if not pairs:
+            continue
+        system = window.package in kind.packages
+        if system and _ASKS_FOR_RIGHTS.search(window.activity or ""):
+            found = _first(kind, pairs, texts, system=True)
+        else:
+            panel, looked = (panel if looked else _panel(frame)), True
+            inside = [one for one in texts if panel is not None and panel.contains(one.box.center)]
+            found = _first(kind, _pairs(kind, inside), inside, system=system)
+        if found is not None:
+            return found
+    return None
+
+
+def _pairs(kind: _Kind, texts: Sequence[Reading]) -> list[tuple[Reading, Reading]]:
+    """What it may say, with what may leave it below that. What stands in one row is a label and its value."""
+    leaves = [one for button in kind.leave for one in texts if fold(one.text) == fold(button)]
+    says = [one for one in texts if len(one.text) <= LONGEST and _matches(kind.says, one.text)]
+    return [
+        (said, leave)
+        for leave in leaves
+        for said in says
+        if said is not leave and leave.box.top >= said.box.bottom - said.box.height // 4
+    ]
+
+
+def _first(
+    kind: _Kind, pairs: Sequence[tuple[Reading, Reading]], texts: Sequence[Reading], *, system: bool
+) -> Popup | None:
+    if not pairs or len(texts) > MOST_TEXTS:
+        return None
+    said, leave = pairs[0]
+    no = {fold(button) for button in kind.leave}
+    others = [one.text for one in texts if one is not said and fold(one.text) not in no]
+    if kind.beside and not any(re.match(kind.beside, text.strip(), re.IGNORECASE) for text in others):
+        return None
+    return Popup(kind.kind, said.text.strip(), leave.text.strip(), leave.box, system, kind.by_person)
+
+
+def _matches(patterns: Sequence[str], text: str) -> bool:
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+
+
+def _panel(frame: Frame | None) -> Box | None:
+    """The small lit window over a dimmed page; None where the page is not dimmed."""
+    if frame is None:
+        return None
+    columns, rows = GRID
+    edge = round(EDGE * rows)
+    small = frame.image.resize(GRID, Image.Resampling.NEAREST).convert("L").crop((0, edge, columns, rows - edge))
+    lit = small.point([0] * LIT + [255] * (256 - LIT))
+    around = lit.getbbox()
+    if around is None:
+        return None
+    left, top, right, bottom = around
+    filled = lit.crop(around).histogram()[255] / ((right - left) * (bottom - top))
+    if right - left < NARROWEST * columns or bottom - top > TALLEST * rows or filled < FILLED:
+        return None
+    if abs(left - (columns - right)) > CENTRED * columns:
+        return None
+    width, height = frame.size
+    low = height if bottom == small.height else round((bottom + edge) * height / rows)  # a sheet reaches the edge
+    return Box(left * width // columns, (top + edge) * height // rows, -(-right * width // columns), low)
