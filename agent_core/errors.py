@@ -148,10 +148,20 @@ class ModelQuota(ModelError):
     default_advice = "Top up the account or lower the rate."
 
 
+class ModelLimit(ModelError):
+    """A limit of our own settings is reached; ``key`` says which: day_calls, day_tokens, day_cost, minute."""
+
+    kind = "model.limit"
+    default_advice = "Raise the limit in PHONEDESK_LIMITS, or wait until it begins anew."
+
+
 class ModelRefused(ModelError):
-    """The provider refused the content."""
+    """The provider refused the content. The same is not sent to the same model again."""
 
     kind = "model.refused"
+    default_advice = (
+        "Say the task in other words, leave the page, or add a model of another provider to PHONEDESK_MODEL__FALLBACKS."
+    )
 
 
 class ModelFormat(ModelError):

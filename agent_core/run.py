@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from agent_core import questions
 from agent_core.acting import Actor
 from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile, profile
+from agent_core.cut_short import cut_short, owes_answers
 from agent_core.delivery.decisions import Decisions
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.flow import Answering, ReplyFlow
@@ -19,13 +21,16 @@ from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_of, review
 from agent_core.gate.base import acts_on_screen
+from agent_core.model.meter import Account, charge_to
 from agent_core.observer import Observation, Observer
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.recording import Recorder
 from agent_core.repeats import RepeatWatch
-from agent_core.session import Session
+from agent_core.result import ActResult, Ending
+from agent_core.session import Session, Status
 from agent_core.texts import say
 from agent_core.thinking import Thinker, Thought
+from agent_core.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class Outside:
     guard: StopGuard
     part_chars: int
     policies: Sequence[Policy] | None
+    trajectory: Trajectory | None = None
 
 
 class Touches:
@@ -85,14 +91,15 @@ class Run:
     decisions: Decisions | None
     policies: Sequence[Policy]
 
-    @property
-    def over(self) -> str:
-        """Why no further step may be taken, with what was seen last; "" where one may."""
-        steps, most = self.session.steps, self.session.max_steps
-        if len(steps) < most:
-            return ""
-        seen = (steps[-1].thinking or steps[-1].result) if steps else ""
-        return say(self.session.lang, "run.max_steps", steps=most, seen=seen)
+    def halt(self) -> ActResult | None:
+        """Why no further step may be taken: the end of the run, or a question to a person; None where one may."""
+        session = self.session
+        if len(session.steps) >= session.max_steps:
+            said = said_at_limit(session)
+            ending = Ending(Status.FAILED, said) if owes_answers(session) else cut_short(session, said)
+            return ActResult(session.observation, ok=False, ending=ending)
+        question = questions.budget(session)
+        return ActResult(session.observation, ok=False, question=question) if question is not None else None
 
     async def judge(self, thought: Thought, seen: Observation) -> Judgement:
         """What the gate makes of the proposal."""
@@ -107,7 +114,7 @@ class Run:
             gate=session.gate,
             readings=seen.readings,
             chat=seen.chat,
-            delivered=[reply.text for reply in session.replies],
+            delivered=[*session.gate.delivered, *(reply.text for reply in session.replies)],
             lang=session.lang,
             apps=session.apps,
             frame=seen.frame,
@@ -131,13 +138,21 @@ class Run:
         return now, None if now.digest == seen.frame.digest else await self.device.window()
 
 
+def said_at_limit(session: Session) -> str:
+    """What a run ends with at its most steps: with what was seen last."""
+    last = session.steps[-1] if session.steps else None
+    seen = (last.thinking or last.result) if last else ""
+    return say(session.lang, "run.max_steps", steps=session.max_steps, seen=seen)
+
+
 def take_up(session: Session, outside: Outside) -> Run:
     """The parts for a session, new or saved."""
-    recorder = Recorder(session, outside.store, outside.observer.veil)
+    charge_to(Account(session.spent, lambda: session.half_sent and session.status is Status.RUNNING))
+    recorder = Recorder(session, outside.store, outside.observer.veil, outside.trajectory)
     app = profile(session.gate.app) if session.gate.enabled else None
     touches = Touches()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
-    actor = Actor(outside.device, outside.lease, session, outside.knowledge, flow, touches)
+    actor = Actor(outside.device, outside.lease, session, outside.knowledge, flow, touches, outside.thinker.summary)
     policies = outside.policies
     if policies is None:
         usual = PolicyName.REPLY if session.gate.enabled else PolicyName.CAREFUL

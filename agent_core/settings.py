@@ -24,11 +24,14 @@ class AgentSettings:
     """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA).
 
     A text to a customer that is longer than ``part_chars`` goes out in parts. ``blur`` covers secrets in pictures for
-    people. ``model`` says how the model is asked and read.
+    people. ``model`` says how the model is asked and read. After ``max_tokens``, or ``max_cost`` (see
+    ``agent_core.model.prices``), a person is asked whether the run may go on; 0: never.
     """
 
     lang: Lang = "zh"
     max_steps: int = 100
+    max_tokens: int = 0
+    max_cost: float = 0.0
     elements: bool = True
     tree: TreeUse = "auto"
     model: ModelProfile = USUAL
@@ -84,6 +87,8 @@ def new_session(
         serial=serial,
         lang=settings.lang,
         max_steps=settings.max_steps,
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
         dry_run=dry_run,
         date=now.date().isoformat(),
         started_at=now,

@@ -35,12 +35,38 @@ class AskedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What the model did: calls that gave a reply, and the tokens that its endpoint counted."""
+class ModelUsage:
+    """What one model did in steps: replies, and their tokens. ``model`` "": of releases that did not write it down.
 
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    ``cost`` is what was written down with the steps, with the pictures that were read for them; None: it was not known
+    then.
+    """
+
+    model: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the models did: calls that gave a reply, and their tokens."""
+
+    models: Sequence[ModelUsage] = ()
+
+    @property
+    def calls(self) -> int:
+        return sum(one.calls for one in self.models)
+
+    @property
+    def tokens_in(self) -> int:
+        return sum(one.tokens_in for one in self.models)
+
+    @property
+    def tokens_out(self) -> int:
+        return sum(one.tokens_out for one in self.models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +128,38 @@ class Figures:
         return SweptFigures(int(looks), int(looked_at), int(without))
 
     async def usage(self, span: Span) -> Usage:
-        """What the steps of the event log used; of steps that were deleted with their events nothing is known."""
-        tokens_in = sa.func.coalesce(events.c.data["tokens_in"].as_integer(), 0)
-        tokens_out = sa.func.coalesce(events.c.data["tokens_out"].as_integer(), 0)
+        """What the steps of the event log used; of steps that were deleted with their events nothing is known.
+
+        A model may stand there twice: steps whose cost was written down, and others.
+        """
+        tokens_in, tokens_out, tokens_cached = (
+            sa.func.coalesce(events.c.data[name].as_integer(), 0)
+            for name in ("tokens_in", "tokens_out", "tokens_cached")
+        )
+        model = sa.func.coalesce(events.c.data["model"].as_string(), "")
+        cost = events.c.data["cost"].as_float()
         # An endpoint may count nothing; a step without the model has no first token either.
         replied = sa.or_(tokens_in + tokens_out > 0, events.c.data[("timings", "first_token")].as_string().is_not(None))
-        wanted = (
+        steps = (
             sa.select(
-                sa.func.count(),
-                sa.func.coalesce(sa.func.sum(tokens_in), 0),
-                sa.func.coalesce(sa.func.sum(tokens_out), 0),
+                model.label("model"),
+                tokens_in.label("tokens_in"),
+                tokens_out.label("tokens_out"),
+                tokens_cached.label("tokens_cached"),
+                cost.label("cost"),
+                sa.case((replied, 1), else_=0).label("calls"),
             )
             .select_from(events)
             .where(events.c.kind == "step", events.c.created_at >= span.since, events.c.created_at < span.until)
-            .where(replied)
+            .where(sa.or_(replied, cost > 0))  # without a reply: pictures that were read
         )
         if span.serials:
             mine = sa.select(runs.c.id).where(runs.c.serial.in_(span.serials))
-            wanted = wanted.where(events.c.run_id.in_(mine))
+            steps = steps.where(events.c.run_id.in_(mine))
+        step = steps.subquery()
+        sums = [sa.func.sum(step.c[name]) for name in ("calls", "tokens_in", "tokens_out", "tokens_cached", "cost")]
+        wanted = sa.select(step.c.model, *sums).group_by(step.c.model, step.c.cost.is_(None)).order_by(step.c.model)
         async with self._db.read() as connection:
-            calls, used_in, used_out = (await connection.execute(wanted)).one()
-        return Usage(int(calls), int(used_in), int(used_out))
+            rows = (await connection.execute(wanted)).all()
+        counted = (ModelUsage(row[0], int(row[1]), int(row[2]), int(row[3]), int(row[4]), row[5]) for row in rows)
+        return Usage(tuple(counted))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 import httpx2
@@ -21,14 +24,16 @@ from agent_core.actions.parse import Dialect
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.events import Chunks
 from agent_core.model.failures import Failures
+from agent_core.model.meter import Meter
 from agent_core.model.pictures import data_url
-from agent_core.model.stream import ReplyReader, plain_answer
+from agent_core.model.stream import ReplyReader, plain_answer, plain_text, usage_of
 from agent_core.retry import Sleep, with_retries
 
 # After the call is complete, an endpoint that is just ending is heard out this long, for its count of the tokens.
 GRACE_SECONDS = 0.1
 # A server that asks for a longer pause than this is not waited for.
 LONGEST_PAUSE = 120.0
+REMEMBERED = 32  # requests that were refused for their content
 
 CHECK_NUMBER = "4719"
 CHECK_INSTRUCTION = "Read the number in this picture. Answer with the digits only."
@@ -67,7 +72,9 @@ class ChatModel:
     ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens, not the whole
     reply. ``vision`` False: pictures are taken out of what is sent, and ``transcribe`` fails. ``extra_body`` is passed
     on as it is. ``tools`` are offered with each request for an action (see ``model.tools``); an endpoint that knows
-    none is asked without them. ConfigInvalid where a number is out of range.
+    none is asked without them. A server that asks for a pause of more than ``patience`` seconds is not waited for.
+    ``alone`` False: others are asked where this one cannot be reached or is too slow, so that is not tried again here.
+    ``meter`` is told of every call. ConfigInvalid where a number is out of range.
     """
 
     def __init__(
@@ -85,6 +92,9 @@ class ChatModel:
         dialect: Dialect = "autoglm",
         vision: bool = True,
         tools: Sequence[Mapping[str, Any]] = (),
+        patience: float = LONGEST_PAUSE,
+        alone: bool = True,
+        meter: Meter | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         _checked(max_tokens, temperature, top_p, frequency_penalty, timeout)
@@ -96,6 +106,9 @@ class ChatModel:
         self._dialect = dialect
         self._vision = vision
         self._timeout = timeout
+        self._patience = patience
+        self._alone = alone
+        self._meter = meter or Meter()
         self._sleep = sleep
         self._sampling: dict[str, Any] = {"temperature": temperature, "top_p": top_p}
         self._sampling["frequency_penalty"] = frequency_penalty
@@ -104,6 +117,7 @@ class ChatModel:
         self._counts_tokens = True  # until the endpoint refuses stream_options
         self._tools = list(tools)  # until the endpoint refuses them
         self._failures = Failures(name, api_key)
+        self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
             base_url=base_url,
@@ -136,7 +150,12 @@ class ChatModel:
         ModelError after the retries of ``agent_core.retry``.
         """
         sent = list(messages) if self._vision else [_without_pictures(message) for message in messages]
-        return await self._retried(lambda: self._stream_once(sent, on_thinking))
+        return await self._retried(sent, lambda: self._stream_once(sent, on_thinking))
+
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        """A plain text in answer to ``messages``: not read as an action, and without tools. Errors as ``complete``."""
+        sent = list(messages) if self._vision else [_without_pictures(message) for message in messages]
+        return await self._retried(sent, lambda: self._text_once(sent))
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         """What the model answers to ``instruction`` about ``picture``, without thinking or box tokens."""
@@ -149,7 +168,8 @@ class ChatModel:
             {"type": "image_url", "image_url": {"url": data_url(picture)}},
             {"type": "text", "text": instruction},
         ]
-        return await self._retried(lambda: self._plain_once([{"role": "user", "content": parts}]))
+        sent = [{"role": "user", "content": parts}]
+        return await self._retried(sent, lambda: self._plain_once(sent))
 
     async def check(self) -> ModelCheck:
         """Look whether the endpoint is there, knows the model and can see. Never raises ModelError; no retries."""
@@ -200,7 +220,17 @@ class ChatModel:
             return True, ""
         return False, f"The model answers, but read {answer[:60]!r} in a picture of the number {CHECK_NUMBER}."
 
-    async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _retried(self, sent: Sequence[_Message], call: Callable[[], Awaitable[T]]) -> T:
+        """``call`` with its retries; what was refused for its content is not sent again."""
+        if self._refused and _digest(sent) in self._refused:
+            raise self._failures.refused("The same was refused before.")
+        try:
+            return await self._tried(call)
+        except errors.ModelRefused:
+            self._refused.append(_digest(sent))
+            raise
+
+    async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
         last: errors.ModelError | None = None
 
         async def once() -> T:
@@ -209,10 +239,12 @@ class ChatModel:
                 return await call()
             except errors.ModelError as error:
                 last = error
+                if not self._alone and isinstance(error, errors.ModelTimeout | errors.ModelUnreachable):
+                    error.retried = True
                 raise
 
         async def pause(seconds: float) -> None:
-            if seconds > LONGEST_PAUSE and last is not None:
+            if seconds > self._patience and last is not None:
                 raise last
             await self._sleep(seconds)
 
@@ -227,11 +259,20 @@ class ChatModel:
             raise self._failures.of(error) from None
 
     async def _plain_once(self, messages: list[dict[str, Any]]) -> str:
+        return (await self._answered(messages)).text
+
+    async def _text_once(self, messages: list[dict[str, Any]]) -> Completion:
+        completion = await self._stream_once(messages, None, plain=True)
+        return replace(completion, text=plain_text(completion.text))
+
+    async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
         async with self._mapped(), asyncio.timeout(self._timeout):
             answer: Any = await self._client.chat.completions.create(**self._request(messages))
         if not isinstance(answer, ChatCompletion):  # the library hands on a text body as it is
             raise self._failures.not_json(str(answer))
-        return plain_answer(self._whole(answer))
+        usage = usage_of(answer.usage, messages, lambda: _words(answer))
+        await self._meter.count(self._name, usage)
+        return Completion(plain_answer(self._whole(answer)), usage, self._name)
 
     def _request(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -242,52 +283,61 @@ class ChatModel:
             **self._sampling,
         }
 
-    async def _stream_once(self, messages: list[dict[str, Any]], on_thinking: OnThinking | None) -> Completion:
+    async def _stream_once(
+        self, messages: list[dict[str, Any]], on_thinking: OnThinking | None, *, plain: bool = False
+    ) -> Completion:
+        """``plain``: the whole reply, whatever calls its text may hold."""
+        await self._meter.admit(self._name)
         started = time.monotonic()
         async with self._mapped(), asyncio.timeout(self._timeout):
-            response = (await self._open(messages)).response
+            response = (await self._open(messages, plain=plain)).response
+        reader = ReplyReader(self._dialect, started, whole=plain or bool(self._tools))
         try:
             kind = response.headers.get("content-type", "")
             if "json" in kind or "html" in kind:  # the wish for a stream was ignored
                 async with self._mapped(), asyncio.timeout(self._timeout):
                     body = (await response.aread()).decode(errors="replace")
-                return await self._unstreamed(body, started, on_thinking)
-            # Not by iterating the library's stream: cut short, it leaves generators to the garbage collector, which
-            # closes them in any thread, and then two threads may run one of them at once.
-            async with aclosing(response.aiter_bytes()) as pieces:
-                return await self._read(Chunks(pieces, response.request), started, on_thinking)
+                await self._unstreamed(body, reader, on_thinking)
+            else:
+                # Not by iterating the library's stream: cut short, it leaves generators to the garbage collector, which
+                # closes them in any thread, and then two threads may run one of them at once.
+                async with aclosing(response.aiter_bytes()) as pieces:
+                    await self._read(Chunks(pieces, response.request), reader, on_thinking)
         finally:
             await response.aclose()
+            if reader.counted or not reader.empty:  # what broke off, or was stopped, is paid for, too
+                completion = reader.completion(self._name, messages)
+                await self._meter.count(self._name, completion.usage)
+        return completion
 
-    async def _open(self, messages: list[dict[str, Any]]) -> AsyncStream[ChatCompletionChunk]:
+    async def _open(self, messages: list[dict[str, Any]], *, plain: bool = False) -> AsyncStream[ChatCompletionChunk]:
         extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if self._counts_tokens else {}
-        if self._tools:
+        if self._tools and not plain:
             extra["tools"] = self._tools
         try:
             stream: Any = await self._client.chat.completions.create(stream=True, **self._request(messages), **extra)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             if "stream_options" in extra and "stream_options" in error.message:
                 self._counts_tokens = False  # an older endpoint; the tokens are not counted then
-            elif self._tools and "tool" in error.message.lower():
+            elif "tools" in extra and "tool" in error.message.lower():
                 self._tools = []  # it is read in any form
             else:
                 raise
-            return await self._open(messages)
+            return await self._open(messages, plain=plain)
         return cast("AsyncStream[ChatCompletionChunk]", stream)
 
-    async def _unstreamed(self, body: str, started: float, on_thinking: OnThinking | None) -> Completion:
+    async def _unstreamed(self, body: str, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         if not body.lstrip().startswith("{"):
             raise self._failures.not_json(body)
         async with self._mapped():
             answer = ChatCompletion.model_validate_json(body)
+        reader.counted = answer.usage
         message = self._whole(answer)
-        reader = ReplyReader(self._dialect, started, tools=bool(self._tools))
         grown = reader.feed(message.content or "", _reasoning(message))
         for index, call in enumerate(message.tool_calls or ()):
             reader.feed_call(index, call.function.name, call.function.arguments)
         if grown and on_thinking is not None:
             await on_thinking(reader.thinking)
-        return reader.completion(answer.usage)
 
     def _whole(self, answer: ChatCompletion) -> Any:
         if not answer.choices:
@@ -298,22 +348,20 @@ class ChatModel:
             raise self._failures.empty()
         return choice.message
 
-    async def _read(self, chunks: Chunks, started: float, on_thinking: OnThinking | None) -> Completion:
-        reader = ReplyReader(self._dialect, started, tools=bool(self._tools))
+    async def _read(self, chunks: Chunks, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         deadline = _now() + self._timeout
-        usage = None
         finished = False
         while not reader.overlong(self._max_tokens):
             chunk = await self._next(chunks, deadline, heard=finished or reader.end is not None)
             if chunk is None:
                 break
-            usage = chunk.usage or usage
+            reader.counted = chunk.usage or reader.counted
             for choice in (chunk.choices or ())[:1]:
                 finished = finished or choice.finish_reason is not None
                 if await self._take(choice, reader, on_thinking):
                     deadline = _now() + self._timeout
             if reader.end is not None:
-                if usage is not None or reader.talks_on:
+                if reader.counted is not None or reader.talks_on:
                     break
                 deadline = min(deadline, reader.end_time + GRACE_SECONDS)
             elif finished:
@@ -324,7 +372,6 @@ class ChatModel:
             raise self._failures.empty()
         if not finished and reader.end is None:
             raise errors.ModelUnreachable(f"The reply of {self._name} broke off in the middle.")
-        return reader.completion(usage)
 
     async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> ChatCompletionChunk | None:
         """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""
@@ -362,6 +409,14 @@ def _reasoning(message: Any) -> str:
     """Thinking that an endpoint sends beside the answer; not in the library's types, under one of two names."""
     text = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
     return text if isinstance(text, str) else ""
+
+
+def _words(answer: ChatCompletion) -> str:
+    return "".join(f"{_reasoning(choice.message)}{choice.message.content or ''}" for choice in answer.choices or ())
+
+
+def _digest(sent: Sequence[_Message]) -> str:
+    return sha256(json.dumps(list(sent), ensure_ascii=False).encode()).hexdigest()
 
 
 def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:

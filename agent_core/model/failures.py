@@ -14,8 +14,21 @@ from agent_core import errors
 
 _LONGEST = 300  # characters of an endpoint's own words that are passed on
 _KEY_LIKE = re.compile(r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]+)")
-_REFUSED = re.compile(r"(?i)content[_ ]?(?:filter|policy|management)|data_inspection|sensitive|moderation|unsafe|1301")
-_SPENT = re.compile(r"(?i)insufficient|balance|arrears|quota")
+# How providers say that they refuse the content: OpenAI and Azure (content_filter, content_policy_violation,
+# invalid_prompt with "usage policy", ResponsibleAIPolicyViolation), Zhipu (1301), DashScope (data_inspection_failed),
+# DeepSeek ("Content Exists Risk"), Volcengine (…SensitiveContentDetected), gateways (sensitive_words_detected,
+# prompt_blocked, moderation).
+_REFUSED_CODES = frozenset({"1301", "invalid_prompt", "prompt_blocked", "policy_violation"})
+_REFUSED = re.compile(
+    r"(?i)content[_ ]?(?:filter|policy|management|exists risk)|data_?inspection|inappropriate content"
+    r"|sensitive[_ ]?(?:content|words?|info)|\bunsafe\b|usage polic|PolicyViolation|敏感"
+)
+# These words may as well be about the account, or a setting: then nothing of the request was refused.
+_MAYBE_REFUSED = re.compile(r"(?i)moderation|违规")
+_ACCOUNT = re.compile(r"(?i)account|auth|banned|suspend|not (?:enabled|supported)|账号|账户|帐号|封禁|未开通")
+_REFUSED_ENDINGS = ("content_filter", "content-filter", "sensitive", "safety", "prohibited", "refusal", "blocklist")
+_FORBIDDEN = frozenset({400, 403, 422, 451})  # the statuses with which content is refused
+_SPENT = re.compile(r"(?i)insufficient|balance|arrear|quota")
 _TAGS = re.compile(r"<[^>]*>")
 
 
@@ -51,7 +64,9 @@ class Failures:
         status = error.status_code
         words = f"HTTP {status} from the model {self._name}: {self._clean(error.message)}"
         made: errors.ModelError
-        if status in {401, 403}:
+        if status in _FORBIDDEN and _is_refused(error):
+            made = self.refused(words)
+        elif status in {401, 403}:
             made = errors.ModelAuth(words)
         elif status == 404:
             made = errors.ModelFormat(words)
@@ -61,8 +76,6 @@ class Failures:
             made = errors.ModelTimeout(words)
         elif status >= 500:
             made = errors.ModelUnreachable(words)
-        elif _REFUSED.search(f"{error.code} {error.message}"):
-            made = errors.ModelRefused(words)
         elif _SPENT.search(str(error.code)):
             made = errors.ModelQuota(words)
         else:
@@ -71,18 +84,23 @@ class Failures:
         return made
 
     def _in_stream(self, error: openai.APIError, words: str) -> errors.ModelError:
-        if _REFUSED.search(f"{error.code} {error.message}"):
-            return errors.ModelRefused(f"The model {self._name} refused: {words}")
+        if _is_refused(error):
+            return self.refused(words)
         if str(error.code) in {"429", "rate_limit_exceeded", "insufficient_quota"}:
             return errors.ModelQuota(f"The model {self._name} refuses more: {words}")
         return errors.ModelUnreachable(f"The model {self._name} failed in the middle of its reply: {words}")
 
     def check_ending(self, reason: str | None, refusal: str | None) -> None:
-        """ModelRefused where the provider ended the reply for its content."""
-        if refusal or reason in {"content_filter", "sensitive"}:
-            raise errors.ModelRefused(
-                f"The model {self._name} refused the content. {self._clean(refusal or '')}".strip()
-            )
+        """ModelRefused where the provider ended the reply for its content; ModelUnreachable where it failed inside."""
+        if reason == "network_error":  # Zhipu
+            raise errors.ModelUnreachable(f"The model {self._name} failed in the middle of its reply.")
+        if refusal or (reason or "").lower().startswith(_REFUSED_ENDINGS):
+            raise self.refused(self._clean(refusal or ""))
+
+    def refused(self, words: str) -> errors.ModelRefused:
+        """The provider refuses this content; ``words`` are its own."""
+        said = f"The model {self._name} refused the content. {words}".strip()
+        return errors.ModelRefused(said, key="refused", model=self._name, words=words)
 
     def empty(self) -> errors.ModelError:
         return errors.ModelFormat(f"The model {self._name} answered with nothing.")
@@ -91,6 +109,20 @@ class Failures:
         return errors.ModelFormat(
             f"The endpoint of {self._name} answered with something that is no chat completion: {self._clean(body)[:80]}"
         )
+
+
+def _is_refused(error: openai.APIError) -> bool:
+    codes = {str(error.code), str(error.type), str(_inner(error.body, "code"))}
+    words = f"{' '.join(codes)} {error.message}"
+    if codes & _REFUSED_CODES or _REFUSED.search(words):
+        return True
+    return _MAYBE_REFUSED.search(words) is not None and _ACCOUNT.search(words) is None
+
+
+def _inner(body: object, name: str) -> object:
+    """Of the error inside an error, as Azure has it."""
+    inner = body.get("innererror") if isinstance(body, dict) else None
+    return inner.get(name) if isinstance(inner, dict) else None
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:

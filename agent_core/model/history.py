@@ -55,7 +55,7 @@ def history(session: Session, profile: ModelProfile, budget: int) -> list[Messag
     words = texts(session.lang)
     turns = [_turn(session.steps, index, profile, words) for index in range(len(session.steps))]
     costs = [sum(text_tokens(text) + MESSAGE_TOKENS for text in turn) for turn in turns]
-    lines = [_line(step, words) for step in session.steps]
+    lines = [_line(step, profile, words) for step in session.steps]
     line_costs = [text_tokens(line) + 2 for line in lines]
     condensed, left_out = _condensed_at(costs, line_costs, budget)
     # Steps that are long beyond measure: the window counts for more than the prefix.
@@ -120,7 +120,7 @@ def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words:
 
 def _assistant(step: StepRecord, profile: ModelProfile, words: Texts, *, thinking: str = "") -> str:
     """The assistant's turn. ``thinking``: in place of what the model thought."""
-    thought, answer = _split(_reply_of(step))
+    thought, answer = _split(_reply_of(step, profile))
     thinking = thinking or cut((thought or step.thinking).strip(), LONGEST_THINKING)
     if profile.form == "json" and step.asked is not None:
         return to_json(_ACTION.validate_python(step.asked), thought=thinking, longest=LONGEST_OBSERVATION)
@@ -128,8 +128,13 @@ def _assistant(step: StepRecord, profile: ModelProfile, words: Texts, *, thinkin
     return f"<think>{thinking}</think><answer>{answer}</answer>"
 
 
-def _reply_of(step: StepRecord) -> str:
-    """What the model said; for a step that was decided without it, the call that it would have said."""
+def _reply_of(step: StepRecord, profile: ModelProfile) -> str:
+    """What the model said; for a step that was decided without it, the call that it would have said.
+
+    So for a step of a model whose answers have another form.
+    """
+    if step.form not in {"", profile.form} and step.asked is not None:
+        return to_autoglm(_ACTION.validate_python(step.asked))
     if step.reply or step.action is None:
         return step.reply
     return to_autoglm(_ACTION.validate_python(step.action))
@@ -145,9 +150,9 @@ def _split(reply: str) -> tuple[str, str]:
     return (thought.group(1) if thought else "", _TAGS.sub("", answer))
 
 
-def _line(step: StepRecord, words: Texts) -> str:
+def _line(step: StepRecord, profile: ModelProfile, words: Texts) -> str:
     readable = step.asked is not None or not step.reply
-    answer = " ".join(_split(_reply_of(step))[1].split()) if readable else words.unreadable
+    answer = " ".join(_split(_reply_of(step, profile))[1].split()) if readable else words.unreadable
     outcome = words.done if step.ok else words.failed
     return f"{step.index}. {cut(answer or words.none, LONGEST_LINE)} → {outcome}"
 
@@ -159,9 +164,9 @@ def _earlier(lines: Sequence[str], condensed: int, left_out: int, words: Texts) 
     return "\n".join((*head, *lines))
 
 
-def recalled(session: Session) -> dict[str, Any]:
+def recalled(session: Session, profile: ModelProfile) -> dict[str, Any]:
     """For a model that keeps its own account: what it wrote last, and the steps since then on a line each."""
     words = texts(session.lang)
-    lines = [_line(step, words) for step in session.steps[session.summarised_at :][-RECALLED:]]
+    lines = [_line(step, profile, words) for step in session.steps[session.summarised_at :][-RECALLED:]]
     summary = {"summary": cut(session.summary, LONGEST_SUMMARY)} if session.summary else {}
     return {**summary, **({"steps": lines} if lines else {})}

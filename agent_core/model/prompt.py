@@ -17,13 +17,12 @@ from agent_core.geometry import Point
 from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_json, cut, history, recalled
 from agent_core.model.pictures import Picture, PictureCache, picture_tokens
 from agent_core.model.profile import ModelProfile, model_profile
-from agent_core.model.tokens import text_tokens
+from agent_core.model.tokens import PICTURE_TOKENS, text_tokens
 from agent_core.model.words import filled, form_texts, how_to_answer, texts
 from agent_core.screen.readings import Reading
 from agent_core.session import Session
 
 USUAL = model_profile("autoglm-phone")
-PICTURE_TOKENS = 1_600  # the least that is set aside; a half-size phone screen costs about 900
 ELEMENTS_TOKENS = 3_500  # all elements together; what does not fit is left out from the end
 LONGEST_TEXT = 300  # of one element
 
@@ -93,14 +92,14 @@ def build_messages(
     prompt = system_prompt(session, profile, elements=elements is not None, model=model)
     system = {"role": "system", "content": prompt}
     info: dict[str, Any] = {"current_app": current_app}
-    if session.steps:
-        info["last_observation"] = cut(session.observation or session.steps[-1].result, LONGEST_OBSERVATION)
+    if told := session.observation or (session.steps[-1].result if session.steps else ""):
+        info["last_observation"] = cut(told, LONGEST_OBSERVATION)
     if elements is not None and shown is not None:
         info["elements"] = _elements(elements, shown)
     if not session.steps:
         return [system, _user(f"{session.task}\n\n{as_json(info)}", picture)]
     if model.history == "summary":
-        return [system, _user(f"{session.task}\n\n{as_json({**recalled(session), **info})}", picture)]
+        return [system, _user(f"{session.task}\n\n{as_json({**recalled(session, model), **info})}", picture)]
     first_app = app_name(session.steps[0].package) if session.steps[0].package else current_app
     opening = _user(f"{session.task}\n\n{as_json({'current_app': first_app})}", None)
     budget = model.context_tokens - model.reply_tokens - _reserve(picture, elements) - text_tokens(prompt)

@@ -6,11 +6,13 @@ import asyncio
 import json
 import re
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_core.actions.parse import CallWatch, Dialect
 from agent_core.model.base import Completion, Usage
+from agent_core.model.tokens import request_tokens, text_tokens
 
 _THINK_OPEN = re.compile(r"\s*<think>", re.IGNORECASE)
 _THINK_CLOSE = re.compile(r"</think>", re.IGNORECASE)
@@ -39,19 +41,23 @@ class _ToolCall:
 
 
 class ReplyReader:
-    """Collects the parts of one reply. ``end`` is the place in ``text`` after the first complete call, or None."""
+    """Collects the parts of one reply. ``end`` is the place in ``text`` after the first complete call, or None.
 
-    def __init__(self, dialect: Dialect, started: float, *, tools: bool = False) -> None:
+    ``whole``: calls in the text are no end of it; those of tools are.
+    """
+
+    def __init__(self, dialect: Dialect, started: float, *, whole: bool = False) -> None:
         self._started = started
         self._content = ""
         self._reasoning = ""
         self._watch = CallWatch(dialect)
         self._first: float | None = None
         self._thought: float | None = None
-        self._tools = tools  # then a call in the text may be a mention: it counts where no tool is called
+        self._whole = whole  # a call in the text may be a mention (it counts where no tool is called): no end there
         self._call: _ToolCall | None = None
         self._talked = False
         self.thinking = ""
+        self.counted: Any = None  # the tokens, as the endpoint says them
         self.end: int | None = None
         self.end_time = 0.0  # of the event loop's clock
 
@@ -84,7 +90,7 @@ class ReplyReader:
         self._content += content
         if self.end is None:  # thinking after the call would move the place of its end
             self._reasoning += reasoning
-            if not self._tools:
+            if not self._whole:
                 self._note_end(self._watch.feed(content))
         else:
             self._talked = True
@@ -94,6 +100,7 @@ class ReplyReader:
         if self._reasoning:  # what comes beside it is the answer, unless it says otherwise
             own = thinking if _THINK_OPEN.match(self._content) else ""
             thinking = f"{self._reasoning}\n{own}".strip()
+        thinking = whole_characters(thinking)
         grown = len(thinking) > len(self.thinking)
         if grown:
             self.thinking = thinking
@@ -133,18 +140,18 @@ class ReplyReader:
         arguments = self._call.arguments if self._call else ""
         return len(self._content) + len(self._reasoning) + len(arguments) > max_tokens * _CHARACTERS_PER_TOKEN
 
-    def completion(self, usage: Any) -> Completion:
-        total = time.monotonic() - self._started
-        return Completion(
-            text=self._answer(),
-            usage=Usage(
-                first_token=self._first,
-                thinking_end=self._thought,
-                total=total,
-                tokens_in=(usage.prompt_tokens or 0) if usage else 0,
-                tokens_out=(usage.completion_tokens or 0) if usage else 0,
-            ),
+    def completion(self, model: str, sent: Sequence[Mapping[str, Any]]) -> Completion:
+        """What has come by now from ``model``, in answer to the messages ``sent``."""
+        usage = replace(
+            usage_of(self.counted, sent, self._said),
+            first_token=self._first,
+            thinking_end=self._thought,
+            total=time.monotonic() - self._started,
         )
+        return Completion(text=whole_characters(self._answer()), usage=usage, model=model)
+
+    def _said(self) -> str:
+        return self._reasoning + self._content + (self._call.text if self._call else "")
 
     def _answer(self) -> str:
         if self._call is not None:
@@ -175,8 +182,41 @@ def _thinking_of(content: str) -> tuple[str, bool]:
     return _PARTIAL.sub("", content[start:]).strip(), False
 
 
+def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[], str]) -> Usage:
+    """The tokens as the endpoint counted them; guessed from above where it says nothing, or was not heard out."""
+    if not counted:
+        return Usage(tokens_in=request_tokens(sent), tokens_out=text_tokens(said()), guessed=True)
+    details = _field(counted, "prompt_tokens_details")
+    # Elsewhere than OpenAI: DeepSeek, Moonshot.
+    others = ("prompt_cache_hit_tokens", "cached_tokens")
+    cached = _field(details, "cached_tokens") or next(filter(None, (_field(counted, name) for name in others)), None)
+    return Usage(
+        tokens_in=_field(counted, "prompt_tokens") or 0,
+        tokens_out=_field(counted, "completion_tokens") or 0,
+        tokens_cached=cached if isinstance(cached, int) else 0,
+    )
+
+
+def _field(part: Any, name: str) -> Any:
+    """The library leaves what it does not check as it came."""
+    return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
+
+
 def plain_answer(message: Any) -> str:
+    """``plain_text`` of a message as the library gives it."""
+    return plain_text(message.content or "")
+
+
+def plain_text(text: str) -> str:
     """The words of a plain answer, without thinking, box tokens and answer tags."""
-    text = _WHOLE_THINK.sub("", message.content or "")
+    text = _WHOLE_THINK.sub("", text)
     head, closed, tail = text.rpartition("</think>")
-    return _WRAPPINGS.sub("", tail if closed else head or tail).strip()
+    return whole_characters(_WRAPPINGS.sub("", tail if closed else head or tail).strip())
+
+
+def whole_characters(text: str) -> str:
+    """``text`` with the halves of surrogate pairs joined, for some gateways cut between them; a lone half becomes �.
+
+    Half a pair can neither be stored nor sent on.
+    """
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

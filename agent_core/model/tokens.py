@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _PIECES = re.compile(r"[A-Za-z]+|[ \t]+|.", re.DOTALL)
 MESSAGE_TOKENS = 6  # the marks around one message
+PICTURE_TOKENS = 1_600  # of a picture, at most; a half-size phone screen costs about 900
 
 
 def text_tokens(text: str) -> int:
@@ -20,4 +23,16 @@ def text_tokens(text: str) -> int:
             total += math.ceil(len(piece) / 3)
         else:
             total += 1 if ord(piece) < 0x10000 else 3
+    return total
+
+
+def request_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
+    """What ``messages`` of the chat completions form cost at most, pictures included."""
+    total = 0
+    for message in messages:
+        content = message.get("content") or ""
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        texts = (part["text"] for part in parts if part["type"] == "text")
+        total += MESSAGE_TOKENS + sum(map(text_tokens, texts))
+        total += sum(PICTURE_TOKENS for part in parts if part["type"] != "text")
     return total

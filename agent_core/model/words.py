@@ -27,6 +27,7 @@ class Texts:
     failed: str
     unreadable: str
     none: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,13 @@ def how_to_answer(profile: ModelProfile, lang: str) -> tuple[str, ...]:
     own = form_texts(profile.form, lang)
     lines = (" ".join(filter(None, (example, says))) for example, says in own.actions.values())
     return (own.answer_tools if profile.tools else own.answer, "\n".join((own.title, *lines)))
+
+
+def summary_text(lang: str, **values: str | int) -> str:
+    """What a model is asked for a summary with: ``task``, ``wish``, ``notes``, ``app``, ``page``, ``longest``."""
+    words = texts(lang)
+    filled_in = {key: str(value) or words.none for key, value in values.items()}
+    return string.Template(words.summary).substitute(filled_in).strip()
 
 
 def filled(text: str, profile: ModelProfile, lang: str, **values: str) -> str:

@@ -11,7 +11,7 @@ from storage.answers import Answers, ToldAnswer
 from storage.digests import EMPTY, SENT, Digests
 from storage.engine import Database
 from storage.events import Events
-from storage.figures import Figures, Span, Usage
+from storage.figures import Figures, ModelUsage, Span, Usage
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.watched import Watched
@@ -67,8 +67,17 @@ async def test_what_was_put_to_people_and_what_the_model_used(db: Database, cloc
     clock.move(seconds=1)
     assert await Figures(db).put_to_people(span(clock)) == 3
     assert await Figures(db).put_to_people(span(clock, "S2")) == 2
-    assert await Figures(db).usage(span(clock)) == Usage(4, 3000, 150)
-    assert await Figures(db).usage(span(clock, "S2")) == Usage(2, 2000, 100)
+    assert await Figures(db).usage(span(clock)) == Usage((ModelUsage("", 4, 3000, 150, 0, None),))
+    assert await Figures(db).usage(span(clock, "S2")) == Usage((ModelUsage("", 2, 2000, 100, 0, None),))
+    named = {"model": "m", "tokens_in": 10, "tokens_out": 1, "tokens_cached": 4}
+    await Events(db).append(first, "step", {**named, "cost": 0.5})
+    await Events(db).append(first, "step", {**named, "cost": 0.25})
+    await Events(db).append(first, "step", {**named, "cost": None})
+    clock.move(seconds=1)
+    found = await Figures(db).usage(span(clock, "S1"))
+    assert {(one.model, one.calls, one.tokens_in, one.tokens_cached, one.cost) for one in found.models} == {
+        ("", 2, 1000, 0, None), ("m", 2, 20, 8, 0.75), ("m", 1, 10, 4, None)
+    }  # fmt: skip
     clock.move(days=2)
     assert await Figures(db).usage(span(clock)) == Usage()
 

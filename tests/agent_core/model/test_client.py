@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import json
 import time
 from types import AsyncGeneratorType
 from typing import Any
@@ -212,6 +213,18 @@ TABLE: list[tuple[Reply, type[errors.ModelError], int]] = [
     (Status(404, "no such model"), errors.ModelFormat, 1),
     (Status(400, "bad field"), errors.ModelFormat, 1),
     (Status(400, "blocked", "content_filter"), errors.ModelRefused, 1),
+    (Status(400, "系统检测到输入或生成内容可能包含不安全或敏感内容", "1301"), errors.ModelRefused, 1),
+    (Status(400, "Input data may contain it.", "data_inspection_failed"), errors.ModelRefused, 1),
+    (Status(400, "Content Exists Risk", "invalid_request_error"), errors.ModelRefused, 1),
+    (Status(400, "Invalid prompt: against our usage policy.", "invalid_prompt"), errors.ModelRefused, 1),
+    (Status(400, "It may not be.", "InputImageSensitiveContentDetected"), errors.ModelRefused, 1),
+    (Status(403, "Your input was flagged: it requires moderation."), errors.ModelRefused, 1),
+    (Status(400, "Access denied, is your account in good standing?", "Arrearage"), errors.ModelQuota, 3),
+    (Status(403, "该账号存在违规行为，已被封禁", "account_banned"), errors.ModelAuth, 1),
+    (Status(400, "content moderation is not enabled for this parameter"), errors.ModelFormat, 1),
+    (Status(400, "Names are case-sensitive: request 1301"), errors.ModelFormat, 1),
+    (Text("抱歉", finish="sensitive"), errors.ModelRefused, 1),
+    (Text("", finish="network_error"), errors.ModelUnreachable, 3),
     (Status(429, "slow down"), errors.ModelQuota, 3),
     (Status(402, "balance"), errors.ModelQuota, 3),
     (Status(500), errors.ModelUnreachable, 3),
@@ -292,7 +305,9 @@ async def test_an_endpoint_without_stream_options_is_asked_without() -> None:
 
     async with ScriptedModel([strict, strict, strict]) as server:
         model = client(server)
-        assert (await model.complete(messages())).usage.tokens_in == 0
+        usage = (await model.complete(messages())).usage
+        assert usage.guessed
+        assert usage.tokens_in > usage.tokens_out > 0
         await model.complete(messages())
         await model.close()
     assert len(server.requests) == 3  # the refusal is remembered
@@ -352,6 +367,39 @@ async def test_a_transcription_is_a_plain_request_with_one_picture() -> None:
     (request,) = server.requests
     assert not request.get("stream")
     assert [part["type"] for part in request["messages"][0]["content"]] == ["image_url", "text"]
+
+
+async def test_a_text_may_take_longer_than_the_time_out_and_is_no_action() -> None:
+    said = Text('<think>想</think>先 do(action="Back")，再看。', size=9, delay=0.2)
+    async with ScriptedModel([said]) as server:
+        model = client(server, timeout=0.5, tools=tools_of(model_profile("general"), "zh"))
+        assert (await model.ask(messages())).text == '先 do(action="Back")，再看。'
+        await model.close()
+    assert "tools" not in server.requests[0]
+
+
+async def test_an_emoji_that_is_cut_in_two_is_put_together() -> None:
+    """Some gateways send UTF-16 by units; half of a pair could be stored nowhere."""
+    halves = ["<think>好\ud83d", '\ude00</think><answer>do(action="Type", text="\ud83d', '\ude00")</answer>\ud83d']
+    events = "".join(f'data: {{"choices": [{{"index": 0, "delta": {{"content": "{esc(h)}"}}}}]}}\n\n' for h in halves)
+    whole = events + "data: [DONE]\n\n"
+    thoughts: list[str] = []
+
+    async def note(thinking: str) -> None:
+        thoughts.append(thinking)
+
+    async with ScriptedModel([Raw(whole, "text/event-stream"), Whole("完\ud83d\ude00"), Whole("\ud83d")]) as server:
+        model = client(server)
+        done = await model.complete(messages(), on_thinking=note)
+        assert done.text == '<think>好😀</think><answer>do(action="Type", text="😀")'
+        assert "".join(thoughts).encode()
+        assert (await model.ask(messages())).text == "完😀"
+        assert (await model.transcribe(Image.new("RGB", (20, 20)), "read")) == "\ufffd"
+        await model.close()
+
+
+def esc(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 async def test_a_plain_answer_of_html_is_a_format_error() -> None:

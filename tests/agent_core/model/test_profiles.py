@@ -134,8 +134,19 @@ def test_steps_that_are_long_beyond_measure_stay_in_the_window_of_each_profile(p
 def test_a_hundred_steps_stay_in_the_window_of_each_profile(profile: ModelProfile) -> None:
     state = session(100)
     state.summary = "很长" * 3000
-    messages = request(state, profile)
-    assert _spent(messages, profile) <= profile.context_tokens - profile.reply_tokens
+    steps, before, changes, heads = state.steps, "", 0, set()
+    for count in range(1, 101, 3):
+        state.steps = steps[:count]
+        for step in state.steps[-3:]:
+            step.reply = step.reply.replace("想法", "先看清楚屏幕再决定" * 12)
+        messages = request(state, profile)
+        assert _spent(messages, profile) <= profile.context_tokens - profile.reply_tokens
+        past = [json.dumps(message, ensure_ascii=False) for message in messages[:-1]]
+        heads.add(past[0])
+        changes += not "".join(past).startswith(before)
+        before = "".join(past)
+    assert len(heads) == 1
+    assert changes <= 12  # the past grows at its end; it is condensed in blocks, seldom
 
 
 def _spent(messages: list[dict[str, Any]], profile: ModelProfile) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,8 +12,8 @@ from PIL import Image
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.model.prompt import PICTURE_TOKENS, USUAL, build_messages, system_prompt
-from agent_core.model.tokens import MESSAGE_TOKENS, text_tokens
+from agent_core.model.prompt import USUAL, build_messages, system_prompt
+from agent_core.model.tokens import request_tokens, text_tokens
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
 
@@ -152,17 +151,6 @@ def test_what_the_system_prompt_says(lang: str) -> None:
     assert text_tokens(reply) < 3500
 
 
-def message_tokens(messages: Sequence[Message]) -> int:
-    """What ``messages`` cost at most, pictures included."""
-    total = 0
-    for message in messages:
-        content = message["content"]
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        total += MESSAGE_TOKENS
-        total += sum(text_tokens(part["text"]) if part["type"] == "text" else PICTURE_TOKENS for part in parts)
-    return total
-
-
 @pytest.mark.parametrize("words", [1, 12, 80])
 @pytest.mark.parametrize("with_elements", [False, True])
 def test_a_hundred_steps_stay_in_the_window_with_one_prefix(words: int, with_elements: bool) -> None:
@@ -180,7 +168,7 @@ def test_a_hundred_steps_stay_in_the_window_with_one_prefix(words: int, with_ele
             else None
         )
         messages = build(state, elements=elements)
-        assert message_tokens(messages) <= USUAL.context_tokens - USUAL.reply_tokens
+        assert request_tokens(messages) <= USUAL.context_tokens - USUAL.reply_tokens
         assert [m["role"] for m in messages[1:]] == ["user", "assistant"] * (len(messages[1:]) // 2) + ["user"]
         heads.add(json.dumps(messages[:2], ensure_ascii=False))
         openings.add(text_of(messages[1]))

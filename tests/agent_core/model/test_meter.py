@@ -1,0 +1,96 @@
+"""What calls come to: priced by model, counted to the run in whose task they are made."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from PIL import Image
+
+from agent_core.errors import ModelUnreachable
+from agent_core.model.base import Usage
+from agent_core.model.client import ChatModel
+from agent_core.model.meter import Account, Meter, charge_to
+from agent_core.model.prices import Price, Prices, money
+from agent_core.model.tokens import request_tokens
+from agent_core.session import Session, Spent, StepRecord
+from tests.support.model_server import Break, Chunks, Hang, Raw, Script, ScriptedModel, Text
+
+ASKED = [{"role": "user", "content": "做点什么"}]
+CACHED = (
+    'data: {"choices": [{"index": 0, "delta": {"content": "do(action=\\"Back\\")"}, "finish_reason": "stop"}]}\n\n'
+    'data: {"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 10,'
+    ' "prompt_tokens_details": {"cached_tokens": 600}}}\n\ndata: [DONE]\n\n'
+)
+
+
+def test_each_model_has_its_price_and_others_the_usual_one() -> None:
+    prices = Prices({"Big": Price(10, 20, tokens_cached=1)}, Price(1, 2), "CNY")
+    used = Usage(tokens_in=1_000_000, tokens_out=500_000, tokens_cached=400_000)
+    assert prices.of("big", used) == pytest.approx(6 + 0.4 + 10)
+    assert prices.of("small", used) == pytest.approx(2)  # what is cached costs as the rest where nothing else is said
+    assert Prices({"big": Price(1, 1)}).of("small", used) is None
+    assert (bool(Prices()), money(0.00042), money(0.0), money(1234.5)) == (False, "0.0004", "0.00", "1,234.50")
+
+
+async def test_every_call_of_a_task_is_of_its_run() -> None:
+    """Replies, pictures that were read, what broke off, what is cut; of another task nothing."""
+    first, other = Spent(), Spent()
+    script: list[Script] = [
+        Text('do(action="Back")'),
+        Text("4719"),
+        Raw(CACHED, "text/event-stream"),
+        Break(["do(", "action"]),
+    ]
+    async with ScriptedModel([*script, Break(), Break(), Hang(["想"]), Text("x")]) as server:
+        meter = Meter(Prices({"scripted": Price(1, 2, 0.5)}, currency="CNY"))
+        model = ChatModel(server.url, "scripted", timeout=5, meter=meter, sleep=lambda _: asyncio.sleep(0))
+
+        async def run(spent: Spent, calls: int) -> None:
+            charge_to(Account(spent))
+            for _ in range(calls):
+                await model.complete(ASKED)
+
+        async def whole() -> None:
+            await run(first, 1)
+            await model.transcribe(Image.new("RGB", (8, 8)), "read")
+            assert (first.calls, first.tokens_in, first.tokens_out, first.tokens) == (2, 200, 40, 240)
+            done = await model.complete(ASKED)
+            assert (done.usage.tokens_in, done.usage.tokens_cached, done.usage.guessed) == (1000, 600, False)
+            assert first.cost == pytest.approx((2 * (100 + 2 * 20) + 400 + 300 + 20) / 1e6)
+            with pytest.raises(ModelUnreachable):
+                await model.complete(ASKED)
+            assert (first.calls, first.tokens_in) == (4, 1200 + request_tokens(ASKED))  # guessed; the rest said nothing
+            cut = asyncio.create_task(model.complete(ASKED, on_thinking=None))
+            while len(server.requests) < 7:
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(0.05)
+            cut.cancel()
+            await asyncio.wait([cut])
+            assert first.calls == 5
+
+        await asyncio.gather(asyncio.create_task(whole()))
+        await asyncio.create_task(run(other, 1))
+        assert (first.calls, other.calls, other.currency) == (5, 1, "CNY")
+        await model.close()
+
+
+async def test_a_model_that_talks_on_is_paid_for_by_a_guess() -> None:
+    spent = Spent()
+    async with ScriptedModel([Chunks(['do(action="Back")', " 接下来", 30.0, "没有人要听"])]) as server:
+        model = ChatModel(server.url, "scripted", timeout=5)
+        charge_to(Account(spent))
+        done = await model.complete(ASKED)
+        await model.close()
+    assert done.usage.guessed
+    assert done.usage.total < 5  # the time of the call, not of the talk
+    assert (spent.calls, spent.cost) == (1, None)
+    assert spent.tokens_out > 5
+
+
+def test_a_step_costs_what_was_spent_since_the_last_one() -> None:
+    session = Session(run_id="r", task="t")
+    assert session.new_cost is None
+    session.spent.cost = 0.5
+    session.steps = [StepRecord(index=1, cost=0.2), StepRecord(index=2)]
+    assert session.new_cost == pytest.approx(0.3)
