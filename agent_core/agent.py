@@ -7,10 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-import structlog
-
 from agent_core import answers, defaults, questions
 from agent_core.choosing import SureOnly
+from agent_core.cut_short import end_by
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.gate import Policy
@@ -24,8 +23,7 @@ from agent_core.session import FINAL, Question, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say
 from agent_core.thinking import Thinker
-
-log = structlog.get_logger(__name__)
+from agent_core.trajectory import Trajectory
 
 
 class PhoneAgent:
@@ -46,17 +44,13 @@ class PhoneAgent:
         reader: ScreenReader | None = None,
         settings: AgentSettings | None = None,
         policies: Sequence[Policy] | None = None,
+        trajectory: Trajectory | None = None,
     ) -> None:
-        self._settings = settings or AgentSettings()
+        own = self._settings = settings or AgentSettings()
         self._outside = Outside(
             device=device,
-            observer=Observer(
-                device,
-                reader or ScreenReader(ocr=None, model=model),
-                tree=self._settings.tree,
-                blur=self._settings.blur,
-            ),
-            thinker=Thinker(model, profile=self._settings.model, elements=self._settings.elements),
+            observer=Observer(device, reader or ScreenReader(ocr=None, model=model), tree=own.tree, blur=own.blur),
+            thinker=Thinker(model, profile=own.model, elements=own.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
             chooser=chooser or SureOnly(),
             human=human or defaults.NobodyThere(),
@@ -64,8 +58,9 @@ class PhoneAgent:
             store=store or defaults.NoStore(),
             lease=lease or defaults.FreeLease(),
             guard=guard or defaults.Unguarded(),
-            part_chars=self._settings.part_chars,
+            part_chars=own.part_chars,
             policies=policies,
+            trajectory=trajectory,
         )
         self._run: Run | None = None
 
@@ -131,8 +126,8 @@ class PhoneAgent:
 
     async def _step(self) -> None:
         run, session, begun = self._now, self.session, time.monotonic()
-        if run.over:
-            session.end(Status.FAILED, run.over)
+        if (halt := run.halt()) is not None:
+            await self._apply(halt, None)
             return
         if run.touches.touched:
             looked = await self._outside.observer.observe(None, read=False)
@@ -150,14 +145,15 @@ class PhoneAgent:
             await self._apply(early, seen)
             return
         session.observation = run.repeats.look(seen, session.observation)
-        thought = await self._outside.thinker.think(session, seen, run.profile, run.recorder.thinking)
+        thought = await self._outside.thinker.think(session, seen, run.profile, run.recorder)
         thought_at = time.monotonic()
         judgement = await run.judge(thought, seen)
+        judged_at = time.monotonic()
         result = thought.problem or run.repeats.count(thought.action, seen)
         if result is None:
             result = await run.actor.attempt(judgement.action, seen) if judgement.action else ActResult("", ok=False)
         now = time.monotonic()
-        timings = {"observe": seen.seconds, "model": thought.seconds, "act": now - thought_at, "step": now - begun}
+        timings = {"gate": judged_at - thought_at, "act": now - judged_at, "step": now - begun}
         await run.recorder.step(seen, thought, judgement, result, timings)
         await self._apply(result, seen, judgement.messages)
 
@@ -208,9 +204,7 @@ class PhoneAgent:
                 await self._now.recorder.save()
             raise
         except (PhonedeskError, LedgerConflict) as error:
-            session.error_kind = error.kind if isinstance(error, PhonedeskError) else "ledger"
-            log.warning("run_failed", run_id=session.run_id, kind=session.error_kind, error=str(error))
-            session.end(Status.FAILED, str(error))
+            end_by(session, error)
         await self._now.recorder.save()
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from PIL import Image
@@ -29,6 +29,8 @@ class Observation:
     """``chat`` is the chat page in front, for apps with a profile; None where it is none or nothing could read it.
 
     ``unread_below``: it may be one that could not be read, whose input begins here (pixels); None where it is none.
+    ``phases``: seconds of ``capture`` (a picture, and what is in front), ``settle`` (until the screen rested) and
+    ``read`` (tree, OCR, model).
     """
 
     frame: Frame
@@ -38,6 +40,7 @@ class Observation:
     chat: ChatScreen | None
     seconds: float
     unread_below: int | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -75,8 +78,11 @@ class Observer:
         person has switched the screen off.
         """
         begun = time.monotonic()
-        frame = (await wait_until_still(self.device)).frame
+        still = await wait_until_still(self.device)
+        frame = still.frame
         look = await self.device.look()
+        looked = time.monotonic()
+        settle = still.seconds - still.capturing
         if not look.screen.awake:
             raise ScreenOff("The screen went off.")
         nodes = await self._nodes(look.window, frame) if read or self.veil.needs_tree else None
@@ -85,7 +91,9 @@ class Observer:
         if profile is not None and look.window.package in profile.packages:
             chat = await self.reader.chat(frame, nodes, profile, use_model=model_may_read)
         self.veil.saw(frame, look.window.package, nodes, chat)
-        return Observation(frame, look.window, nodes, readings, chat, time.monotonic() - begun)
+        now = time.monotonic()
+        phases = {"capture": looked - begun - settle, "settle": settle, "read": now - looked}
+        return Observation(frame, look.window, nodes, readings, chat, now - begun, phases=phases)
 
     async def observe_closely(self, profile: AppProfile) -> Observation:
         """As ``observe``; a page of the app that may be a chat and was not read is looked at once more, and a model may
@@ -97,11 +105,12 @@ class Observer:
         if await self._unread_below(seen, profile, model_may_read=False) is None:
             return seen
         again = await self.observe(profile, model_may_read=True)
-        seconds = seen.seconds + again.seconds
+        phases = {name: seconds + again.phases.get(name, 0.0) for name, seconds in seen.phases.items()}
+        again = replace(again, seconds=seen.seconds + again.seconds, phases=phases)
         if again.chat is not None or again.window.package not in profile.packages:
-            return replace(again, seconds=seconds)
+            return again
         below = await self._unread_below(again, profile, model_may_read=True)
-        return replace(again, seconds=seconds, unread_below=below)
+        return replace(again, unread_below=below)
 
     async def _unread_below(self, seen: Observation, profile: AppProfile, *, model_may_read: bool) -> int | None:
         return await self.reader.unread_below(seen.frame, seen.nodes, profile, seen.readings, use_model=model_may_read)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.devices.base import Frame
 from agent_core.gate.base import Judgement
+from agent_core.model.profile import ModelProfile
 from agent_core.observer import Observation
 from agent_core.ports import AnswerEvent, Event, RunStore
 from agent_core.result import ActResult
@@ -16,6 +18,7 @@ from agent_core.screen.marks import mark, to_jpeg
 from agent_core.screen.veil import Veil
 from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
 from agent_core.thinking import Thought
+from agent_core.trajectory import Tape, Trajectory
 
 THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
 
@@ -23,8 +26,9 @@ THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
 class Recorder:
     """Writes one run's story down."""
 
-    def __init__(self, session: Session, store: RunStore, veil: Veil) -> None:
+    def __init__(self, session: Session, store: RunStore, veil: Veil, trajectory: Trajectory | None = None) -> None:
         self._session = session
+        self._tape = Tape(session, trajectory, veil) if trajectory is not None else None
         self._store = store
         self._veil = veil
         self._last_thinking = 0.0
@@ -34,6 +38,13 @@ class Recorder:
         session = self._session
         kind = "resumed" if session.steps else "started"
         await self._store.event(session.run_id, Event(kind, {"task": session.task, "serial": session.serial}))
+
+    async def asked(
+        self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
+    ) -> None:
+        """The model is being asked; it is written down meanwhile."""
+        if self._tape is not None:
+            await self._tape.asked(seen, messages, model, profile)
 
     async def thinking(self, text: str) -> None:
         now = time.monotonic()
@@ -45,10 +56,12 @@ class Recorder:
         self, seen: Observation, thought: Thought, judgement: Judgement, result: ActResult, timings: dict[str, float]
     ) -> None:
         """Add the step to the session and its picture, with the act drawn on it, to the event log."""
+        await self._written()
         session, self.last_action = self._session, judgement.action
         usage = thought.completion.usage
         if usage.first_token is not None:
             timings = {**timings, "first_token": usage.first_token}
+        timings = {"observe": seen.seconds, **seen.phases, "model": thought.seconds, **timings}
         record = StepRecord(
             index=len(session.steps) + 1,
             thinking=thought.thinking,
@@ -63,8 +76,14 @@ class Recorder:
             ],
             package=seen.window.package,
             timings={name: round(seconds, 4) for name, seconds in timings.items()},
-            tokens_in=usage.tokens_in,
-            tokens_out=usage.tokens_out,
+            tokens_in=usage.tokens_in + (result.usage.tokens_in if result.usage else 0),
+            tokens_out=usage.tokens_out + (result.usage.tokens_out if result.usage else 0),
+            tokens_cached=usage.tokens_cached,
+            tokens_guessed=usage.guessed,
+            cost=session.new_cost,
+            model=thought.completion.model,
+            form=thought.completion.profile.form if thought.completion.profile else "",
+            instead_of=thought.completion.instead_of,
         )
         session.steps.append(record)
         data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": bool(thought.ignored)}
@@ -84,6 +103,8 @@ class Recorder:
             ok=result.ok,
             result=result.message,
             package=seen.window.package,
+            cost=session.new_cost,
+            timings={name: round(seconds, 4) for name, seconds in {"observe": seen.seconds, **seen.phases}.items()},
         )
         session.steps.append(record)
         data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": False}
@@ -99,6 +120,7 @@ class Recorder:
         await self._event("answer", event.data(), await self.picture(frame) if frame else None)
 
     async def save(self) -> None:
+        await self._written()
         await self._store.save(self._session)
 
     async def answered(self, question_id: str, by: str, text: str) -> None:
@@ -112,7 +134,8 @@ class Recorder:
             "error_kind": session.error_kind,
             "steps": len(session.steps),
             "replies": [reply.model_dump() for reply in session.replies],
-            "notes": session.notes,
+            "notes": [note.model_dump() for note in session.notes],
+            "spent": session.spent.model_dump(),
         }
         await self._event("outcome", data)
 
@@ -120,6 +143,11 @@ class Recorder:
         """The screen as JPEG for people: secrets are covered, and ``action`` is drawn on it."""
         image = await self._veil.over(frame)
         return await asyncio.to_thread(lambda: to_jpeg(mark(image, action)))
+
+    async def _written(self) -> None:
+        """What the model was asked is stored before what came of it."""
+        if self._tape is not None:
+            await self._tape.settled()
 
     async def _event(self, kind: str, data: Mapping[str, object], picture: bytes | None = None) -> None:
         await self._store.event(self._session.run_id, Event(kind, data), picture=picture)

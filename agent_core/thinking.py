@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from agent_core.actions import parse_reply
 from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile
-from agent_core.errors import ActionParseError
-from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.errors import ActionParseError, ModelError
+from agent_core.model.base import Completion, Message, Model, Request
 from agent_core.model.history import app_name
 from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import build_messages
@@ -17,7 +19,8 @@ from agent_core.observer import Observation
 from agent_core.questions import stuck
 from agent_core.result import ActResult
 from agent_core.session import Session
-from agent_core.texts import say
+from agent_core.summing import Summary
+from agent_core.texts import Lang, catalogue, say
 
 PARSE_TRIES = 3
 
@@ -34,31 +37,54 @@ class Thought:
     problem: ActResult | None = field(default=None)
 
 
+class Listener(Protocol):
+    """Hears what the model is asked, and what it thinks while it does."""
+
+    async def asked(
+        self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
+    ) -> None: ...
+
+    async def thinking(self, text: str) -> None: ...
+
+
 class Thinker:
     """Asks one model about one screen after the other."""
 
     def __init__(self, model: Model, *, profile: ModelProfile, elements: bool) -> None:
         self._model = model
         self._profile = profile
-        self._elements = elements and profile.elements
+        self.summary = Summary(model, profile)
+        self._elements = elements
 
     async def think(
-        self, session: Session, seen: Observation, profile: AppProfile | None, on_thinking: OnThinking
+        self, session: Session, seen: Observation, profile: AppProfile | None, listener: Listener
     ) -> Thought:
         """The model's proposal for the screen in ``seen``. ModelError where it cannot be had."""
         begun = time.monotonic()
-        messages = build_messages(
-            session,
-            current_app=app_name(seen.window.package),
-            picture=seen.frame,
-            elements=seen.readings if self._elements else None,
-            profile=profile,
-            model=self._profile,
-        )
-        completion = await self._model.complete(messages, on_thinking=on_thinking)
-        seconds = time.monotonic() - begun
+
+        def written(model: ModelProfile) -> list[Message]:
+            return build_messages(
+                session,
+                current_app=app_name(seen.window.package),
+                picture=seen.frame,
+                elements=seen.readings if self._elements and model.elements else None,
+                profile=profile,
+                model=model,
+            )
+
+        messages = Request(written, self._profile)
+        await listener.asked(seen, messages, self._model.name, self._profile)
         try:
-            reply = parse_reply(completion.text, dialect=self._profile.dialect)
+            completion = await self._model.complete(messages, on_thinking=listener.thinking)
+        except ModelError as error:
+            raise in_words(error, session.lang) from None
+        seconds = time.monotonic() - begun
+        answered, name = completion.profile or self._profile, completion.model or self._model.name
+        if (answered, name) != (self._profile, self._model.name):  # a fallback: what it was asked is what is kept
+            await listener.asked(seen, messages.written_for(answered), name, answered)
+        completion = replace(completion, model=name, profile=answered)
+        try:
+            reply = parse_reply(completion.text, dialect=answered.dialect)
         except ActionParseError as error:
             return Thought(completion, seconds, problem=self._unreadable(session, error))
         session.parse_failures = 0
@@ -75,3 +101,12 @@ class Thinker:
         session.parse_failures = 0
         text = say(session.lang, "run.parse_gave_up", count=count, error=error.message)
         return ActResult(text, ok=False, question=stuck(session, text))
+
+
+def in_words(error: ModelError, lang: Lang) -> ModelError:
+    """The error, told in the language of the run where there is a text for it."""
+    if f"model.{error.key}" not in catalogue(lang):
+        return error
+    told = type(error)(say(lang, f"model.{error.key}", **error.values), advice="", key=error.key, **error.values)
+    told.retried = error.retried
+    return told

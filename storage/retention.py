@@ -15,15 +15,32 @@ from storage.inbox import NEW
 from storage.outbox import PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL
-from storage.tables import audit, events, inbox, outbox, pictures, question_copies, questions, requests, runs
+from storage.tables import (
+    audit,
+    events,
+    inbox,
+    outbox,
+    pictures,
+    planner_items,
+    planner_sessions,
+    question_copies,
+    questions,
+    requests,
+    runs,
+    trajectories,
+    trajectory_pictures,
+)
 from storage.uncut import uncut
 
 BITE = 200
+RUNS_A_BITE = 10  # where the rows of a run go all at once
 
 # Every table is here or below: a test holds that.
 PRUNED: Mapping[str, str] = {
     "events": "after the days of PHONEDESK_KEEP_DAYS, but not those of a run that is not over",
     "pictures": "with their events",
+    "trajectories": "the same days after the end of their run",
+    "trajectory_pictures": "after the days of PHONEDESK_TRAJECTORY__PICTURE_DAYS from the end of their run",
     "inbox": "handled updates, after the same days; Telegram repeats them for one day",
     "outbox": "what was sent or given up, after the same days",
     "requests": "after the same days, but not while an update waits that may have made them",
@@ -32,7 +49,10 @@ PRUNED: Mapping[str, str] = {
     "runs": "the saved session of a run that is over, after a year; the row stays",
     "pairing_codes": "once they have run out, when the next one is made",
     "phone_requests": "with their answer, or after ten minutes",
+    "model_minutes": "with the next minute in which a model is asked",
     "schedules": "a week after they were removed",
+    "planner_sessions": "conversations with the planner, after the same days without a word",
+    "planner_items": "with their conversation",
 }
 KEPT: Mapping[str, str] = {
     "replies": "the ledger: what keeps a customer from getting an answer twice",
@@ -40,10 +60,15 @@ KEPT: Mapping[str, str] = {
     "questions": "what people were asked",
     "question_answers": "what they answered",
     "sweeps": "one small row for each run that is a sweep",
+    "plans": "one small row for each run that is a plan",
     "cards": "one small row for each run and question: a reply to an old card is known for what it is",
     "consumers": "one row for each reader of the event log",
     "contacts": "kept by people",
+    "knowledge_entries": "kept by people; of what was deleted the id",
+    "knowledge_revision": "one row",
+    "model_days": "one small row for each day and model",
     "people": "kept by people",
+    "api_keys": "kept by people",
     "leases": "one row for each phone; its fencing number only grows",
     "topics": "one row for each phone and forum",
     "digest_chats": "one row for each chat",
@@ -57,6 +82,10 @@ KEPT: Mapping[str, str] = {
 }
 
 _GOING = sa.select(runs.c.id).where(runs.c.status.in_(ACTIVE))
+
+
+def _over(before: datetime) -> sa.Select[tuple[str]]:
+    return sa.select(runs.c.id).where(runs.c.status.in_(FINAL), runs.c.ended_at < before)
 
 
 @uncut
@@ -79,6 +108,30 @@ class Retention:
             gone = await connection.execute(sa.delete(events).where(events.c.id.in_([row.id for row in rows])))
             await connection.execute(sa.delete(pictures).where(pictures.c.id.in_(shown)))
             return gone.rowcount
+
+    async def trajectories(self, before: datetime) -> int:
+        """What the models of some runs that ended before were asked: their steps build on each other."""
+        table = trajectories
+        which = sa.select(table.c.run_id).where(table.c.created_at < before, table.c.run_id.in_(_over(before)))
+        async with self._db.read() as connection:
+            found = (await connection.execute(which.order_by(table.c.created_at).limit(self._bite))).scalars()
+            ids = list(dict.fromkeys(found))[:RUNS_A_BITE]
+        if not ids:
+            return 0
+        async with self._db.write() as connection:
+            return (await connection.execute(sa.delete(table).where(table.c.run_id.in_(ids)))).rowcount
+
+    async def trajectory_pictures(self, before: datetime) -> int:
+        """One bite of what models were shown in runs that ended before; each picture stands for itself."""
+        table = trajectory_pictures
+        which = sa.select(table.c.run_id, table.c.digest)
+        which = which.where(table.c.created_at < before, table.c.run_id.in_(_over(before)))
+        async with self._db.write() as connection:
+            rows = (await connection.execute(which.order_by(table.c.created_at).limit(self._bite))).all()
+            if not rows:
+                return 0
+            mine = sa.tuple_(table.c.run_id, table.c.digest).in_([tuple(row) for row in rows])
+            return (await connection.execute(sa.delete(table).where(mine))).rowcount
 
     async def inbox(self, before: datetime) -> int:
         """One bite of updates that were handled."""
@@ -116,6 +169,15 @@ class Retention:
             ids = old.order_by(runs.c.created_at).limit(self._bite)
             done = await connection.execute(sa.update(runs).where(runs.c.id.in_(ids)).values(session=None))
             return done.rowcount
+
+    async def conversations(self, before: datetime) -> int:
+        """One bite of conversations with the planner, with what was said in them."""
+        silent = sa.select(planner_sessions.c.key).where(planner_sessions.c.updated_at < before).limit(self._bite)
+        async with self._db.write() as connection:
+            keys = list((await connection.execute(silent)).scalars())
+            await connection.execute(sa.delete(planner_items).where(planner_items.c.session_key.in_(keys)))
+            gone = await connection.execute(sa.delete(planner_sessions).where(planner_sessions.c.key.in_(keys)))
+            return gone.rowcount
 
     async def at_work(self) -> bool:
         """Whether any run is under way, or about to be."""

@@ -1,29 +1,45 @@
-"""``phonedesk replay``: a run that was, step by step, and as a moving picture or a sheet."""
+"""``phonedesk replay``: a run again, step by step, as a film, a page or lines of JSON; asked again; its timings."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from bot.chat.cards import describe_action
-from bot.chat.history import film_lines, past_lines, shots_of, took_words
-from bot.chat.texts import Texts, texts
-from bot.commands.at_desk import with_desk
-from bot.commands.common import err, fail, print_json
-from bot.desk.actors import Actor, BadRequest
-from bot.desk.history_port import FilmKind, FilmView, HistoryAsked, HistoryPage, PastRun, ReplayView
-from bot.terminal.render import harmless
+from bot.commands.common import fail
+from bot.desk.actors import BadRequest
 
-if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
 
-LISTED = 20
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for on the command line."""
+
+    run: str = ""
+    gif: Path | None = None
+    sheet: Path | None = None
+    html: Path | None = None
+    jsonl: str = ""
+    embed: bool = False
+    step: int | None = None
+    timings: bool = False
+    last: int | None = None
+    since: str = ""
+    dry_run: bool = False
+    model_url: str = ""
+    model_name: str = ""
+    profile: str = ""
+    key_env: str = ""
+    least: int | None = None
+    raw: bool = False
+    force: bool = False
+    as_json: bool = False
+
+    @property
+    def many(self) -> bool:
+        """Several runs are meant."""
+        return self.last is not None or bool(self.since)
 
 
 def replay(
@@ -32,110 +48,93 @@ def replay(
     ] = "",
     gif: Annotated[Path | None, typer.Option("--gif", help="Write a moving picture of it to this file.")] = None,
     sheet: Annotated[Path | None, typer.Option("--sheet", help="Write all its pictures as one JPEG.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write it as a page, in one file.")] = None,
+    jsonl: Annotated[
+        str, typer.Option("--jsonl", metavar="FILE|-", help="Write a line of JSON for each step; - is standard output.")
+    ] = "",
+    embed: Annotated[bool, typer.Option("--embed", help="With --jsonl: the pictures in the lines, as base64.")] = False,
+    step: Annotated[int | None, typer.Option("--step", min=1, help="One step, with what the model was asked.")] = None,
+    timings: Annotated[bool, typer.Option("--timings", help="How long each phase of the steps took.")] = False,
+    last: Annotated[
+        int | None,
+        typer.Option("--last", min=1, max=10_000, help="With --timings, --jsonl: the newest so many runs."),
+    ] = None,
+    since: Annotated[
+        str, typer.Option("--since", help="With --timings, --jsonl: runs since then, such as 7d or 2026-11-01.")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask a model again for each step, and compare. Touches no phone.")
+    ] = False,
+    model_url: Annotated[str, typer.Option(help="With --dry-run: another endpoint than the settings'.")] = "",
+    model_name: Annotated[str, typer.Option(help="With --dry-run: another model.")] = "",
+    profile: Annotated[str, typer.Option(help="With --dry-run: how it is asked; else by its name.")] = "",
+    key_env: Annotated[str, typer.Option(help="With --dry-run: the variable that holds the endpoint's key.")] = "",
+    least: Annotated[
+        int | None,
+        typer.Option("--least", min=0, max=100, help="With --dry-run: fail under this agreement, percent."),
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Also what is covered for people, where it was recorded.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show a run again, step by step. Example: phonedesk replay 12 --gif run-12.gif"""
-    if not run:
-        if gif or sheet:
-            fail(BadRequest("Which run is to be written?", advice="Give its number, see: phonedesk replay"))
-        _show_list(as_json)
-        return
-    wanted: list[tuple[FilmKind, Path]] = []
-    if gif is not None:
-        wanted.append(("gif", gif))
-    if sheet is not None:
-        wanted.append(("sheet", sheet))
+    """Show a run again, step by step. Example: phonedesk replay 12 --html run-12.html"""
+    wanted = Wanted(
+        run, gif, sheet, html, jsonl, embed, step, timings, last, since, dry_run,
+        model_url, model_name, profile, key_env, least, raw, force, as_json,
+    )  # fmt: skip
+    _check(wanted)
+    # What it takes is only loaded where it is asked for: the list and the help come at once.
+    if wanted.timings:
+        from bot.commands.replay_more import show_timings
 
-    async def looked(desk: HouseDesk, me: Actor) -> tuple[ReplayView, FilmView | None]:
-        from bot.replay.film import MOST_FRAMES
+        show_timings(wanted)
+    elif wanted.dry_run:
+        from bot.commands.replay_again import ask_again
 
-        view = await desk.history.replay(me, run)
-        return view, await desk.history.film(view.run.id, most=MOST_FRAMES) if wanted else None
+        ask_again(wanted)
+    elif wanted.jsonl:
+        from bot.commands.replay_more import write_lines
 
-    (view, film), lang = with_desk(looked)
-    words = texts(lang)
-    if as_json:
-        print_json(_plain(view))
+        write_lines(wanted)
+    elif wanted.run:
+        from bot.commands.replay_one import show_run
+
+        show_run(wanted)
     else:
-        _show(view, words)
-    for kind, file in wanted if film is not None else ():
-        _write(film, kind, file, words)
+        from bot.commands.replay_one import show_list
+
+        show_list(wanted.as_json)
 
 
-def _show_list(as_json: bool) -> None:
-    async def listed(desk: HouseDesk, me: Actor) -> HistoryPage:
-        return await desk.history.runs(me, HistoryAsked(), limit=LISTED)
-
-    page, lang = with_desk(listed)
-    words = texts(lang)
-    if as_json:
-        print_json([_plain_past(past) for past in page.runs])
-        return
-    console = Console()
-    table = Table(show_header=False, box=None, padding=(0, 1))
-    for past in page.runs:
-        head, said = past_lines(past, words)
-        table.add_row(Text(f"#{past.number}"), Text(harmless(f"{head.text}\n{said.text}")))
-    console.print(table if page.runs else Text(words.get("history.empty")))
-
-
-def _plain_past(past: PastRun) -> dict[str, Any]:
-    return asdict(past) | {
-        "status": past.status.value,
-        "at": past.at.isoformat(timespec="seconds"),
-        "sent": [{"contact": contact, "text": text} for contact, text in past.sent],
+def _check(wanted: Wanted) -> None:
+    """What does not go together: exit code 2."""
+    modes = {"--timings": wanted.timings, "--dry-run": wanted.dry_run, "--jsonl": bool(wanted.jsonl)}
+    modes |= {"--step": wanted.step is not None}
+    one = [name for name, on in modes.items() if on]
+    if len(one) > 1:
+        _refuse("replay_one", f"{one[0]} and {one[1]} cannot be used together.", options=", ".join(one))
+    several = wanted.timings or bool(wanted.jsonl)
+    only = {
+        "--last": (wanted.last is not None, several, "--timings, --jsonl"),
+        "--since": (bool(wanted.since), several, "--timings, --jsonl"),
+        "--embed": (wanted.embed, bool(wanted.jsonl), "--jsonl"),
+        "--least": (wanted.least is not None, wanted.dry_run, "--dry-run"),
+        "--model-url": (bool(wanted.model_url), wanted.dry_run, "--dry-run"),
+        "--model-name": (bool(wanted.model_name), wanted.dry_run, "--dry-run"),
+        "--profile": (bool(wanted.profile), wanted.dry_run, "--dry-run"),
+        "--key-env": (bool(wanted.key_env), wanted.dry_run, "--dry-run"),
     }
+    for name, (given, fits, others) in only.items():
+        if given and not fits:
+            _refuse("replay_only_with", f"{name} goes with {others} only.", option=name, other=others)
+    if wanted.run and wanted.many:
+        _refuse("replay_one", "A run and --last cannot be used together.", options=f"{wanted.run}, --last, --since")
+    files = wanted.gif or wanted.sheet or wanted.html
+    if files and one:
+        _refuse("replay_one", "These cannot be used together.", options=f"{one[0]}, --html, --gif, --sheet")
+    if not wanted.run and (files or one) and not (wanted.many or wanted.timings):
+        _refuse("replay_which", "Which run is meant?")
 
 
-def _plain(view: ReplayView) -> dict[str, Any]:
-    """The run as plain data, with its steps."""
-    run = view.run
-    return {
-        "number": view.number,
-        "id": run.id,
-        "task": run.task,
-        "status": run.status.value,
-        "serial": run.serial,
-        "by": run.by,
-        "message": run.message,
-        "created_at": run.created_at.isoformat(timespec="seconds") if run.created_at else None,
-        "pictures": view.pictures,
-        "steps": [step.model_dump(mode="json", exclude={"reply"}) for step in view.steps],
-    }
-
-
-def _show(view: ReplayView, words: Texts) -> None:
-    """The steps, one below the other: what it did, what it thought, and what came of it."""
-    run, console = view.run, Console()
-    seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
-    facts = (words.get(f"card.{run.status.value}"), run.serial, run.by, took_words(seconds, words))
-    console.print(Text(harmless(f"#{view.number} · {run.task}"), style="bold"))
-    console.print(Text(harmless(" · ".join(fact for fact in facts if fact))))
-    table = Table(show_header=False, box=None, padding=(0, 1))
-    for step in view.steps:
-        said = Text(harmless(describe_action(words, step)), style="" if step.ok else "red")
-        for more in (step.thinking, step.result):
-            if more.strip():
-                said.append(f"\n{harmless(more.strip())}", style="dim")
-        table.add_row(Text(str(step.index)), said)
-    console.print(table if view.steps else Text(words.get("replay.steps_gone")))
-    if run.message:
-        console.print(Text(harmless(run.message)))
-
-
-def _write(film: FilmView | None, kind: FilmKind, file: Path, words: Texts) -> None:
-    """What was wanted, as a file of exactly that kind; exit code 2 where it cannot be made or written."""
-    from bot.replay.film import make_film
-
-    made = make_film(shots_of(film, words), kind) if film is not None else None
-    if film is None or made is None:
-        fail(BadRequest("This run has no pictures.", advice="They are kept for PHONEDESK_KEEP_DAYS."))
-    if kind == "gif" and made.kind != "gif":
-        fail(BadRequest("No GIF can be made of this run.", advice="Take --sheet: one picture, or too large a film."))
-    try:
-        file.write_bytes(made.files[0])
-    except OSError as error:
-        fail(BadRequest(f"{file} cannot be written: {error.strerror}.", advice="Give another place."))
-    written = words.get("replay.written", file=str(file), frames=made.frames, size=made.total / 1e6)
-    lines = film_lines(film, made, kind, words)[2:]
-    err.print("\n".join([written, *(line.text for line in lines)]), markup=False, highlight=False)
+def _refuse(key: str, said: str, **values: object) -> None:
+    fail(BadRequest(said, advice="See phonedesk replay --help.", key=key, **values))

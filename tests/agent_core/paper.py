@@ -326,7 +326,7 @@ class PaperPhone:
     async def notifications(self) -> Sequence[Notification]:
         return []
 
-    async def packages(self) -> Sequence[str]:
+    async def packages(self, *, fresh: bool = False) -> Sequence[str]:
         return list(ICONS.values())
 
     async def properties(self, *names: str) -> Mapping[str, str]:

@@ -105,6 +105,9 @@ class PaperModel:
             call = self._tap(call.removeprefix("tap "))
         return Completion(f"<think>…</think><answer>{call}</answer>")
 
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        raise AssertionError("nobody asked for that")
+
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         raise AssertionError("nobody asked for that")
 

@@ -15,6 +15,7 @@ NEEDED = {
     "Planned": {"ledger_id", "fingerprint", "cluster", "query"},
     "Question": {"id", "kind"},
     "ReplyRecord": {"contact", "question", "text", "provenance"},
+    "KeptNote": {"text"},
     "StepRecord": {"index"},
     "StepVerdict": {"policy", "decision"},
     # the actions of steps
@@ -32,6 +33,7 @@ OLD: dict[str, Any] = {
     "task": "QQ回复联系人11",
     "status": "waiting",
     "steps": [{"index": 1, "action": {"kind": "Launch", "app": "QQ"}}, {"index": 2}],
+    "notes": ["第一页"],
     "planned": {
         "ledger_id": 1,
         "fingerprint": "f",
@@ -53,7 +55,7 @@ def test_no_field_was_added_that_older_sessions_lack() -> None:
 def test_a_session_of_the_first_release_is_read() -> None:
     session = Session.model_validate(OLD)
     assert session.question is not None
-    assert (session.question.id, len(session.steps)) == ("q1", 2)
+    assert (session.question.id, len(session.steps), session.notes[0].text) == ("q1", 2, "第一页")
     assert Session.model_validate_json(session.model_dump_json()) == session
 
 

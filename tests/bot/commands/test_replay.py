@@ -110,3 +110,15 @@ def test_one_picture_is_no_gif_but_a_sheet(tmp_path: Path) -> None:
     code, _, err = call("replay", "1", "--sheet", "a.jpg")
     assert (code, "one picture only" in err) == (Exit.OK, True)
     assert (tmp_path / "a.jpg").read_bytes().startswith(b"\xff\xd8")
+
+
+def test_words_without_spaces_are_not_cut() -> None:
+    async def one() -> None:
+        db = Database("sqlite:///data/phonedesk.sqlite3")
+        await db.migrate()
+        await past_run(db, steps=1, thinking="先看看客户问了什么" * 20)
+        await db.close()
+
+    asyncio.run(one())
+    told = "".join(line.strip() for line in call("replay", "1")[1].splitlines())
+    assert "先看看客户问了什么" * 20 in told

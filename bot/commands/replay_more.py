@@ -1,0 +1,146 @@
+"""Of one run or many: the timings of their steps, and their steps as lines of JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agent_core.session import StepRecord
+from agent_core.trajectory import picture_url
+from bot.chat.texts import Texts, texts
+from bot.commands.at_desk import with_desk
+from bot.commands.common import err, print_json
+from bot.desk.actors import Actor, BadRequest
+from bot.desk.history_port import HistoryAsked, RecordedStep
+from bot.replay.covering import covered
+from bot.replay.export import lines_of
+from bot.replay.files import check_new, folder, write, written
+from bot.replay.timings import PARTS, Timings, timings_of
+
+if TYPE_CHECKING:
+    from bot.commands.replay import Wanted
+    from bot.desk.desk import HouseDesk
+
+MOST = 10_000  # runs
+LAST = 20  # runs, where none are named
+PAGE = 100
+HEADS = ("phase", "count", "mean", "least", "most", "deviation")
+
+
+async def _runs(desk: HouseDesk, me: Actor, wanted: Wanted) -> AsyncIterator[str]:
+    """The ids of the runs that are meant, the newest first."""
+    if wanted.run:
+        yield wanted.run
+        return
+    left = wanted.last or (MOST if wanted.since else LAST)
+    before: int | None = None
+    while left > 0:
+        asked = HistoryAsked(since=wanted.since)
+        page = await desk.history.runs(me, asked, before=before, limit=min(PAGE, left))
+        for past in page.runs:
+            yield past.id
+        left -= len(page.runs)
+        if not page.older or not page.runs:
+            return
+        before = page.runs[-1].number
+
+
+# Timings --------------------------------------------------------------------------------------------------------------
+
+
+def show_timings(wanted: Wanted) -> None:
+    async def looked(desk: HouseDesk, me: Actor) -> list[Sequence[StepRecord]]:
+        found = [(await desk.history.replay(me, name)).steps async for name in _runs(desk, me, wanted)]
+        if wanted.run and not any(found):
+            raise BadRequest(f"The run {wanted.run} has no steps.", key="no_steps", name=wanted.run)
+        return [steps for steps in found if steps]
+
+    found, lang = with_desk(looked)
+    timings, words = timings_of(found), texts(lang)
+    if wanted.as_json:
+        print_json(asdict(timings))
+        return
+    console = Console()
+    counts = asdict(timings)
+    del counts["phases"]
+    console.print(Text(words.get("timings.of", **counts)))
+    if timings.phases:
+        console.print(timings_table(timings, words))
+
+
+def timings_table(timings: Timings, words: Texts) -> Table:
+    table = Table(box=None, padding=(0, 1))
+    for name in HEADS:
+        table.add_column(words.get(f"timings.head_{name}"), justify="left" if name == "phase" else "right")
+    for phase in timings.phases:
+        seconds = (phase.mean, phase.least, phase.most, phase.deviation)
+        name = words.find(f"timings.{phase.name}", phase.name)
+        style = "dim" if phase.name in PARTS else ""
+        table.add_row(name, str(phase.count), *(f"{value:.3f}" for value in seconds), style=style)
+    return table
+
+
+# Lines ----------------------------------------------------------------------------------------------------------------
+
+
+def write_lines(wanted: Wanted) -> None:
+    file = None if wanted.jsonl == "-" else Path(wanted.jsonl)
+    lines = Lines(file, embed=wanted.embed)
+
+    async def told(desk: HouseDesk, me: Actor) -> None:
+        check_new([file] if file else [], force=wanted.force)
+        with _out(file) as out:
+            async for name in _runs(desk, me, wanted):
+                try:
+                    view = await desk.history.recording(me, name)
+                except BadRequest:
+                    if wanted.run:
+                        raise
+                    continue  # one of many that left no steps
+                for line in lines_of(view if wanted.raw else covered(view), lines.link):
+                    out.write(f"{line}\n".encode())
+                    lines.count += 1
+            out.flush()
+
+    _, lang = with_desk(told)
+    if file is not None:
+        said = texts(lang).get("replay.wrote_lines", file=file, lines=lines.count, pictures=len(lines.pictures))
+        err.print(said, markup=False, highlight=False)
+
+
+def _out(file: Path | None) -> AbstractContextManager[BinaryIO]:
+    return written(file) if file is not None else nullcontext(sys.stdout.buffer)
+
+
+class Lines:
+    """Where the pictures of the lines go: into them, or into a folder beside the file, each once."""
+
+    def __init__(self, file: Path | None, *, embed: bool) -> None:
+        self.count = 0
+        self.pictures: set[str] = set()
+        self._folder = file.with_name(f"{file.stem}.pictures") if file is not None else None
+        self._embed = embed
+
+    def link(self, step: RecordedStep) -> str:
+        """What stands for the step's picture in its line: a data URL, a path from the file's folder, or "" for none."""
+        if step.picture is None:
+            return ""
+        if self._embed:
+            return picture_url(step.picture)
+        if self._folder is None:
+            return ""
+        name = f"{sha256(step.picture).hexdigest()[:24]}.jpg"  # of what is written: covered, it is another picture
+        if name not in self.pictures:
+            folder(self._folder)
+            write(self._folder / name, step.picture)
+            self.pictures.add(name)
+        return f"{self._folder.name}/{name}"

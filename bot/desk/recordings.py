@@ -1,0 +1,56 @@
+"""What is kept of a run, step by step: its saved session, what the model was asked, and the pictures of both kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from agent_core.session import Session
+from agent_core.trajectory import Asked, Message, whole_messages
+from bot.desk.history_port import RecordedStep
+from storage.engine import Database
+from storage.events import Events
+from storage.trajectories import Trajectories, TrajectoryRow
+
+
+async def recorded_steps(db: Database, session: Session, events: Mapping[int, int]) -> tuple[RecordedStep, ...]:
+    """The steps in their order. ``events``: by step, the picture that people were shown of it."""
+    rows = Trajectories(db)
+    asked = _requests(await rows.of(session.run_id))
+    found = []
+    for step in session.steps:
+        row, request, messages = asked.get(step.index, (None, None, []))
+        # A step that was decided without the model, in the place of one that a dead leg had asked about.
+        if not step.reply:
+            row, request, messages = None, None, []
+        picture = await rows.picture(session.run_id, request.picture) if request and request.picture else None
+        shown = None
+        if picture is None and step.index in events:
+            shown = await Events(db).picture(events[step.index])
+        found.append(
+            RecordedStep(
+                record=step,
+                asked=request,
+                messages=tuple(messages),
+                picture=picture,
+                shown=shown,
+                at=row.created_at if row else None,
+                stored=row.stored if row else 0,
+            )
+        )
+    return tuple(found)
+
+
+def _requests(rows: list[TrajectoryRow]) -> dict[int, tuple[TrajectoryRow, Asked, list[Message]]]:
+    """By step. What another release wrote in a form that this one cannot read is left out, and what follows on it."""
+    read: list[tuple[TrajectoryRow, Asked]] = []
+    for row in rows:
+        try:
+            request = Asked.model_validate_json(row.data)
+        except ValidationError:
+            break
+        if read or not request.kept:  # it builds on a row that is gone
+            read.append((row, request))
+    whole = whole_messages([request for _, request in read])
+    return {row.step: (row, request, messages) for (row, request), messages in zip(read, whole, strict=True)}

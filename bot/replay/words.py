@@ -1,0 +1,53 @@
+"""What is said of a recorded run, in a terminal as on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_core.session import StepRecord
+from agent_core.trajectory import Message, picture_in
+from bot.chat.cards import describe_action
+from bot.chat.history import took_words
+from bot.chat.texts import Texts
+from bot.desk.history_port import RecordingView
+
+
+def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
+    """An action in words, "" for none."""
+    return describe_action(words, StepRecord(index=0, action=dict(data))) if data else ""
+
+
+def facts_of(view: RecordingView, words: Texts) -> list[str]:
+    """Outcome, phone, who asked, how long it took, the models, and what the recording takes on the disk."""
+    run = view.run
+    seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
+    models = dict.fromkeys(f"{step.asked.model} ({step.asked.profile})" for step in view.steps if step.asked)
+    facts = [words.get(f"card.{run.status.value}"), run.serial, run.by, took_words(seconds, words), *models]
+    records = [step.record for step in view.steps]
+    tokens_in, tokens_out = sum(step.tokens_in for step in records), sum(step.tokens_out for step in records)
+    if tokens_in or tokens_out:
+        facts.append(words.get("replay.tokens", tokens_in=tokens_in, tokens_out=tokens_out))
+    if view.recorded:
+        facts.append(words.get("replay.stored", size=stored_bytes(view) / 1024 / len(view.recorded)))
+    return [fact for fact in facts if fact]
+
+
+def stored_bytes(view: RecordingView) -> int:
+    """What the recording takes: what was asked, and each picture once."""
+    pictures = {step.asked.picture: len(step.picture) for step in view.recorded if step.asked and step.picture}
+    return sum(step.stored for step in view.recorded) + sum(pictures.values())
+
+
+def role_word(message: Message, words: Texts) -> str:
+    return words.find(f"replay.role_{message.get('role', '')}", str(message.get("role", "")))
+
+
+def text_of_message(message: Message, words: Texts) -> str:
+    """The message's words; a picture is only named."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return str(content or "")
+    return "\n\n".join(
+        str(part.get("text", "")) if picture_in(part) is None else words.get("replay.picture") for part in content
+    )

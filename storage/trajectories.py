@@ -1,0 +1,71 @@
+"""What the model was asked at each step of a run, and the pictures that it was shown; each picture once a run."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from storage.engine import Database
+from storage.legs import hold_turn
+from storage.tables import trajectories, trajectory_pictures
+from storage.uncut import uncut
+
+LEVEL = 6  # of zlib; a request of 9 KB is a third of that, in 0.2 ms
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryRow:
+    """``data`` is JSON text. ``picture``: the digest of its picture, "" for none; ``stored``: bytes of the data."""
+
+    step: int
+    data: str
+    picture: str
+    created_at: datetime
+    stored: int
+
+
+@uncut
+class Trajectories:
+    """``leg``: who writes; LegOver once its turn is over. None: nobody in particular."""
+
+    def __init__(self, db: Database, *, leg: int | None = None) -> None:
+        self._db = db
+        self._leg = leg
+
+    async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
+        """Keep ``data`` (JSON text) as what was asked at this step; what was kept of it before is replaced.
+
+        ``picture``: a JPEG, kept once for each run and ``digest``.
+        """
+        now = self._db.now()
+        values = {"picture": digest, "data": zlib.compress(data.encode(), LEVEL), "created_at": now}
+        row = self._db.insert(trajectories).values(run_id=run_id, step=step, **values)
+        row = row.on_conflict_do_update(index_elements=["run_id", "step"], set_=values)
+        async with self._db.write() as connection:
+            await hold_turn(connection, run_id, self._leg)
+            if picture is not None:
+                shown = self._db.insert(trajectory_pictures)
+                shown = shown.values(run_id=run_id, digest=digest, jpeg=picture, created_at=now)
+                await connection.execute(shown.on_conflict_do_nothing(index_elements=["run_id", "digest"]))
+            await connection.execute(row)
+
+    async def of(self, run_id: str) -> list[TrajectoryRow]:
+        """The run's requests in the order of its steps."""
+        statement = sa.select(trajectories).where(trajectories.c.run_id == run_id).order_by(trajectories.c.step)
+        async with self._db.read() as connection:
+            rows = (await connection.execute(statement)).all()
+        return [
+            TrajectoryRow(row.step, zlib.decompress(row.data).decode(), row.picture, row.created_at, len(row.data))
+            for row in rows
+        ]
+
+    async def picture(self, run_id: str, digest: str) -> bytes | None:
+        """The JPEG, None where it is not kept."""
+        wanted = sa.select(trajectory_pictures.c.jpeg).where(
+            trajectory_pictures.c.run_id == run_id, trajectory_pictures.c.digest == digest
+        )
+        async with self._db.read() as connection:
+            return (await connection.execute(wanted)).scalar_one_or_none()

@@ -1,0 +1,93 @@
+"""The page of a run: one file, with nothing in it that anybody else wrote as markup."""
+
+from __future__ import annotations
+
+import base64
+import re
+from hashlib import sha256
+from html.parser import HTMLParser
+
+from agent_core.devices.base import Window
+from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
+from agent_core.trajectory import Asked
+from bot.chat.texts import texts
+from bot.desk.history_port import RecordedStep, RecordingView
+from bot.desk.port import RunStatus, RunView
+from bot.replay.page import page_of
+from tests.bot.desk.past import screen
+
+EVIL = '"><script>alert(1)</script><img src=x onerror="alert(1)">\x1b[31m\u202e'
+
+
+class Seen(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def evil_run() -> RecordingView:
+    """Everything that somebody else may have written, written by somebody who means harm."""
+    swipe = {"kind": "swipe", "start": [100, 900], "end": [100, 100], "duration": 0.5}
+    typed = {"kind": "type", "text": EVIL}
+    records = [
+        StepRecord(
+            index=1,
+            thinking=EVIL,
+            reply=EVIL,
+            asked=swipe,
+            action=typed,
+            ok=False,
+            result=EVIL,
+            verdicts=[StepVerdict(policy=EVIL, decision="rewrite", message=EVIL)],
+            timings={"step": 1.0, EVIL: 2.0},
+            tokens_in=1,
+        ),
+        StepRecord(index=2, action={"kind": "tap", "element": [500, 500]}),
+        StepRecord(index=3, action={"kind": EVIL}),
+    ]
+    asked = Asked(step=1, model=EVIL, profile=EVIL, dialect="auto", window=Window(EVIL), size=(108, 240), picture="p")
+    messages = ({"role": EVIL, "content": EVIL}, {"role": "user", "content": [{"type": "text", "text": EVIL}]})
+    session = Session(run_id="r", task=EVIL, steps=records, message=EVIL)
+    session.replies.append(ReplyRecord(contact=EVIL, question=EVIL, text=EVIL, provenance="person"))
+    steps = (
+        RecordedStep(records[0], asked, messages, picture=screen(1), stored=900),
+        RecordedStep(records[1], shown=screen(2)),
+        RecordedStep(records[2]),
+    )
+    return RecordingView(7, RunView(id="r", task=EVIL, status=RunStatus.FAILED, serial=EVIL, by=EVIL), session, steps)
+
+
+def test_it_holds_all_and_lets_nothing_in() -> None:
+    for lang in ("zh", "en"):
+        page = page_of(evil_run(), texts(lang))
+        seen = Seen(page)
+        assert len(seen.all("script")) == len(seen.all("style")) == 1
+        assert all(not name.startswith("on") and name != "style" for _, attrs in seen.tags for name in attrs)
+        urls = [attrs.get("src") or attrs.get("href") or "" for _, attrs in seen.tags]
+        assert all(not url or url.startswith(("data:image/jpeg;base64,", "#s", "#end")) for url in urls)
+        assert not re.search(r"https?://|\x1b|\u202e", page)
+        # Its policy allows its own style and script by their digests, and no other.
+        policy = next(attrs["content"] or "" for attrs in seen.all("meta") if attrs.get("http-equiv"))
+        assert policy.startswith("default-src 'none'; img-src data:;")
+        assert "unsafe" not in policy
+        for tag in ("style", "script"):
+            body = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[0]
+            assert f"{tag}-src 'sha256-{base64.b64encode(sha256(body.encode()).digest()).decode()}'" in policy
+        assert [attrs["id"] for attrs in seen.all("section")] == ["s1", "s2", "s3", "end"]
+        assert seen.text.count("<script>alert(1)</script>") >= 12  # as words, wherever they belong
+        # The model's own picture with the act drawn over it, else that for people; a broken line was not done.
+        assert len(seen.all("image")) == len(seen.all("img")) == 1
+        assert any("stroke-dasharray" in attrs for attrs in seen.all("path"))
+        assert texts(lang).get("replay.no_picture") in seen.text
+        assert texts(lang).get("timings.head_deviation") in seen.text

@@ -1,0 +1,63 @@
+"""What is kept of a run's requests: replaced when asked again, each picture once, gone with age."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from storage.engine import Database
+from storage.legs import LegOver
+from storage.retention import Retention
+from storage.runs import NewRun, Runs
+from storage.trajectories import Trajectories
+from tests.storage.conftest import Clock
+
+PICTURE = b"\xff\xd8 a screen"
+
+
+async def a_run(db: Database) -> str:
+    made = await Runs(db).create(NewRun("t", "S1", begun=True))
+    assert made is not None
+    return made
+
+
+async def test_a_step_asked_again_is_the_newest_and_a_picture_is_kept_once(db: Database) -> None:
+    run, kept = await a_run(db), Trajectories(db, leg=1)
+    text = '{"words": "你好"}' * 100
+    await kept.asked(run, 1, "{}")
+    await kept.asked(run, 1, text, digest="d", picture=PICTURE)
+    await kept.asked(run, 2, "{}", digest="d", picture=b"equal digests are equal pictures")
+    rows = await kept.of(run)
+    assert [(row.step, row.data, row.picture) for row in rows] == [(1, text, "d"), (2, "{}", "d")]
+    assert rows[0].stored < len(text) / 10
+    assert await kept.picture(run, "d") == PICTURE
+    assert await kept.picture(run, "e") is None
+    assert await kept.of("another") == []
+
+
+async def test_a_leg_that_lost_its_run_writes_nothing(db: Database) -> None:
+    run = await a_run(db)
+    await Runs(db).interrupt_leg(run, 1)
+    with pytest.raises(LegOver):
+        await Trajectories(db, leg=1).asked(run, 1, "{}", digest="d", picture=PICTURE)
+    assert await Trajectories(db).of(run) == []
+    assert await Trajectories(db).picture(run, "d") is None
+
+
+async def test_they_go_once_their_run_is_over_for_so_long(db: Database, clock: Clock) -> None:
+    over, going, late = [await a_run(db) for _ in range(3)]
+    for run in (over, going, late):
+        for step in (1, 2, 3):
+            await Trajectories(db).asked(run, step, "{}", digest=f"d{step}", picture=PICTURE)
+    await Runs(db).end_leg(over, 1, status="succeeded")
+    clock.move(days=20)
+    await Runs(db).end_leg(late, 1, status="succeeded")  # its steps build on each other: they go together
+    clock.move(days=20)
+    before = clock() - timedelta(days=30)
+    bites = Retention(db, bite=2)
+    assert [await bites.trajectories(before) for _ in range(2)] == [3, 0]  # whole runs, however small the bite
+    assert [await bites.trajectory_pictures(before) for _ in range(3)] == [2, 1, 0]
+    kept = Trajectories(db)
+    assert [len(await kept.of(run)) for run in (over, going, late)] == [0, 3, 3]
+    assert (await kept.picture(over, "d1"), await kept.picture(going, "d1")) == (None, PICTURE)
