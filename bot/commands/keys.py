@@ -1,0 +1,94 @@
+"""``phonedesk keys``: what programs prove with who they are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bot.chat.texts import texts
+from bot.commands.at_desk import with_desk
+from bot.commands.common import print_json
+from bot.desk.actors import Actor, Role
+from bot.desk.keys import KeysDesk
+from bot.terminal.render import harmless
+from storage.api_keys import KeyRow
+
+if TYPE_CHECKING:
+    from bot.desk.desk import HouseDesk
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="What the key is called, such as the program that has it.")]
+
+keys = typer.Typer(
+    no_args_is_help=True,
+    help="API keys for programs. Example: phonedesk keys add my-editor --role operator",
+)
+
+
+@keys.command()
+def add(
+    name: Name,
+    role: Annotated[Role, typer.Option(help="What it may do: viewer, operator or owner.")] = Role.OPERATOR,
+    phone: Annotated[list[str] | None, typer.Option(help="Only this phone; may be given again.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a key. It is shown once. Example: phonedesk keys add my-editor --phone 192.168.1.20:5555"""
+
+    async def added(desk: HouseDesk, me: Actor) -> tuple[str, KeyRow]:
+        return await KeysDesk(desk.house).add(me, name, role, phones=phone or ())
+
+    (key, row), lang = with_desk(added)
+    if as_json:
+        print_json({"key": key, **_plain(row)})
+        return
+    words = texts(lang)
+    Console().print(key, markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(Text(words.get("keys.added", name=harmless(row.name))))
+
+
+@keys.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the keys, without the keys themselves. Example: phonedesk keys list"""
+
+    async def found(desk: HouseDesk, me: Actor) -> list[KeyRow]:
+        return await KeysDesk(desk.house).all(me)
+
+    rows, lang = with_desk(found)
+    if as_json:
+        print_json([_plain(row) for row in rows])
+        return
+    words = texts(lang)
+    table = Table(show_header=False, box=None, padding=(0, 1))
+    for row in rows:
+        used = f"{row.last_used_at:%Y-%m-%d %H:%M} UTC" if row.last_used_at else words.get("keys.never_used")
+        limits = ", ".join(row.serials or ())
+        table.add_row(*(Text(harmless(cell)) for cell in (row.name, words.get(f"role.{row.role}"), limits, used)))
+    Console().print(table if rows else Text(words.get("keys.none")))
+
+
+@keys.command()
+def remove(name: Name, as_json: Json = False) -> None:
+    """Make a key void at once. Example: phonedesk keys remove my-editor"""
+
+    async def removed(desk: HouseDesk, me: Actor) -> KeyRow:
+        return await KeysDesk(desk.house).remove(me, name)
+
+    row, lang = with_desk(removed)
+    if as_json:
+        print_json(_plain(row))
+        return
+    Console().print(Text(texts(lang).get("keys.removed", name=harmless(row.name))))
+
+
+def _plain(row: KeyRow) -> dict[str, Any]:
+    return {
+        **asdict(row),
+        "serials": list(row.serials or ()),
+        "created_at": row.created_at.isoformat(),
+        "last_used_at": row.last_used_at.isoformat() if row.last_used_at else None,
+    }

@@ -1,0 +1,64 @@
+"""``phonedesk mcp``: phones as tools for other programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bot.chat.texts import texts
+from bot.commands.common import Exit, run_async, settings_from
+from bot.settings import Settings
+
+
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Streamable HTTP, with API keys, instead of stdio.")] = False,
+    host: Annotated[str | None, typer.Option(help="Where to listen, with --http.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port, with --http; 0 for any.")] = None,
+) -> None:
+    """Serve MCP clients: over standard input and output, or HTTP, until Ctrl-C or SIGTERM.
+
+    Example: phonedesk mcp --http --port 8738
+    """
+    settings = settings_from()
+    given = {"host": host, "port": port}
+    changed = settings.mcp.model_copy(update={name: value for name, value in given.items() if value is not None})
+    settings = settings.model_copy(update={"mcp": changed})
+    run_async(lambda: _over_http(settings) if http else _over_stdio(settings))
+
+
+async def _over_stdio(settings: Settings) -> None:
+    from bot.app import open_core
+    from bot.ending import ending
+    from bot.mcp.house import open_house
+    from bot.mcp.stdio import serve_stdio
+
+    with ending(lambda: None, settings.queue.drain_seconds) as ended:
+        async with open_core(settings) as core, open_house(core) as house:
+            closed_by_client = await serve_stdio(house, ended)
+    # All is closed. The reader of standard input may hang in its line, where nobody reaches it, and a client ends a
+    # server that is not gone within two seconds.
+    sys.stderr.flush()
+    os._exit(Exit.OK if closed_by_client else Exit.STOPPED)
+
+
+async def _over_http(settings: Settings) -> None:
+    from bot.app import open_core
+    from bot.ending import ending
+    from bot.mcp.door import address_of, listening
+    from bot.mcp.house import open_house
+    from bot.mcp.http import serving
+    from storage.api_keys import ApiKeys
+
+    words, console = texts(settings.lang), Console(stderr=True)
+    with ending(lambda: console.print(Text(words.get("serve.ending"))), settings.queue.drain_seconds) as ended:
+        sock = listening(settings.mcp)
+        async with open_core(settings) as core, open_house(core) as house, serving(house, sock):
+            console.print(Text(words.get("mcp.up", url=address_of(sock))))
+            if not await ApiKeys(core.db).all():
+                console.print(Text(words.get("mcp.no_key")))
+            await ended.wait()

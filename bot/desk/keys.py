@@ -1,0 +1,82 @@
+"""Who a program is: the actor of an API key. A key's rights hold as a person's do, in every channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.desk.actors import Actor, BadRequest, NotFound, Role
+from bot.desk.house import DeskPart, no_phone
+from bot.desk.people import plain_name
+from storage.api_keys import ApiKeys, KeyRow, NameTaken
+from storage.engine import Database
+
+API = "api"
+SCHEME = "bearer"
+MAX_HEADER = 512  # characters; no key is as long, and nobody has us hash a megabyte
+
+
+async def actor_of_key(db: Database, header: str) -> Actor | None:
+    """Who asks, by the whole value of an ``Authorization`` header (``Bearer …``); None for anything but a known key."""
+    if len(header) > MAX_HEADER or not header.isascii():
+        return None
+    scheme, _, key = header.strip().partition(" ")
+    if scheme.lower() != SCHEME or not key.strip():
+        return None
+    row = await ApiKeys(db).of(key.strip())
+    return actor_of_row(row) if row else None
+
+
+def actor_of_row(row: KeyRow) -> Actor:
+    """``id`` is like no person's: in the audit log a key and a person with the same number are two."""
+    return Actor(
+        id=f"key:{row.id}",
+        channel=API,
+        user_id=str(row.id),
+        name=row.name,
+        lang="zh" if row.lang == "zh" else "en",
+        role=Role(row.role),
+        phones=tuple(row.serials or ()),
+    )
+
+
+async def key_names(db: Database) -> dict[str, str]:
+    """What keys are called, by the actor's id that stands in runs."""
+    return {actor_of_row(row).id: row.name for row in await ApiKeys(db).all()}
+
+
+class KeysDesk(DeskPart):
+    """An owner makes keys, sees them without what is secret, and takes them back."""
+
+    async def add(self, actor: Actor, name: str, role: Role, *, phones: Sequence[str] = ()) -> tuple[str, KeyRow]:
+        """The key, which is shown this once, and its row. BadRequest for a name that is taken, or is none."""
+        book = await self._book()
+        serials = [book.serial(phone) for phone in phones if phone]
+        await self._allow(actor, Role.OWNER, "keys add", name=name, role=role.value, phones=serials)
+        if not name or plain_name(name) != name:
+            said, advice = "A key's name is one line of at most 64 letters.", "Name the program that has it."
+            raise BadRequest(said, advice=advice, key="key_name")
+        if role is Role.OWNER and serials:
+            said, advice = "An owner is never limited to phones.", "Make it an operator's or viewer's key."
+            raise BadRequest(said, advice=advice, key="key_of_owner")
+        if unknown := next((serial for serial in serials if serial not in book.known), ""):
+            raise no_phone(unknown)
+        try:
+            return await ApiKeys(self._db).add(
+                name, role=role.value, lang=actor.lang, serials=serials, created_by=actor.id
+            )
+        except NameTaken:
+            said, advice = f"There is a key named {name} already.", "Choose another name."
+            raise BadRequest(said, advice=advice, key="key_there", name=name) from None
+
+    async def all(self, actor: Actor) -> list[KeyRow]:
+        await self._allow(actor, Role.OWNER, "keys list")
+        return await ApiKeys(self._db).all()
+
+    async def remove(self, actor: Actor, name: str) -> KeyRow:
+        """NotFound for a name that there is not."""
+        await self._allow(actor, Role.OWNER, "keys remove", name=name)
+        row = await ApiKeys(self._db).remove(name)
+        if row is None:
+            said, advice = f"There is no key named {name}.", "See `phonedesk keys list`."
+            raise NotFound(said, advice=advice, key="no_key", name=name)
+        return row

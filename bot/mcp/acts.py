@@ -1,0 +1,88 @@
+"""The low-level tools: what is attached, what a phone shows, and single acts on it, each with the phone's lease."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import Image
+
+from agent_core.actions.types import Wait
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.devices.stillness import wait_until_still
+from agent_core.geometry import Point
+from agent_core.hand import do_on
+from bot.desk.actors import Actor
+from bot.desk.house import sees
+from bot.mcp.arguments import Act, TypeText
+from bot.mcp.house import ToolHouse
+from bot.mcp.stopping import Stopper
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A phone's screen: JPEG, and its size in pixels as the phone has it now."""
+
+    device_id: str
+    jpeg: bytes
+    size: tuple[int, int]
+
+
+class Acts:
+    def __init__(self, house: ToolHouse) -> None:
+        self._house = house
+
+    async def phones(self, actor: Actor) -> list[dict[str, Any]]:
+        """The phones that this client may use."""
+        await self._house.rights.may_list(actor)
+        return [
+            {"device_id": phone.serial, "name": phone.name, "state": phone.state, "host": phone.host}
+            for phone in await self._house.phones.phones()
+            if sees(actor, phone.serial)
+        ]
+
+    async def screenshot(self, actor: Actor, device_id: str) -> Shown:
+        """What the phone shows, secrets covered as the settings say. Only read: no lease is taken."""
+        jpeg = await self._house.phones.screenshot(actor, device_id or None, full=True)
+        named = device_id or self._house.core.settings.device.serial
+        if not named:
+            named = next((phone.serial for phone in await self._house.phones.phones() if sees(actor, phone.serial)), "")
+        return Shown(named, jpeg, await asyncio.to_thread(_size, jpeg))
+
+    async def act(self, actor: Actor, name: str, arguments: Act, stopper: Stopper) -> dict[str, Any]:
+        """Do one thing. ActionFailed says why it could not be done; PhoneBusy where another has the phone."""
+        action = arguments.action()
+        told = arguments.model_dump(mode="json", exclude={"device_id"}, exclude_none=True)
+        noted = {key: value for key, value in told.items() if not isinstance(arguments, TypeText) or key != "value"}
+        serial = await self._house.rights.may_act(actor, f"mcp {name}", arguments.device_id, **noted)
+        async with (
+            self._house.phone(serial) as device,
+            self._house.held(device.serial, f"mcp {name}", stopper) as lease,
+        ):
+            size = await _ready(device)
+            if isinstance(arguments, TypeText):
+                await device.recover()  # a keyboard that a dead run left behind
+                if arguments.point is not None:
+                    await lease.check()
+                    await device.tap(Point.from_relative((arguments.point[0], arguments.point[1]), size))
+                    await wait_until_still(device)
+            await lease.check()
+            if isinstance(action, Wait):
+                await asyncio.sleep(action.duration)
+            else:
+                await do_on(device, action, size, actor.lang)
+            return {"device_id": device.serial, "action": name, **told, "done": True}
+
+
+async def _ready(device: AdbDevice) -> tuple[int, int]:
+    """The screen on; how large it is as it is turned now, in pixels. No picture is taken, which some screens refuse."""
+    if not (await device.screen()).awake:
+        await device.wake()
+    return (await device.info()).size
+
+
+def _size(jpeg: bytes) -> tuple[int, int]:
+    with Image.open(io.BytesIO(jpeg)) as picture:
+        return picture.size

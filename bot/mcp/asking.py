@@ -1,0 +1,190 @@
+"""Who answers what the agent asks, by the mode of the call; and what a program may decide at all.
+
+A question is stored before anybody sees it, so that it can be answered from every channel; the first answer counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import structlog
+from rich.console import Console
+
+from agent_core.model.base import Model
+from agent_core.ports import Human
+from agent_core.session import Answer, Question, QuestionKind, Session
+from bot.chat.answering import read_answer
+from bot.chat.texts import texts
+from bot.desk.actors import BadRequest
+from bot.mcp.client import Client, form_of
+from bot.mcp.pictures import reply_of
+from bot.terminal.ask import TerminalHuman
+from scheduler.deadlines import AT_DEADLINE, answer_at_deadline
+from scheduler.ports import LOOK_SECONDS, given_answer, store_question
+from storage.engine import Database
+from storage.events import Events
+from storage.questions import OPEN, Questions
+
+log = structlog.get_logger(__name__)
+
+TERMINAL = Path("/dev/tty")
+MODEL = "auto_reply"  # who gave an answer that a model gave
+
+# What a program may decide: how its own task goes on. What costs, what a customer gets, and whether something arrived,
+# a person decides; a program may only say no.
+PROGRAM_MAY = frozenset(
+    {QuestionKind.INTERACT, QuestionKind.TAKE_OVER, QuestionKind.STUCK, QuestionKind.PERSON_ON_PHONE}
+)
+# What a model may answer in a user's place, where no customer is concerned.
+MODEL_MAY = frozenset({QuestionKind.INTERACT, QuestionKind.STUCK})
+
+
+def who_may(question: Question, *, person_there: bool) -> str:
+    """``client`` or ``person``: who may say yes to this question. ``person_there``: one answers at the client."""
+    return "client" if person_there or question.kind in PROGRAM_MAY else "person"
+
+
+def may_answer(question: Question, answer: Answer, *, person_there: bool) -> bool:
+    """Whether this answer may come from a client. The one that time would give, which harms nobody, always may."""
+    safe = AT_DEADLINE[question.kind].choice
+    return who_may(question, person_there=person_there) == "client" or (bool(safe) and answer.choice == safe)
+
+
+def read_reply(question: Question, reply: str, *, by: str, person_there: bool) -> Answer:
+    """A client's words as the answer. BadRequest where they are none that it may give."""
+    answer = read_answer(question, reply, by=by)
+    if answer is None:
+        choices = ", ".join(f"{choice.value} ({choice.label})" for choice in question.choices)
+        raise BadRequest("This is none of the choices.", advice=f"Reply with one of: {choices}.")
+    if not may_answer(question, answer, person_there=person_there):
+        raise BadRequest(
+            "Only a person may answer this: it decides what a customer gets, or allows what cannot be taken back.",
+            advice=f"Have a person answer it: in Telegram, or with `phonedesk questions answer {question.id}`.",
+        )
+    return answer
+
+
+Answerer = Callable[[Session, Question, bytes | None], Awaitable[Answer | None]]
+
+
+async def nobody(session: Session, question: Question, picture: bytes | None) -> Answer | None:
+    """The client answers with its next call."""
+    return None
+
+
+async def no_reply(session: Session, question: Question, picture: bytes | None) -> Answer | None:
+    """As if the time for an answer were over at once; what no clock may decide waits for a person."""
+    return answer_at_deadline(question.kind)
+
+
+def by_model(model: Model) -> Answerer:
+    async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
+        if session.gate.enabled or question.kind not in MODEL_MAY:
+            return None
+        words = await reply_of(model, session, question, picture)
+        return read_answer(question, words, by=MODEL) if words else None
+
+    return answered
+
+
+def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
+    """A person at the client fills in a form. Where they do not want to, the question waits."""
+
+    async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
+        if client.elicit is None or who_may(question, person_there=person_there) != "client":
+            return None
+        given = await client.elicit(question.text, form_of(question))
+        return read_answer(question, given.words, by=name) if given.words else None
+
+    return answered
+
+
+class AskingHuman:
+    """Fits ``agent_core.ports.Human``: the stored question goes to ``answerer``; whoever is first in any channel wins.
+
+    The phone is held for ``hold_seconds`` meanwhile; after that the session waits without it.
+    """
+
+    def __init__(self, db: Database, answerer: Answerer, *, leg: int, hold_seconds: float) -> None:
+        self._db = db
+        self._questions = Questions(db)
+        self._events = Events(db)
+        self._answerer = answerer
+        self._leg = leg
+        self._hold = hold_seconds
+
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        await store_question(self._questions, self._events, session, question, picture, leg=self._leg)
+        answer = await self._asked(session, question, picture)
+        if answer is not None and question.accepts(answer):
+            given = answer.model_dump(include={"choice", "text"})
+            await self._questions.answer(question.id, given, by=answer.by)
+        return given_answer(await self._questions.get(question.id))
+
+    async def _asked(self, session: Session, question: Question, picture: bytes | None) -> Answer | None:
+        """The answerer's answer; None where it gives none in time, or somebody else was first."""
+        asking = asyncio.ensure_future(self._answerer(session, question, picture))
+        elsewhere = asyncio.create_task(self._answered_elsewhere(question.id))
+        try:
+            await asyncio.wait([asking, elsewhere], timeout=self._hold, return_when=asyncio.FIRST_COMPLETED)
+            return await asking if asking.done() else None
+        except Exception as error:  # noqa: BLE001 - a client that cannot be asked leaves the question open, as others do
+            log.warning("client_not_asked", run_id=session.run_id, error=repr(error))
+            return None
+        finally:
+            for task in (asking, elsewhere):
+                task.cancel()
+            await asyncio.wait([asking, elsewhere])
+
+    async def _answered_elsewhere(self, question_id: str) -> None:
+        while True:
+            waiter = self._db.signal("questions").waiter()
+            row = await self._questions.get(question_id)
+            if row is None or row.state != OPEN:
+                return
+            await waiter.wait(LOOK_SECONDS)
+
+
+class Terminal:
+    """The person at the server's terminal, who is asked one thing at a time."""
+
+    def __init__(self) -> None:
+        self._one_by_one = asyncio.Lock()
+
+    def check(self) -> None:
+        """BadRequest where this server has no terminal."""
+        with ExitStack() as stack:
+            _opened(stack)
+
+    def human(self, db: Database, session: Session, *, leg: int) -> Human:
+        return _AtTerminal(db, self._one_by_one, leg)
+
+
+class _AtTerminal:
+    def __init__(self, db: Database, one_by_one: asyncio.Lock, leg: int) -> None:
+        self._db, self._one_by_one, self._leg = db, one_by_one, leg
+
+    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
+        async with self._one_by_one:
+            with ExitStack() as stack:
+                stdin, stdout = _opened(stack)
+                words = texts(session.lang)
+                console = Console(file=stdout, force_terminal=True)
+                human = TerminalHuman(self._db, console, words, stdin=stdin, leg=self._leg)
+                return await human.ask(session, question, picture=picture)
+
+
+def _opened(stack: ExitStack):  # type: ignore[no-untyped-def]  # two text files
+    """The terminal itself: over stdio, standard input and output are the client's."""
+    with suppress(OSError):
+        return (
+            stack.enter_context(TERMINAL.open("r", encoding="utf-8")),
+            stack.enter_context(TERMINAL.open("w", encoding="utf-8")),
+        )
+    raise BadRequest(
+        "reply_mode manual_reply asks in the server's terminal, and this server has none.",
+        advice="Start it in a terminal, or choose another reply_mode.",
+    )

@@ -1,0 +1,83 @@
+"""A door for MCP clients that costs nothing until somebody knocks: the SDK is loaded with the first connection."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from agent_core.errors import ConfigInvalid
+from bot.settings.sections import McpSettings
+
+if TYPE_CHECKING:
+    from bot.app import Core
+
+log = structlog.get_logger(__name__)
+
+PATH = "/mcp"
+BACKLOG = 128
+
+
+def listening(settings: McpSettings) -> socket.socket:
+    """A socket that listens. ConfigInvalid where it cannot be had."""
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        sock = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ConfigInvalid(
+            f"MCP clients cannot be served on {settings.host}:{settings.port}: {error.strerror or error}.",
+            advice="Set PHONEDESK_MCP__HOST or PHONEDESK_MCP__PORT.",
+        ) from None
+    sock.setblocking(False)
+    return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """The URL that clients are given."""
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}{PATH}" if ":" in host else f"http://{host}:{port}{PATH}"
+
+
+@asynccontextmanager
+async def mcp_door(core: Core) -> AsyncIterator[str]:
+    """Serve MCP clients beside everything else; gives the URL."""
+    sock = listening(core.settings.mcp)
+    ended = asyncio.Event()
+    answering = asyncio.create_task(_answer(core, sock, ended), name="mcp-door")
+    try:
+        yield address_of(sock)
+    finally:
+        ended.set()
+        await asyncio.wait([answering])
+        sock.close()
+        if not answering.cancelled() and (error := answering.exception()) is not None:
+            log.error("mcp_ended", error=repr(error))
+
+
+async def _answer(core: Core, sock: socket.socket, ended: asyncio.Event) -> None:
+    if not await _knocked(sock, ended):
+        return
+    # Half a second that nobody else is to wait for.
+    http = await asyncio.to_thread(importlib.import_module, "bot.mcp.http")
+    house = await asyncio.to_thread(importlib.import_module, "bot.mcp.house")
+    async with house.open_house(core) as tools, http.serving(tools, sock):
+        await ended.wait()
+
+
+async def _knocked(sock: socket.socket, ended: asyncio.Event) -> bool:
+    """Until somebody connects, or the end."""
+    loop, knocked = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sock, knocked.set)
+    waits = [asyncio.create_task(event.wait()) for event in (knocked, ended)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(sock)
+        for wait in waits:
+            wait.cancel()
+    return not ended.is_set()

@@ -1,0 +1,133 @@
+"""MCP over streamable HTTP: the SDK's own transport, behind an API key, for names that it is known to be reached by."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib import metadata
+
+import uvicorn
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.routing import Route
+
+from bot.desk.actors import AccessDenied, Actor
+from bot.desk.keys import API, actor_of_key
+from bot.desk.pairing import Notebook
+from bot.mcp.house import ToolHouse
+from bot.mcp.server import Context, make_server
+from bot.settings.sections import McpSettings
+from storage.engine import Database
+from storage.people import Audit
+
+PATH = "/mcp"
+MAX_BODY = 1024 * 1024  # bytes; arguments are texts and numbers
+MAX_SESSIONS = 200  # clients of the handshake era at once
+GRACE_SECONDS = 3  # for the streams that are open at the end
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+ACTOR = "actor"
+
+
+class Keys:
+    """Fits the SDK's TokenVerifier. What strangers try is noted, within limits."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._audit = Audit(db)
+        self._notebook = Notebook()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        actor = await actor_of_key(self._db, f"Bearer {token}")
+        if actor is None:
+            if self._notebook.takes(API, self._db.now()):
+                await self._audit.write(API, API, "mcp key", {"why": "unknown key"}, allowed=False)
+            return None
+        # The SDK binds a client's session to client_id: another key cannot take it over.
+        return AccessToken(token="", client_id=actor.id, scopes=[actor.role.value], claims={ACTOR: actor})
+
+
+def who_asks(context: Context) -> Actor:
+    """The actor of the key that this very request brought. AccessDenied where it brought none."""
+    user = context.request.scope.get("user") if context.request is not None else None
+    actor = (user.access_token.claims or {}).get(ACTOR) if isinstance(user, AuthenticatedUser) else None
+    if not isinstance(actor, Actor):
+        raise AccessDenied("An API key is needed.", advice="Make one with `phonedesk keys add`.")
+    return actor
+
+
+def http_app(house: ToolHouse) -> Starlette:
+    """The ASGI application; its lifespan runs the sessions of clients."""
+    settings, db = house.settings, house.core.db
+    manager = StreamableHTTPSessionManager(
+        make_server(house, who_asks, release()),
+        security_settings=security(settings),
+        max_request_body_size=MAX_BODY,
+        max_sessions=MAX_SESSIONS,
+    )
+    endpoint = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [])
+    return Starlette(
+        routes=[Route(PATH, endpoint=endpoint)],
+        middleware=[
+            Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(Keys(db))),
+            Middleware(AuthContextMiddleware),
+        ],
+        lifespan=lambda _: manager.run(),
+    )
+
+
+def security(settings: McpSettings) -> TransportSecuritySettings:
+    """Which Host and Origin headers are let in: what a page in a browser cannot make up."""
+    own = () if settings.host in {"0.0.0.0", "::"} else (settings.host,)  # noqa: S104 - compared, not bound
+    names = dict.fromkeys((*LOOPBACK, *own, *settings.hosts))
+    hosts = [form for name in names for form in (name, f"{name}:*")]
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
+
+
+class _Server(uvicorn.Server):
+    """Signals are for the process that it is a part of."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def server(house: ToolHouse) -> uvicorn.Server:
+    """To be served with ``serve(sockets=…)``, and ended by ``should_exit``."""
+    config = uvicorn.Config(
+        http_app(house),
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return _Server(config)
+
+
+def release() -> str:
+    try:
+        return metadata.version("phonedesk")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+@asynccontextmanager
+async def serving(house: ToolHouse, sock: socket.socket) -> AsyncIterator[None]:
+    """Serve on a socket that listens already. In the end what is at work is stopped first, so that it is answered."""
+    running = server(house)
+    task = asyncio.create_task(running.serve(sockets=[sock]), name="mcp-http")
+    try:
+        yield
+    finally:
+        await house.calls.stop()
+        running.should_exit = True
+        await asyncio.wait([task])

@@ -1,0 +1,87 @@
+"""A call that its client takes back stops as a run does: what is on its way to a customer is not cut, and the phone is
+left clean.
+
+The SDK cancels a handler again at each of its waits until it is gone, which would cut the tidying up, too. So a call
+works in a task of its own, which is told once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from agent_core.errors import PhonedeskError
+from scheduler.signals import Reason, StopSignal
+
+T = TypeVar("T")
+
+
+class CallStopped(PhonedeskError):
+    """The server took the call back, not its client."""
+
+
+class Stopper:
+    """Stops one call: by the signal of the phone that it has, before and after that by cancelling it."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[object] | None = None
+        self._signal: StopSignal | None = None
+        self._requested = False
+
+    def works_in(self, task: asyncio.Task[object]) -> None:
+        self._task = task
+
+    def heard_by(self, stop: StopSignal | None) -> None:
+        """From now on a stop is asked for there; None: no longer."""
+        self._signal = stop
+        if stop is not None and self._requested:
+            stop.request(Reason.STOP)
+
+    def stop(self) -> None:
+        self._requested = True
+        if self._signal is not None and not self._signal.requested:
+            self._signal.request(Reason.STOP)
+        elif self._signal is None and self._task is not None:
+            self._task.cancel()
+
+
+class Calls:
+    """The calls that are at work, so that they can all be stopped at the end of the server."""
+
+    def __init__(self) -> None:
+        self._working: dict[asyncio.Task[object], Stopper] = {}
+
+    async def apart(self, work: Callable[[Stopper], Awaitable[T]]) -> T:
+        """Do ``work`` in a task of its own. A cancellation of the caller stops it, and is raised when it has ended."""
+
+        async def whole() -> T:
+            return await work(stopper)
+
+        stopper = Stopper()
+        task = asyncio.create_task(whole(), name="mcp-call")
+        stopper.works_in(task)
+        self._working[task] = stopper
+        task.add_done_callback(lambda done: self._working.pop(done, None))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if task.cancelled() and not (caller and caller.cancelling()):
+                raise CallStopped("The call was stopped: the server ends.", advice="Call again later.") from None
+            stopper.stop()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([task])
+            if not task.cancelled():
+                task.exception()  # looked at, so that it is not reported as forgotten: nobody waits for it any more
+            raise
+
+    async def stop(self) -> None:
+        """Stop all, and wait until they have tidied up."""
+        working = dict(self._working)
+        for stopper in working.values():
+            stopper.stop()
+        if working:
+            await asyncio.wait(working)

@@ -1,0 +1,9 @@
+"""Who asks over HTTP. The keys themselves are the desk's: every channel of programs knows them by the same function."""
+
+from __future__ import annotations
+
+from bot.desk.keys import actor_of_key
+
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="phonedesk"'}  # goes with each 401
+
+__all__ = ["CHALLENGE", "actor_of_key"]

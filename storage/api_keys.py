@@ -1,0 +1,111 @@
+"""API keys: what programs prove with who they are. Only the hash of a key is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from storage.engine import Database
+from storage.people import ROLES
+from storage.tables import api_keys
+from storage.uncut import uncut
+
+PREFIX = "pdk_"
+RANDOM_BYTES = 32
+USED_EVERY = timedelta(minutes=1)  # what "last used" is exact to: not every request writes a row
+
+
+class NameTaken(ValueError):
+    """There is a key of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """``serials``: the phones that the key may use; None for every one. ``lang``: what its holder is answered in."""
+
+    id: int
+    name: str
+    role: str
+    lang: str
+    serials: Sequence[str] | None
+    created_by: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+_SHOWN = [column for column in api_keys.c if column.name != "key_hash"]
+
+
+def new_key() -> str:
+    """A key that nobody guesses, written with letters, digits, ``-`` and ``_``."""
+    return PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+
+
+def hash_of(key: str) -> str:
+    """The SHA-256 of a key, hexadecimal. A key is random throughout: it needs neither salt nor a slow hash."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+@uncut
+class ApiKeys:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def add(
+        self, name: str, *, role: str, lang: str = "zh", serials: Sequence[str] = (), created_by: str = ""
+    ) -> tuple[str, KeyRow]:
+        """A new key, which is kept nowhere, and its row. NameTaken; ValueError for a role that there is not."""
+        if role not in ROLES:
+            raise ValueError(f"A role is one of {', '.join(ROLES)}, not {role!r}.")
+        key = new_key()
+        new = sa.insert(api_keys).values(
+            name=name,
+            key_hash=hash_of(key),
+            role=role,
+            lang=lang,
+            serials=list(serials) or None,
+            created_by=created_by,
+            created_at=self._db.now(),
+        )
+        try:
+            async with self._db.write(durable=True) as connection:
+                row = (await connection.execute(new.returning(*_SHOWN))).mappings().one()
+        except IntegrityError:
+            raise NameTaken(f"There is a key {name!r} already.") from None
+        return key, KeyRow(**row)
+
+    async def of(self, key: str) -> KeyRow | None:
+        """The row of this key, written down as used now; None where there is none.
+
+        What is looked up is the hash: how long that takes tells nothing of any key.
+        """
+        wanted = hash_of(key)
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(api_keys).where(api_keys.c.key_hash == wanted))
+            row = found.mappings().one_or_none()
+        if row is None or not hmac.compare_digest(row["key_hash"], wanted):
+            return None
+        now, used_at = self._db.now(), row["last_used_at"]
+        if used_at is None or now - used_at >= USED_EVERY:
+            async with self._db.write() as connection:
+                await connection.execute(sa.update(api_keys).where(api_keys.c.id == row["id"]).values(last_used_at=now))
+        return KeyRow(**{column.name: row[column.name] for column in _SHOWN})
+
+    async def all(self) -> list[KeyRow]:
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(*_SHOWN).order_by(api_keys.c.id))
+            return [KeyRow(**row) for row in found.mappings()]
+
+    async def remove(self, name: str) -> KeyRow | None:
+        """Make a key void at once; None where there is none of this name."""
+        async with self._db.write(durable=True) as connection:
+            gone = await connection.execute(sa.delete(api_keys).where(api_keys.c.name == name).returning(*_SHOWN))
+            row = gone.mappings().one_or_none()
+        return None if row is None else KeyRow(**row)

@@ -1,0 +1,185 @@
+"""Who comes in over HTTP, what they may, and the single acts."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from bot.mcp.http import MAX_BODY
+from bot.mcp.tools import HIGH_LEVEL, LOW_LEVEL
+from storage.api_keys import ApiKeys
+from storage.leases import Leases
+from storage.people import Audit
+from storage.runs import Runs
+from tests.bot.mcp.conftest import LEGACY, MODERN, World, words
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+async def post(world: World, *, key: str | None = None, body: str = "", **headers: str) -> httpx2.Response:
+    sent = {**ACCEPT, "Content-Type": "application/json", **headers}
+    if key is not None:
+        sent["Authorization"] = f"Bearer {key}"
+    async with httpx2.AsyncClient() as http:
+        return await http.post(world.url, content=body or json.dumps(HELLO), headers=sent)
+
+
+async def test_nobody_comes_in_without_a_key(world: World) -> None:
+    for key in (None, "pdk_wrong", world.key[:-1], "x" * 5000):
+        response = await post(world, key=key)
+        assert response.status_code == 401
+        assert response.headers["www-authenticate"].startswith("Bearer")
+    assert (await post(world, key=world.key)).status_code == 200
+    refused = [row for row in await Audit(world.core.db).refused(200) if row.command == "mcp key"]
+    assert 0 < len(refused) <= 5  # what strangers try does not fill the log
+
+
+async def test_a_page_in_a_browser_is_not_let_in(world: World) -> None:
+    assert (await post(world, key=world.key, Host="evil.example:80")).status_code == 421
+    assert (await post(world, key=world.key, Origin="https://evil.example")).status_code == 403
+    assert (await post(world, key=world.key, Origin="http://localhost:3000")).status_code == 200
+    port = world.url.rsplit(":", 1)[1].partition("/")[0]
+    assert (await post(world, key=world.key, Host=f"localhost:{port}")).status_code == 200
+    assert (await post(world, key=world.key, body="x" * (MAX_BODY + 1))).status_code == 413
+
+
+async def test_a_session_belongs_to_its_key_and_a_removed_one_is_out_at_once(world: World) -> None:
+    key, _ = await world.another_key()
+    opened = await post(world, key=key)
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+    ping = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert (await post(world, key=key, body=ping, **session)).status_code == 200
+    assert (await post(world, key=world.key, body=ping, **session)).status_code == 404
+    row = (await ApiKeys(world.core.db).all())[-1]
+    await ApiKeys(world.core.db).remove(row.name)
+    assert (await post(world, key=key, body=ping, **session)).status_code == 401
+
+
+@pytest.mark.parametrize("mode", [LEGACY, MODERN])
+async def test_every_tool_is_listed_and_none_else_is_there(world: World, mode: str) -> None:
+    async with world.client(mode=mode) as client:
+        listed = (await client.list_tools()).tools
+        assert [tool.name for tool in listed] == [tool.name for tool in (*LOW_LEVEL, *HIGH_LEVEL)]
+        assert [tool.name for tool in listed if tool.annotations and tool.annotations.read_only_hint] == [
+            "get_device_list",
+            "get_screenshot",
+            "list_connected_devices",
+        ]
+        if mode == LEGACY:  # a client that names a version of the modern era does not ask
+            assert "reply_from_client" in str(client.instructions)
+        with pytest.raises(MCPError, match="There is no tool DROP"):
+            await client.call_tool("DROP", {})
+
+
+async def test_single_acts_on_the_phone(world: World) -> None:
+    async def act(tool: str, **arguments: Any) -> dict[str, Any]:
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, words(result)
+        return dict(result.structured_content)
+
+    def acts() -> list[str]:
+        return [str(act) for act in world.phone.report()["actions"]]
+
+    async with world.client() as client:
+        (phone,) = (await act("get_device_list"))["devices"]
+        assert (await act("list_connected_devices"))["devices"] == [phone]
+        assert (phone["device_id"], phone["state"]) == (world.serial, "free")
+        await act("AWAKE", value="com.tencent.mobileqq", device_id=phone["device_id"])
+        assert world.phone.window().package == "com.tencent.mobileqq"
+        assert (await act("AWAKE", value="QQ")) == {
+            "device_id": world.serial,
+            "action": "AWAKE",
+            "value": "QQ",
+            "done": True,
+        }
+        row = next(node for node in await world.phone.tree() if node.text == "11").box.center
+        await act("CLICK", point=[round(row.x / 720 * 1000), round(row.y / 1600 * 1000)])
+        field = next(node for node in await world.phone.tree() if "EditText" in node.class_name).box.center
+        await act("TYPE", value="您好，在的", point=[round(field.x / 720 * 1000), round(field.y / 1600 * 1000)])
+        assert list(world.phone.report()["drafts"].values()) == ["您好，在的"]
+        await act("TYPE", value=" ")  # it takes the place of what was there
+        others: list[tuple[str, dict[str, Any]]] = [
+            ("DOUBLE_CLICK", {"point": [500, 400]}),
+            ("LONG_PRESS", {"point": [500, 400], "duration": 0.1}),
+            ("SLIDE", {"point1": [500, 600], "point2": [500, 500], "duration": 0.1}),
+            ("SLIDE", {"point": [500, 500], "direction": "UP", "duration": 0.1}),
+            ("WAIT", {"value": 0}),
+            ("HOT_KEY", {"key": "BACK"}),
+            ("HOT_KEY", {"key": "APP_SWITCH"}),
+            ("HOT_KEY", {"key": "ENTER"}),
+            ("HOT_KEY", {"key": "HOME"}),
+        ]
+        for tool, arguments in others:
+            await act(tool, **arguments)
+        shown = await client.call_tool("get_screenshot", {})
+        assert [block.type for block in shown.content] == ["image", "text"]
+        assert shown.structured_content == {"device_id": world.serial, "device_wm_size": [720, 1600]}
+        refusals: list[tuple[str, dict[str, Any], str]] = [
+            ("AWAKE", {"value": "没有的应用"}, "There is no app '没有的应用'."),
+            ("CLICK", {"point": [1, 2], "device_id": "nowhere"}, "There is no phone nowhere."),
+            ("CLICK", {"point": [1, 2000]}, "A point is two whole numbers"),
+        ]
+        for tool, arguments, said in refusals:
+            refused = await client.call_tool(tool, arguments)
+            assert refused.is_error
+            assert said in words(refused)
+    assert await Leases(world.core.db).held() == []
+    noted = await Audit(world.core.db).done_by("key:1", ["mcp TYPE", "mcp CLICK"])
+    assert [row.command for row in noted][:2] == ["mcp CLICK", "mcp TYPE"]
+    assert "您好" not in str([row.detail for row in noted])
+
+
+async def test_rights_hold(world: World) -> None:
+    viewer, _ = await world.another_key(role="viewer")
+    elsewhere, _ = await world.another_key(serials=["other-phone"])
+    before = len(await Runs(world.core.db).find())
+    async with world.client(key=viewer) as client:
+        assert len((await client.call_tool("get_device_list", {})).structured_content["devices"]) == 1
+        assert not (await client.call_tool("get_screenshot", {})).is_error
+        for tool, arguments in (("HOT_KEY", {"key": "HOME"}), ("ask_agent", {"task": "打开设置"})):
+            assert "This is for the role operator; yours is viewer." in words(await client.call_tool(tool, arguments))
+    async with world.client(key=elsewhere) as client:
+        assert (await client.call_tool("get_device_list", {})).structured_content["devices"] == []
+        for tool, arguments in (
+            ("HOT_KEY", {"key": "HOME", "device_id": world.serial}),
+            ("get_screenshot", {"device_id": world.serial}),
+            ("execute_task", {"task": "打开设置", "device_id": world.serial}),
+        ):
+            assert "not yours to use" in words(await client.call_tool(tool, arguments))
+    assert len(await Runs(world.core.db).find()) == before
+    assert len(await Audit(world.core.db).refused()) >= 5
+
+
+async def test_without_single_acts_a_client_sees_only_the_agent(world: World) -> None:
+    async with AsyncExitStack() as stack:
+        other = await world.restarted(stack, low_level=False)
+        async with other.client() as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in HIGH_LEVEL]
+            with pytest.raises(MCPError, match="There is no tool CLICK"):
+                await client.call_tool("CLICK", {"point": [1, 2]})
+
+
+async def test_what_cannot_begin_is_not_started(world: World) -> None:
+    async with world.client() as client:
+        for arguments, said in (
+            ({"task": " "}, "The task is empty"),
+            ({"task": "打开设置", "device_id": "nowhere"}, "There is no phone nowhere."),
+            ({"session_id": "none", "reply_from_client": "x"}, "There is no session none."),
+            ({"task": "x", "session_id": "y"}, "Give exactly one of task"),
+        ):
+            result = await client.call_tool("ask_agent", arguments)
+            assert (result.structured_content["stop_reason"], result.is_error) == ("NOT_STARTED", True)
+            assert said in words(result)
