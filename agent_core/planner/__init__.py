@@ -1,0 +1,37 @@
+"""The layered agent: a planner, which is a text model, over executors, which are phone agents.
+
+The planner is given an ``Executor`` and a ``Memory``; it knows no queue, no storage and no channel. The library behind
+it is imported by ``agent_core.planner.library``, and that once a plan is made.
+"""
+
+from agent_core.planner.base import (
+    CallResult,
+    Executor,
+    Memory,
+    Order,
+    PhoneInfo,
+    PlanDone,
+    PlanEvent,
+    PlanFailed,
+    PlanMessage,
+    ToolCalled,
+    ToolReturned,
+)
+from agent_core.planner.tools import Tool, knowledge_tool, phone_tools
+
+__all__ = [
+    "CallResult",
+    "Executor",
+    "Memory",
+    "Order",
+    "PhoneInfo",
+    "PlanDone",
+    "PlanEvent",
+    "PlanFailed",
+    "PlanMessage",
+    "Tool",
+    "ToolCalled",
+    "ToolReturned",
+    "knowledge_tool",
+    "phone_tools",
+]

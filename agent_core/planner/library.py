@@ -1,0 +1,257 @@
+"""Plans by the library ``agents``. Importing this takes seconds: nobody does before the first plan.
+
+Nothing is told to anybody but the model's endpoint: the library's tracing is off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import string
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from uuid import uuid4
+
+from agents import (
+    Agent,
+    FunctionTool,
+    ModelSettings,
+    OpenAIChatCompletionsModel,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    set_tracing_disabled,
+)
+from agents.items import TResponseInputItem, TResponseStreamEvent
+from agents.memory import SessionSettings
+from agents.result import RunResultStreaming
+from agents.tool_context import ToolContext
+from openai import AsyncOpenAI, BadRequestError, UnprocessableEntityError
+from openai.types.responses import ResponseUsage
+
+from agent_core.errors import PhonedeskError
+from agent_core.model.base import Usage
+from agent_core.model.meter import Meter
+from agent_core.model.tokens import text_tokens
+from agent_core.planner.base import (
+    CallResult,
+    Executor,
+    Memory,
+    Order,
+    PlanEvent,
+    PlanMessage,
+    ToolCalled,
+    ToolReturned,
+)
+from agent_core.planner.tools import Tool
+from agent_core.planner.words import Lang, texts
+
+MOST_REMEMBERED = 400  # items of the conversation that the model is shown
+
+Tell = Callable[[PlanEvent], Awaitable[None]]
+
+set_tracing_disabled(True)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the tools of one plan work with."""
+
+    executor: Executor
+    tell: Tell
+    order: Order
+
+
+def make_agent(
+    name: str, client: AsyncOpenAI, meter: Meter, tools: tuple[Tool, ...], lang: Lang, *, steps: int
+) -> Agent[Work]:
+    """A planner that speaks ``lang``. ``meter`` is told of each call; ``steps``: how many an executor call may take."""
+
+    def instructions(context: RunContextWrapper[Work], _: Agent[Work]) -> str:
+        return string.Template(texts(lang).system).substitute(date=context.context.order.date, steps=steps).strip()
+
+    return Agent(
+        name="planner",
+        instructions=instructions,
+        model=_Model(name, client, meter),
+        model_settings=ModelSettings(include_usage=True),
+        tools=[_function(tool, lang) for tool in tools],
+    )
+
+
+async def follow(agent: Agent[Work], work: Work, memory: Memory, *, max_turns: int) -> str:
+    """Until the model calls no tool any more; what it says then."""
+    order = work.order
+    message = order.message
+    if order.only:
+        message = f"{message}\n{string.Template(texts(order.lang).only).substitute(phone=order.only)}"
+    running = Runner.run_streamed(
+        agent,
+        message,
+        context=work,
+        max_turns=max_turns,
+        session=_Remembered(memory),
+        run_config=RunConfig(
+            tracing_disabled=True,
+            trace_include_sensitive_data=False,
+            tool_not_found_behavior="return_error_to_model",  # it may choose another one
+        ),
+    )
+    try:
+        async for event in running.stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.output_item.done":
+                said = _said(event.data.item)
+                if said:
+                    await work.tell(PlanMessage(said))
+    finally:
+        await _ended(running)
+    if running.run_loop_exception is not None:
+        raise running.run_loop_exception
+    return str(running.final_output or "").strip()
+
+
+class _Model(OpenAIChatCompletionsModel):
+    """Each call of a tool gets a name of its own: some endpoints count anew from 0 in each answer.
+
+    An endpoint that refuses to count the tokens is asked without; they are guessed then.
+    """
+
+    def __init__(self, name: str, client: AsyncOpenAI, meter: Meter) -> None:
+        super().__init__(name, client)
+        self._name = name
+        self._meter = meter
+        self._counts = True  # until the endpoint refuses stream_options
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
+        names: dict[str, str] = {}
+        await self._meter.admit(self._name)
+        async for event in self._streamed(*args, **kwargs):
+            if event.type in ("response.output_item.added", "response.output_item.done"):
+                _rename(event.item, names)
+            elif event.type == "response.completed":
+                for item in event.response.output:
+                    _rename(item, names)
+                usage = _usage(event.response.usage, asked=args[:2], said=event.response.output)
+                await self._meter.count(self._name, usage)
+            yield event
+
+    async def _streamed(
+        self, instructions: Any, items: Any, settings: ModelSettings, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[TResponseStreamEvent]:
+        settings = replace(settings, include_usage=self._counts or None)
+        try:
+            async for event in super().stream_response(instructions, items, settings, *args, **kwargs):
+                yield event
+        except (BadRequestError, UnprocessableEntityError) as error:  # an older endpoint; nothing was said yet
+            if not self._counts or "stream_options" not in error.message:
+                raise
+            self._counts = False
+            async for event in self._streamed(instructions, items, settings, *args, **kwargs):
+                yield event
+
+
+def _usage(told: ResponseUsage | None, *, asked: object, said: object) -> Usage:
+    if told is None or not told.total_tokens:
+        return Usage(text_tokens(str(asked)), text_tokens(str(said)), guessed=True)
+    cached = told.input_tokens_details.cached_tokens if told.input_tokens_details else 0
+    return Usage(tokens_in=told.input_tokens, tokens_out=told.output_tokens, tokens_cached=cached)
+
+
+def _rename(item: Any, names: dict[str, str]) -> None:
+    """Where it is a call of a tool. Several events may hold one and the same item."""
+    if getattr(item, "type", "") == "function_call" and item.call_id not in names.values():
+        item.call_id = names.setdefault(item.call_id, f"call_{uuid4().hex}")
+
+
+async def _ended(running: RunResultStreaming) -> None:
+    """Nothing of it is at work any more. A cancel that comes meanwhile waits for that, too: phones are let go of."""
+    if not running.is_complete:
+        running.cancel()
+    task = running.run_loop_task
+    cancelled = False
+    while task is not None and not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+def _said(item: Any) -> str:
+    """The words of an item of the model's answer; "" where it is none of words."""
+    if getattr(item, "type", "") != "message":
+        return ""
+    return "".join(getattr(part, "text", "") for part in item.content).strip()
+
+
+def _function(tool: Tool, lang: Lang) -> FunctionTool:
+    """The tool as the library wants it. It tells both its call and its result, the moment that they happen."""
+
+    async def invoked(context: ToolContext[Work], arguments: str) -> str:
+        work = context.context
+        given = _given(arguments)
+        await work.tell(ToolCalled(context.tool_call_id, tool.name, given))
+        result, ok = await _result(tool, work, given)
+        await work.tell(ToolReturned(context.tool_call_id, tool.name, result, ok))
+        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description(lang),
+        params_json_schema=tool.schema(lang),
+        on_invoke_tool=invoked,
+        strict_json_schema=False,  # not every endpoint knows it; the arguments are checked here
+    )
+
+
+def _given(arguments: str) -> dict[str, Any]:
+    with suppress(ValueError):
+        given = json.loads(arguments or "{}")
+        if isinstance(given, dict):
+            return given
+    return {}
+
+
+async def _result(tool: Tool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
+    """What the model is told, and whether the tool did what it was asked for."""
+    words = texts(work.order.lang)
+    # A model may write a number where a text is meant.
+    wanted = {name: str(given.get(name) or "").strip() for name in tool.parameters}
+    if not all(wanted.values()):
+        return string.Template(words.bad_arguments).substitute(names=", ".join(tool.parameters)), False
+    try:
+        result = await tool.call(work.executor, wanted)
+    except PhonedeskError as error:
+        return string.Template(words.tool_failed).substitute(why=str(error)), False
+    if isinstance(result, CallResult):
+        return result.data(), result.success
+    return result, True
+
+
+class _Remembered:
+    """A ``Memory`` in the shape that the library asks for."""
+
+    session_id = "plan"
+    session_settings: SessionSettings | None = None
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        items = await self._memory.items(limit or MOST_REMEMBERED)
+        if len(items) >= MOST_REMEMBERED:  # a conversation begins with what a person says
+            begins = next((n for n, item in enumerate(items) if item.get("role") == "user"), 0)
+            items = items[begins:]
+        return cast("list[TResponseInputItem]", items)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        await self._memory.add(cast("list[dict[str, Any]]", items))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        return cast("TResponseInputItem | None", await self._memory.pop())
+
+    async def clear_session(self) -> None:
+        await self._memory.clear()

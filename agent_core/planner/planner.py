@@ -1,0 +1,102 @@
+"""The planner: a text model with tools. The library behind it is imported when the first plan is made."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import httpx2
+import openai
+import structlog
+from openai import AsyncOpenAI
+
+from agent_core.errors import PhonedeskError
+from agent_core.model.failures import Failures
+from agent_core.model.meter import Meter
+from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent, PlanFailed
+from agent_core.planner.tools import Tool
+from agent_core.planner.words import Lang, texts
+
+if TYPE_CHECKING:
+    from agents import Agent
+
+    from agent_core.planner.library import Work
+
+log = structlog.get_logger(__name__)
+
+RETRIES = 2  # of a request that was not answered, or refused for the moment
+
+Tell = Callable[[PlanEvent], Awaitable[None]]
+
+
+class Planner:
+    """One endpoint, one set of tools; any number of plans, also at once. ``close`` when no plan is under way.
+
+    ``steps``: how many an executor call may take, for the prompt. ``timeout``: seconds without a word of the model.
+    ``meter`` is told of each call of the model.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        name: str,
+        api_key: str,
+        *,
+        tools: Sequence[Tool],
+        max_turns: int = 50,
+        steps: int = 5,
+        timeout: float = 60.0,
+        meter: Meter | None = None,
+    ) -> None:
+        self._meter = meter or Meter()
+        self._name = name
+        self._tools = tuple(tools)
+        self._max_turns = max_turns
+        self._steps = steps
+        self._failures = Failures(name, api_key)
+        # A placeholder key: the client refuses to be built without one, local servers want none.
+        self._client = AsyncOpenAI(
+            base_url=base_url, api_key=api_key or "none", max_retries=RETRIES, timeout=httpx2.Timeout(timeout)
+        )
+        self._agents: dict[Lang, Agent[Work]] = {}
+
+    def __repr__(self) -> str:
+        return f"Planner({self._name!r})"
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def plan(self, order: Order, executor: Executor, memory: Memory, tell: Tell) -> PlanDone | PlanFailed:
+        """Plan and have done what the order says; ``tell`` is told each event but the last, which is given.
+
+        What goes wrong becomes the last event. A cancel reaches the executor's calls, and is raised after them.
+        """
+        # Seconds, the first time; the event loop has other things to do meanwhile.
+        await asyncio.to_thread(importlib.import_module, "agent_core.planner.library")
+        from agents.exceptions import AgentsException, MaxTurnsExceeded
+
+        from agent_core.planner.library import Work, follow, make_agent
+
+        if order.lang not in self._agents:
+            self._agents[order.lang] = make_agent(
+                self._name, self._client, self._meter, self._tools, order.lang, steps=self._steps
+            )
+        agent, work = self._agents[order.lang], Work(executor, tell, order)
+        try:
+            said = await follow(agent, work, memory, max_turns=self._max_turns)
+        except MaxTurnsExceeded:
+            return PlanDone(texts(order.lang).max_turns, success=False)
+        except PhonedeskError as error:
+            return PlanFailed(str(error))
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
+            return PlanFailed(self._of_endpoint(error))
+        except AgentsException as error:  # of what the model said
+            log.warning("plan_failed", model=self._name, error=repr(error))
+            return PlanFailed(self._of_endpoint(ValueError(str(error))))
+        return PlanDone(said or texts(order.lang).nothing_said, success=True)
+
+    def _of_endpoint(self, error: Exception) -> str:
+        """What is wrong there, with the names of the planner's own settings."""
+        return str(self._failures.of(error)).replace("PHONEDESK_MODEL__", "PHONEDESK_PLANNER__")

@@ -1,0 +1,41 @@
+"""What a planner is told, in its language. See ``prompts``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+Lang = Literal["zh", "en"]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """``system`` holds ``$steps``, ``$date``; ``tools``: by name, ``what`` it does and each parameter's meaning.
+
+    ``only`` holds ``$phone``: it stands before a message that is about one phone. ``bad_arguments``, ``max_turns`` and
+    the others are told to the model, or to who asked; ``$phone``, ``$why``, ``$contact`` and ``$text`` stand in them.
+    """
+
+    system: str
+    only: str
+    bad_arguments: str
+    tool_failed: str
+    max_turns: str
+    stopped: str
+    nothing_said: str
+    interrupted: str
+    crashed: str
+    busy: str
+    no_phone: str
+    sent: str
+    tools: Mapping[str, Mapping[str, str]]
+
+
+@cache
+def texts(lang: Lang) -> Texts:
+    source = resources.files("agent_core.planner").joinpath("prompts", f"{lang}.toml")
+    return Texts(**tomllib.loads(source.read_text(encoding="utf-8")))

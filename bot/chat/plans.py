@@ -1,0 +1,74 @@
+"""Plans in the chat: the command, and the one card that shows what the planner has done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from agent_core.tasks import NO_RULES
+from bot.chat import cards, commands
+from bot.chat.cards import Button, Card, Line
+from bot.chat.texts import Texts
+from bot.chat.turn import Outgoing, Said, Subject, Turn
+from bot.desk.plans_port import PlanCallView, PlanView
+from bot.desk.port import RunStatus, RunView
+
+MOST_SHOWN = 12  # calls: the newest
+MOST_WORDS = 120  # characters of what was asked for, and of what came of it
+
+
+async def plan(turn: Turn) -> Said:
+    request = commands.read_run(turn.rest)
+    if not request.task or request.rules != NO_RULES:
+        return turn.tell(turn.texts.get("usage.plan"))
+    run = await turn.desk.plans.start(
+        turn.actor,
+        request.task,
+        chat=turn.chat,
+        serial=request.phone or turn.incoming.phone,
+        key=turn.incoming.key,
+    )
+    card = plan_card(run, run.plan or PlanView(), turn.texts, now=turn.now)
+    return Said((Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}"),))
+
+
+SUBJECT = Subject(commands={"plan": plan})
+
+
+def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, picture: bytes | None = None) -> Card:
+    """Every call of the planner with what came of it; at the end what the planner says."""
+    lines = cards.head_lines(run, texts)
+    if more := len(plan.calls) - MOST_SHOWN:
+        lines += [Line(texts.get("plan.earlier", count=more))] if more > 0 else []
+    several = len({call.phone for call in plan.calls if call.phone}) > 1
+    for call in plan.calls[-MOST_SHOWN:]:
+        lines += _call_lines(call, texts, several=several, over=run.status.final)
+    if plan.said and not run.status.final:
+        lines.append(Line(plan.said, texts.get("plan.says"), "quote"))
+    if run.status is RunStatus.WAITING:
+        lines.append(Line(texts.get("plan.waits")))
+    if run.started_at is not None:
+        lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
+    if run.stopped_by:
+        lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
+    if run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
+        lines.append(Line(run.message or texts.get("plan.interrupted"), texts.get("card.result")))
+    stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
+    return Card(texts.get(f"plan.{run.status.value}"), tuple(lines), picture, () if run.status.final else ((stop,),))
+
+
+def _call_lines(call: PlanCallView, texts: Texts, *, several: bool, over: bool) -> Sequence[Line]:
+    """``several``: more than one phone is at work. ``over``: so is the plan, and what has no result was cut off."""
+    state = "failed" if over and call.state == "going" else call.state
+    words = call.args.get("message") or call.args.get("query") or ""
+    what = _cut(words) if call.tool == "chat" else texts.find(f"plan.tool_{call.tool}", call.tool)
+    if call.tool != "chat" and words:
+        what = f"{what}: {_cut(words)}"
+    said = " · ".join(part for part in (what, call.phone if several else "") if part)
+    line = Line(f"{texts.get(f'plan.mark_{state}')} {said}")
+    return [line, Line(_cut(call.result), "", "quote")] if state == "failed" and call.result else [line]
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= MOST_WORDS else flat[: MOST_WORDS - 1].rstrip() + "…"

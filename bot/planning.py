@@ -1,0 +1,291 @@
+"""The planner's executor: each call is a run of its own on a phone, with lease, gate, ledger, questions and recording.
+
+A call is done at once, not by the queue: it takes the phone or is told that it is busy. Once it waits for a person and
+has given the phone back, the queue goes on with it as with any run; the call waits for its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from agent_core.devices.adb.server import DeviceEntry
+from agent_core.errors import PhonedeskError
+from agent_core.gate import PolicyName
+from agent_core.planner import CallResult, PhoneInfo
+from agent_core.planner.words import Lang, texts
+from agent_core.session import GateState, Session
+from agent_core.settings import gate_for
+from agent_core.tasks import NO_RULES, TaskRules, check_task
+from bot.app import Core
+from bot.desk.phonebook import PhoneBook
+from scheduler.queue import leg_id
+from scheduler.runs import RunService
+from scheduler.worker import Worker
+from storage.hosts import USABLE
+from storage.leases import Leases
+from storage.phones import Phones
+from storage.runs import FAILED, PLAN_PART, RUNNING, STOPPED, SUCCEEDED, NewRun, RunRow, Runs
+from storage.uncut import whole
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 0.25  # how often it is looked at whether a phone is free, or a run over
+
+
+@dataclass
+class ReplyState:
+    """The knowledge gate of a plan, where what the person asked for is an answer to a customer.
+
+    ``task`` is what they wrote; ``phones``: the gate's state on each, as the last call there left it. ``over``: an
+    answer was given, or none was due.
+    """
+
+    task: str
+    phones: dict[str, GateState] = field(default_factory=dict)
+    over: bool = False
+
+    def data(self) -> dict[str, Any]:
+        return {"task": self.task, "phones": {serial: gate.model_dump() for serial, gate in self.phones.items()}}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> ReplyState:
+        gates = {str(serial): GateState.model_validate(gate) for serial, gate in data["phones"].items()}
+        return cls(str(data["task"]), gates)
+
+    def leave(self, serial: str, session: Session, *, succeeded: bool) -> None:
+        """What a call left behind. It can only succeed where the gate lets it finish."""
+        delivered = [*session.gate.delivered, *(reply.text for reply in session.replies)]
+        self.phones[serial] = session.gate.model_copy(update={"delivered": list(dict.fromkeys(delivered))})
+        self.over = self.over or succeeded
+
+
+def reply_state(message: str, before: Mapping[str, Any] | None) -> ReplyState | None:
+    """Whether this plan answers a customer: the person's own message decides. One that goes on with a conversation in
+    which an answer is still due (``before``) goes on under its gate.
+    """
+    if gate_for(message, None).enabled:
+        return ReplyState(message)
+    return ReplyState.of(before) if before is not None else None
+
+
+@dataclass(frozen=True)
+class PlanPlace:
+    """Whose plan it is, and where its questions are shown. ``serials``: the phones it may use, () for all."""
+
+    plan_id: str
+    lang: Lang
+    requested_by: str = ""
+    chat: Mapping[str, Any] | None = None
+    serials: Sequence[str] = ()
+
+
+@dataclass(eq=False)
+class _Call:
+    run_id: str = ""
+    stopped: bool = False
+    task: asyncio.Task[CallResult] | None = None
+
+
+class PlanExecutor:
+    """``agent_core.planner.Executor`` for one plan."""
+
+    def __init__(
+        self, core: Core, worker: Worker, runs: RunService, place: PlanPlace, reply: ReplyState | None = None
+    ) -> None:
+        self.reply = reply
+        self._core = core
+        self._worker = worker
+        self._service = runs
+        self._place = place
+        self._words = texts(place.lang)
+        self._runs = Runs(core.db)
+        self._calls: set[_Call] = set()
+        self._stopped = False
+        self._left = False
+
+    # The tools --------------------------------------------------------------------------------------------------------
+
+    async def list_devices(self) -> list[PhoneInfo]:
+        entries = await self._entries()
+        busy = {lease.serial for lease in await Leases(self._core.db).held()}
+        return [
+            PhoneInfo(entry.serial, self._model(entry), _status(entry, busy), _connection(entry)) for entry in entries
+        ]
+
+    async def chat(self, device_id: str, message: str) -> CallResult:
+        call = _Call()
+        call.task = asyncio.create_task(self._call(call, device_id, message), name="plan-call")
+        self._calls.add(call)
+        try:
+            return await asyncio.shield(call.task)
+        except asyncio.CancelledError:
+            if not self._left:
+                await whole(self._halt(call))
+            raise
+        finally:
+            self._calls.discard(call)
+
+    async def battery(self, device_id: str) -> int | None:
+        serial = await self._serial(device_id)
+        if serial is None:
+            return None
+        device = await self._core.device(serial)
+        try:
+            return await device.battery()
+        finally:
+            await device.close()
+
+    async def stop(self) -> None:
+        """End every call, and begin none any more; their phones are free when this returns."""
+        self._stopped = True
+        await asyncio.gather(*(self._halt(call) for call in list(self._calls)))
+
+    def leave(self) -> None:
+        """Begin no call any more, and leave those under way to themselves: they are runs like any others."""
+        self._stopped = self._left = True
+        self._core.db.signal("runs").notify()
+
+    # A call -----------------------------------------------------------------------------------------------------------
+
+    async def _halt(self, call: _Call) -> None:
+        call.stopped = True
+        if call.run_id:
+            await self._service.request_stop(call.run_id)
+        if call.task is not None:
+            await asyncio.wait([call.task])
+
+    async def _call(self, call: _Call, device_id: str, message: str) -> CallResult:
+        try:
+            message = check_task(message)
+            serial = await self._serial(device_id)
+            if serial is None:
+                return self._said("no_phone", phone=device_id)
+            if not await self._is_free(serial, call):
+                return self._said("stopped" if self._ended(call) else "busy", phone=device_id)
+            return await self._run(call, serial, device_id, message)
+        except PhonedeskError as error:
+            return self._said("tool_failed", why=str(error))
+
+    async def _run(self, call: _Call, serial: str, device_id: str, message: str) -> CallResult:
+        """The call as a run: its row and its session first, then the leg, in this very moment."""
+        session, run_id = await self._begun(call, serial, message)
+        if not self._ended(call):
+            await self._worker.run_leg(leg_id(run_id, 1))
+        row = await self._runs.get(run_id)
+        if row is None or (row.status == RUNNING and row.leg == 1):  # somebody was faster, or it was stopped before
+            status, why = (STOPPED, "stopped") if self._ended(call) else (FAILED, "busy")
+            told = self._said(why, phone=device_id)
+            await self._runs.end_leg(run_id, 1, status=status, message=told.result)
+            return told
+        return await self._outcome(serial, await self._final(row), session)
+
+    async def _begun(self, call: _Call, serial: str, message: str) -> tuple[Session, str]:
+        core, place = self._core, self._place
+        steps = core.settings.planner.executor_steps
+        settings = core.agent_settings(lang=place.lang, max_steps=steps)
+        new = NewRun(
+            message,
+            serial,
+            options={"kind": PLAN_PART, "lang": place.lang, "max_steps": steps},
+            requested_by=place.requested_by,
+            chat=place.chat,
+            parent_id=place.plan_id,
+            begun=True,
+        )
+        run_id = await self._runs.create(new)
+        if run_id is None:
+            raise RuntimeError("The run was not stored.")
+        call.run_id = run_id
+        # What the person wrote decides which policy holds, whatever the planner makes of it.
+        careful = TaskRules(PolicyName.CAREFUL.value)
+        session = await core.session(message, serial, settings, run_id=run_id, rules=careful)
+        if self.reply is not None:
+            session.policy = PolicyName.REPLY.value
+            session.gate = self.reply.phones.get(serial) or (
+                await core.session(self.reply.task, serial, settings, run_id=run_id, rules=NO_RULES)
+            ).gate.model_copy(deep=True)
+        await self._runs.save_session(run_id, session.model_dump_json())
+        return session, run_id
+
+    async def _final(self, row: RunRow) -> RunRow:
+        """The run once it is over, or left to itself. While it waits for a person it has no phone, and the queue goes
+        on with it.
+        """
+        while not row.final and not self._left:
+            waiter = self._core.db.signal("runs").waiter()
+            found = await self._runs.get(row.id)
+            if found is None:
+                return row
+            row = found
+            if not row.final:
+                await waiter.wait(LOOK_SECONDS)
+        return row
+
+    async def _outcome(self, serial: str, row: RunRow, session: Session) -> CallResult:
+        if row.session is not None:
+            session = Session.model_validate_json(row.session)
+        succeeded = row.status == SUCCEEDED
+        if self.reply is not None:
+            self.reply.leave(serial, session, succeeded=succeeded)
+        sent = [self._fill("sent", contact=reply.contact, text=reply.text) for reply in session.replies]
+        last = row.message or session.message or ("" if row.status != STOPPED else self._words.stopped)
+        return CallResult("\n".join(filter(None, (*sent, last))), steps=len(session.steps), success=succeeded)
+
+    # Phones -----------------------------------------------------------------------------------------------------------
+
+    async def _entries(self) -> list[DeviceEntry]:
+        allowed = self._place.serials
+        return [entry for entry in await self._core.phones() if not allowed or entry.serial in allowed]
+
+    async def _serial(self, device_id: str) -> str | None:
+        """The phone that is meant, by its id or by what people call it; None where it may not be used, or is not."""
+        entries = await self._entries()
+        models = {**await Phones(self._core.db).models(), **{entry.serial: entry.model for entry in entries}}
+        serial = PhoneBook(self._core.settings.device.names, models).serial(device_id)
+        return serial if any(entry.serial == serial for entry in entries) else None
+
+    async def _is_free(self, serial: str, call: _Call) -> bool:
+        """Whether nobody has the phone, now or within the time that the settings say."""
+        db, loop = self._core.db, asyncio.get_running_loop()
+        until = loop.time() + self._core.settings.planner.busy_wait_seconds
+        while not self._ended(call):
+            waiter = db.signal("runs").waiter()
+            if serial not in {lease.serial for lease in await Leases(db).held()}:
+                return True
+            left = until - loop.time()
+            if left <= 0:
+                return False
+            await waiter.wait(min(left, LOOK_SECONDS))
+        return False
+
+    def _ended(self, call: _Call) -> bool:
+        return self._stopped or call.stopped
+
+    def _model(self, entry: DeviceEntry) -> str:
+        model = entry.model.replace("_", " ")
+        name = self._core.settings.device.names.get(entry.serial, "")
+        return f"{name} ({model})" if name and model else name or model
+
+    # Words ------------------------------------------------------------------------------------------------------------
+
+    def _fill(self, key: str, **values: str) -> str:
+        return string.Template(getattr(self._words, key)).substitute(values)
+
+    def _said(self, key: str, **values: str) -> CallResult:
+        return CallResult(self._fill(key, **values))
+
+
+def _status(entry: DeviceEntry, busy: set[str]) -> str:
+    if entry.state != USABLE:
+        return entry.state
+    return "busy" if entry.serial in busy else "free"
+
+
+def _connection(entry: DeviceEntry) -> str:
+    return "network" if entry.connection == "tcp" else "usb"
