@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from json import dumps as json_of
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import structlog
+
+from agent_core.errors import ConfigInvalid
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 SHORTEST_SECRET = 8  # what is shorter is no secret, and would be found in every other word
@@ -53,12 +64,108 @@ class _MaskedFormatter(logging.Formatter):
         return mask(super().format(record))
 
 
-def configure(level: str = "info", *, json: bool = False, secrets: Iterable[str] = ()) -> None:
-    """Set up logging for this process; libraries speak from warning on. ``secrets`` are masked word for word."""
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file of JSON lines. Over ``megabytes`` it is put aside under its name and ``.1``; ``kept`` of those stay."""
+
+    path: Path
+    megabytes: float = 10.0
+    kept: int = 5
+
+
+class _Lines(RotatingFileHandler):
+    """JSON lines, for its user alone; one process a file. OSError where it cannot be written, or another one has it."""
+
+    def __init__(self, file: LogFile) -> None:
+        self._told = False
+        most = max(1, int(file.megabytes * 1_000_000))
+        super().__init__(file.path, maxBytes=most, backupCount=file.kept, encoding="utf-8")
+
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            opened = os.open(path, flags, 0o600)
+            try:
+                # What would be written twice, or put aside under another process's hands.
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(opened)
+                raise
+            return opened
+
+        return open(self.baseFilename, "a", encoding="utf-8", opener=private)
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = getattr(record, "event", None)
+        return _json(event if isinstance(event, Mapping) else _library_event(record))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
+        """A disk that is full must not fill the terminal, too."""
+        if not self._told:
+            self._told = True
+            sys.stderr.write(f"The log file {self.baseFilename} cannot be written: {sys.exc_info()[1]}.\n")
+
+
+def _library_event(record: logging.LogRecord) -> Mapping[str, Any]:
+    event: dict[str, Any] = {
+        **structlog.contextvars.get_contextvars(),
+        "event": record.getMessage(),
+        "level": record.levelname.lower(),
+        "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+        "logger": record.name,
+    }
+    if record.exc_info:
+        event["exception"] = logging.Formatter().formatException(record.exc_info)
+    return {key: _masked(value) for key, value in event.items()}
+
+
+def _json(event: Mapping[str, Any]) -> str:
+    return json_of(event, ensure_ascii=False, default=repr)
+
+
+def _to_file(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The last but one processor: what it is given is masked, and plain data."""
+    if _set.file is not None:
+        level = LEVELS.get(str(event.get("level")), logging.INFO)
+        record = logging.LogRecord("phonedesk", level, "", 0, "", None, None)
+        record.event = dict(event)
+        _set.file.handle(record)
+    return event
+
+
+@dataclass
+class _Set:
+    """How this process logs."""
+
+    json: bool = False
+    file: _Lines | None = None
+
+
+_set = _Set()
+
+
+def know(secrets: Iterable[str]) -> None:
+    """Mask these from now on, word for word."""
     _known.update(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
+
+
+def configure(
+    level: str = "info", *, json: bool = False, secrets: Iterable[str] = (), file: LogFile | None = None
+) -> None:
+    """Set up logging for this process; libraries speak from warning on. ``secrets`` are masked word for word.
+
+    ``file`` gets what the terminal gets. ConfigInvalid where it cannot be written.
+    """
+    know(secrets)
+    close_file()
+    _set.json, _set.file = json, _opened(file) if file is not None else None
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """From now on; everything else stays as ``configure`` made it."""
     # Tracebacks become text before the masking: what an error says may hold a secret too. They show no local variables.
     last: structlog.typing.Processor = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    if json:
+    if _set.json:
         last = structlog.processors.JSONRenderer(ensure_ascii=False)
     structlog.configure(
         processors=[
@@ -67,6 +174,7 @@ def configure(level: str = "info", *, json: bool = False, secrets: Iterable[str]
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             _mask_event,
+            _to_file,
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
@@ -75,4 +183,35 @@ def configure(level: str = "info", *, json: bool = False, secrets: Iterable[str]
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_MaskedFormatter(logging.BASIC_FORMAT))
-    logging.basicConfig(level=max(LEVELS[level], logging.WARNING), handlers=[handler], force=True)
+    handlers: list[logging.Handler] = [handler]
+    if _set.file is not None:
+        handlers.append(_set.file)
+    logging.getLogger().handlers[:] = []  # basicConfig would close the file
+    logging.basicConfig(level=max(LEVELS[level], logging.WARNING), handlers=handlers)
+
+
+def close_file() -> None:
+    """Nothing more is written to the file."""
+    if _set.file is not None:
+        logging.getLogger().removeHandler(_set.file)
+        _set.file.close()
+        _set.file = None
+
+
+def _opened(file: LogFile) -> _Lines:
+    try:
+        return _Lines(file)
+    except BlockingIOError:
+        said = f"Another process writes the log file {file.path}."
+        raise ConfigInvalid(said, advice="Put {host} into PHONEDESK_LOG_FILE: each process has a name.") from None
+    except OSError as error:
+        said = f"The log file {file.path} cannot be written: {error.strerror}."
+        raise ConfigInvalid(said, advice="Set PHONEDESK_LOG_FILE, or make its folder and allow us to write.") from None
+
+
+def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A ``sys.excepthook``: what ends the process is logged as anything else, without secrets."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    structlog.get_logger(__name__).critical("ended_by_error", exc_info=(kind, error, trace))

@@ -1,8 +1,18 @@
-"""Every setting: written (``sources``), by subject (``sections``), in layers (``layers``), read (``loading``)."""
+"""Every setting: written (``sources``), by subject (``sections``), in layers (``layers``), by name (``names``), read
+(``loading``), told where it comes from (``origin``), changed in the file (``writing``) and while we run (``live``).
+"""
 
 from bot.settings.layers import Settings
 from bot.settings.loading import load, unknown_names
-from bot.settings.sections import HOST_NAME, DigestSettings, KnowledgeSettings, RemoteSettings, TelegramSettings
+from bot.settings.sections import (
+    HOST_NAME,
+    DigestSettings,
+    EndpointSettings,
+    KnowledgeSettings,
+    PriceSettings,
+    RemoteSettings,
+    TelegramSettings,
+)
 from bot.settings.sources import CONFIG_FILE, ENV_FILE, aliases, config_file
 
 __all__ = [
@@ -10,7 +20,9 @@ __all__ = [
     "ENV_FILE",
     "HOST_NAME",
     "DigestSettings",
+    "EndpointSettings",
     "KnowledgeSettings",
+    "PriceSettings",
     "RemoteSettings",
     "Settings",
     "TelegramSettings",

@@ -24,9 +24,12 @@ from bot.settings.sections import (
     DeviceSettings,
     DigestSettings,
     KnowledgeSettings,
+    LimitSettings,
+    McpSettings,
     ModelSettings,
     ObserveSettings,
     PicturesSettings,
+    PlannerSettings,
     PriceSettings,
     QuestionSettings,
     QueueSettings,
@@ -34,6 +37,7 @@ from bot.settings.sections import (
     RunSettings,
     SweepSettings,
     TelegramSettings,
+    TrajectorySettings,
     WatchSettings,
     WebSettings,
 )
@@ -55,13 +59,18 @@ class Settings(BaseSettings):
     lang: Literal["zh", "en"] = "zh"
     timezone: str = Field(default_factory=get_localzone_name)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_file: str = ""  # "": none; {host} in it is this process's name
+    log_file_mb: float = Field(default=10.0, gt=0, le=1000)  # over it the file is put aside
+    log_files_kept: int = Field(default=5, ge=0, le=100)  # of those that were put aside
     keep_days: int = Field(default=30, ge=2, le=3650)  # how long events, pictures and messages are kept
     model: ModelSettings = ModelSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
     chooser: ChooserSettings = ChooserSettings()
+    planner: PlannerSettings = PlannerSettings()
     device: DeviceSettings = DeviceSettings()
     observe: ObserveSettings = ObserveSettings()
     pictures: PicturesSettings = PicturesSettings()
+    trajectory: TrajectorySettings = TrajectorySettings()
     run: RunSettings = RunSettings()
     sweep: SweepSettings = SweepSettings()
     watch: WatchSettings = WatchSettings()
@@ -70,8 +79,10 @@ class Settings(BaseSettings):
     alerts: AlertSettings = AlertSettings()
     quiet: QuietSettings = QuietSettings()
     price: PriceSettings = PriceSettings()
+    limits: LimitSettings = LimitSettings()
     telegram: TelegramSettings = TelegramSettings()
     web: WebSettings = WebSettings()
+    mcp: McpSettings = McpSettings()
     queue: QueueSettings = QueueSettings()
 
     @field_validator("timezone")
@@ -110,6 +121,11 @@ class Settings(BaseSettings):
         file = "queue.sqlite3" if usual else f"queue-{self.queue.executor_id}.sqlite3"
         return self.queue.database_url or f"sqlite:///{self.data_dir / file}"
 
+    @property
+    def log_path(self) -> Path | None:
+        """Where `serve` and `worker` log, besides the terminal."""
+        return Path(self.log_file.replace("{host}", self.queue.executor_id)).expanduser() if self.log_file else None
+
     def secrets(self) -> list[str]:
         """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases."""
         passwords = [make_url(url).password for url in (self.database_url, self.queue.database_url) if url]
@@ -122,6 +138,8 @@ def _secrets(section: BaseModel) -> Iterator[str]:
             yield value.get_secret_value()
         elif isinstance(value, BaseModel):
             yield from _secrets(value)
+        elif isinstance(value, tuple):
+            yield from (secret for part in value if isinstance(part, BaseModel) for secret in _secrets(part))
         elif isinstance(value, dict):  # headers; a short one would blot out whole messages
             yield from (secret for secret in map(_header_secret, value.values()) if len(secret) >= 6)
 

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import InputRejected
 from agent_core.model.profile import BY_NAME, model_profile
+from agent_core.planner.tools import EXTRA
 from knowledge.factory import Provider, providers_of
 from knowledge.template import Template
 from scheduler.digests import parse_digest_time
@@ -68,6 +69,19 @@ Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
 
 
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}", re.ASCII)
+
+
+def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
+    for address in written:
+        if not _ADDRESS.fullmatch(address):
+            raise ValueError(f"{address[:100]!r} is no address; write it as 192.168.1.20:5555")
+    return written
+
+
+Addresses = Annotated[Listed, AfterValidator(_addresses)]
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -78,8 +92,8 @@ def _known_profile(name: str) -> str:
     return name
 
 
-class ModelSettings(Section):
-    """The OpenAI-compatible endpoint that drives the phone."""
+class EndpointSettings(Section):
+    """An OpenAI-compatible endpoint that can drive a phone."""
 
     base_url: str = "http://localhost:8000/v1"
     api_key: SecretStr = SecretStr("EMPTY")
@@ -93,6 +107,28 @@ class ModelSettings(Section):
     profile: Annotated[str, AfterValidator(_known_profile)] = BY_NAME  # how the model is asked
     dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says
     vision: bool = True  # False: it is sent no pictures, whatever its profile says
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> EndpointSettings:
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must begin with http:// or https://")
+        if not self.name.strip():
+            raise ValueError("name must not be empty")
+        return self
+
+
+class FallbackSettings(EndpointSettings):
+    """A model that is asked where those before it fail. Address and name are its own, all else has the defaults."""
+
+    base_url: str
+    name: str
+
+
+class ModelSettings(EndpointSettings):
+    """The model that is asked first, and those that are asked in this order where it fails."""
+
+    fallbacks: tuple[FallbackSettings, ...] = ()
+    fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until one that failed is asked again
 
 
 def _known_providers(written: str) -> str:
@@ -155,10 +191,37 @@ class ChooserSettings(Section):
         return self
 
 
+def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [name for name in names if name not in EXTRA]:
+        raise ValueError(f"there is no tool {unknown[0]!r}; there are {', '.join(EXTRA)}")
+    return tuple(dict.fromkeys(names))
+
+
+class PlannerSettings(Section):
+    """The text model that plans what takes several parts, and has phones do them."""
+
+    base_url: str = ""  # "": none, and no plans
+    name: str = ""
+    api_key: SecretStr = SecretStr("")
+    timeout_seconds: float = Field(default=60.0, gt=0)
+    layered_max_turns: int = Field(default=50, ge=1, le=500)  # how often it is asked for one plan
+    executor_steps: int = Field(default=5, ge=1, le=100)  # of one part, on the phone
+    busy_wait_seconds: float = Field(default=0.0, ge=0, le=600)  # for a phone that another task has
+    tools: Annotated[Listed, AfterValidator(_known_tools)] = EXTRA  # what it has besides the phones
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> PlannerSettings:
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must begin with http:// or https://")
+        if bool(self.base_url.strip()) != bool(self.name.strip()):
+            raise ValueError("base_url and name belong together: set both or none")
+        return self
+
+
 class DeviceSettings(Section):
     here: bool = True  # False: this server has no phones, workers on other machines do
     serial: str = ""  # "": the only phone that is attached
-    connect: Listed = ()  # addresses host:port that are connected to at the start
+    connect: Addresses = ()  # addresses host:port that are connected to at the start
     names: Named = Field(default_factory=dict)  # what people call the phones, by serial
     adb_path: str = ""
     adb_host: str = "127.0.0.1"
@@ -176,8 +239,19 @@ class PicturesSettings(Section):
     blur: bool = True  # codes, passwords, balances and card numbers are covered in pictures for people
 
 
+class TrajectorySettings(Section):
+    """What is kept of each step for ``phonedesk replay``: what the model was asked, and shown."""
+
+    record: bool = True
+    # covered: without what pictures.blur covers; raw: as they were sent, with customers' secrets; off: none
+    pictures: Literal["covered", "raw", "off"] = "covered"
+    picture_days: int = Field(default=3, ge=1, le=3650)  # from the end of the run; never longer than keep_days
+
+
 class RunSettings(Section):
     max_steps: int = Field(default=100, gt=0, le=1000)
+    max_tokens: int = Field(default=0, ge=0)  # then a person is asked whether it may go on; 0: never
+    max_cost: float = Field(default=0.0, ge=0)  # the same, by the prices
     hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
     phone_wait_seconds: float = Field(default=0.0, ge=0)  # for a phone that is away, then the run fails; 0: for ever
     part_chars: int = Field(default=500, ge=50, le=4000)  # a longer answer goes out in parts
@@ -238,12 +312,34 @@ class QuietSettings(Section):
     hours: Annotated[str, _checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
 
 
+class ModelPrice(Section):
+    """What a million tokens of one model cost; ``tokens_cached``: those of its cache, None: as any other."""
+
+    tokens_in: float = Field(ge=0)
+    tokens_out: float = Field(ge=0)
+    tokens_cached: float | None = Field(default=None, ge=0)
+
+
 class PriceSettings(Section):
-    """What a million tokens cost. Without any, digests name no costs."""
+    """What a million tokens cost, of any model that ``models`` does not name. Without any, no costs are told."""
 
     tokens_in: float | None = Field(default=None, ge=0)
     tokens_out: float | None = Field(default=None, ge=0)
+    tokens_cached: float | None = Field(default=None, ge=0)
+    models: dict[str, ModelPrice] = Field(default_factory=dict)
     currency: str = Field(default="CNY", max_length=8)
+
+
+class LimitSettings(Section):
+    """What models may be asked, by all runs together; 0 is no limit. At a minute's limit calls wait for the next one,
+    at a day's runs end. Costs are in the prices' currency.
+    """
+
+    minute_calls: int = Field(default=0, ge=0)
+    minute_cost: float = Field(default=0.0, ge=0)
+    day_calls: int = Field(default=0, ge=0)
+    day_tokens: int = Field(default=0, ge=0)
+    day_cost: float = Field(default=0.0, ge=0)
 
 
 class TelegramSettings(Section):
@@ -257,6 +353,8 @@ class TelegramSettings(Section):
 
     @model_validator(mode="after")
     def _webhook_is_whole(self) -> TelegramSettings:
+        if not self.api_base_url.startswith(("http://", "https://")):
+            raise ValueError("api_base_url must begin with http:// or https://")
         if self.mode == "webhook" and not self.webhook_url.startswith("https://"):
             raise ValueError("mode webhook needs webhook_url, the public https address of this server")
         return self
@@ -265,6 +363,36 @@ class TelegramSettings(Section):
 class WebSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8737, ge=0, lt=65536)
+
+
+class HelperSettings(Section):
+    """The model that sees which puts screens into words, and answers where a client asks for auto_reply."""
+
+    base_url: str = ""  # "": the model that drives the phone
+    name: str = ""
+    api_key: SecretStr = SecretStr("")
+    timeout_seconds: float = Field(default=30.0, gt=0)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> HelperSettings:
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must begin with http:// or https://")
+        if bool(self.base_url.strip()) != bool(self.name.strip()):
+            raise ValueError("base_url and name belong together: set both or none")
+        return self
+
+
+class McpSettings(Section):
+    """Phones as tools for other programs."""
+
+    enabled: bool = False  # serve answers MCP clients, too
+    host: str = "127.0.0.1"
+    port: int = Field(default=8738, ge=0, lt=65536)
+    hosts: Listed = ()  # further names under which clients reach it, as in their Host header
+    max_steps: int = Field(default=40, gt=0, le=1000)  # of one call, whatever it asks for
+    low_level: bool = True  # single taps and texts are offered, too, which no policy looks at
+    person_at_client: bool = False  # a person answers at the client: it may decide what a customer gets
+    helper: HelperSettings = HelperSettings()
 
 
 class QueueSettings(Section):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,31 @@ PREFIX = "PHONEDESK_"
 CONFIG_NAME = f"{PREFIX}CONFIG"
 ENV_FILE = ".env"
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
+ALIASES = {
+    "BASE_URL": "base_url",
+    "DATASET_ID": "dataset_id",
+    "TIMEOUT_SECONDS": "timeout_seconds",
+    "TOKEN": "token",
+    "AUTH_TOKEN": "token",
+}
+
+# While something is tried out that is not in its place yet.
+_instead: ContextVar[Path | None] = ContextVar("instead", default=None)
 
 
 def config_file() -> Path:
     """The TOML file that is read where it is there."""
-    return Path(os.environ.get(CONFIG_NAME) or CONFIG_FILE).expanduser()
+    return _instead.get() or Path(os.environ.get(CONFIG_NAME) or CONFIG_FILE).expanduser()
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Read this TOML file in place of ours."""
+    token = _instead.set(file)
+    try:
+        yield
+    finally:
+        _instead.reset(token)
 
 
 def written() -> dict[str, str]:
@@ -39,7 +61,7 @@ class ConfigFile(TomlConfigSettingsSource):
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         file = config_file()
-        if os.environ.get(CONFIG_NAME) and not file.is_file():
+        if os.environ.get(CONFIG_NAME) and not _instead.get() and not file.is_file():
             raise ConfigInvalid(
                 f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
             )
@@ -68,11 +90,10 @@ class KnowledgeAliases(PydanticBaseSettingsSource):
 
 def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
     """The knowledge settings that the alias names give."""
-    names = {"BASE_URL": "base_url", "DATASET_ID": "dataset_id", "TOKEN": "token", "AUTH_TOKEN": "token"}
     found: dict[str, Any] = {
         ours: environment[ALIAS_PREFIX + theirs]
-        for theirs, ours in names.items()
-        if environment.get(ALIAS_PREFIX + theirs)
+        for theirs, ours in ALIASES.items()
+        if environment.get(ALIAS_PREFIX + theirs) and theirs != "TIMEOUT_SECONDS"
     }
     seconds = environment.get(ALIAS_PREFIX + "TIMEOUT_SECONDS", "")
     if seconds:
@@ -91,3 +112,11 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and number > 0 else None
+
+
+def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int]:
+    """The line of a setting in the text of a TOML file; of its table where it is not there."""
+    from agent_core.devices.virtual.scenario_lines import line_of, lines_of
+
+    lines = lines_of(text, "toml")
+    return lambda path: line_of(lines, path)

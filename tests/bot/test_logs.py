@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 import logging
+import stat
+from pathlib import Path
 
 import pytest
 import structlog
 from pydantic import SecretStr
 
+from agent_core.errors import ConfigInvalid
 from bot import logs
 
 TOKEN = "1234567890:" + "AAE-x_" * 6
@@ -102,3 +105,69 @@ def test_the_level(level: str, heard: int, capfd: pytest.CaptureFixture[str]) ->
     for name in logs.LEVELS:
         getattr(log, name)("said")
     assert capfd.readouterr().err.count("said") == heard
+
+
+def lines_of(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_file_holds_json_lines_of_ours_and_of_libraries_without_secrets(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "desk.log"
+    logs.configure("info", secrets=["plain-looking-key"], file=logs.LogFile(file))
+    with structlog.contextvars.bound_contextvars(run_id="r1", serial="S1"):
+        structlog.get_logger().info("第一步", url=URL, deep=[{"plain-looking-key": {"a": ("plain-looking-key",)}}])
+        try:
+            fail()
+        except RuntimeError:
+            logging.getLogger("some.library").exception("polling %s with plain-looking-key", URL)
+            structlog.get_logger().exception("went_wrong")
+    structlog.get_logger().debug("not at this level")
+    logs.set_level("debug")
+    structlog.get_logger().debug("now")
+    ours, library, wrong, now = lines_of(file)
+    assert (ours["event"], ours["level"], ours["run_id"], ours["serial"]) == ("第一步", "info", "r1", "S1")
+    assert ours["deep"] == [{"<secret>": {"a": ["<secret>"]}}]
+    assert (library["logger"], library["level"], library["run_id"]) == ("some.library", "error", "r1")
+    assert "RuntimeError: GET https://x/bot<bot>/getMe" in str(library["exception"])
+    assert "RuntimeError: GET https://x/bot<bot>/getMe" in str(wrong["exception"])
+    assert now["event"] == "now"
+    text = file.read_text(encoding="utf-8")
+    assert TOKEN not in text
+    assert "plain-looking-key" not in text
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    err = capfd.readouterr().err
+    assert "第一步" in err
+    assert "{" not in err.splitlines()[-1]  # people read the terminal
+
+
+def test_the_file_is_put_aside_when_it_is_full(tmp_path: Path) -> None:
+    file = tmp_path / "desk.log"
+    logs.configure("info", file=logs.LogFile(file, megabytes=0.001, kept=2))
+    for number in range(60):
+        structlog.get_logger().info("said", number=number)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["desk.log", "desk.log.1", "desk.log.2"]
+    assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in tmp_path.iterdir())
+    assert lines_of(file)[-1]["number"] == 59
+
+
+def test_a_file_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match=r"cannot be written.*PHONEDESK_LOG_FILE"):
+        logs.configure(file=logs.LogFile(tmp_path / "missing" / "desk.log"))
+    logs.configure(file=logs.LogFile(tmp_path / "desk.log"))
+    second = logs.LogFile(tmp_path / "desk.log")
+    with pytest.raises(ConfigInvalid, match=r"Another process.*\{host\}"):
+        logs._opened(second)
+
+
+def test_what_ends_the_process_is_masked_too(capfd: pytest.CaptureFixture[str]) -> None:
+    logs.configure("info")
+    try:
+        fail()
+    except RuntimeError as error:
+        logs.uncaught(type(error), error, error.__traceback__)
+    err = capfd.readouterr().err
+    assert "RuntimeError: GET https://x/bot<bot>/getMe" in err
+    assert TOKEN not in err

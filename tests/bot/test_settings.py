@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
+from agent_core.model.prices import Price
 from bot.commands.eval import KEY_NAME
+from bot.models import build_model, prices_of
 from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
 
 TOKEN = "123456789:" + "A" * 35
@@ -244,6 +246,32 @@ def test_no_alias_changes_nothing() -> None:
     assert Settings().knowledge.provider == "embedded"
 
 
+def test_fallbacks_and_prices_as_tables_or_as_json(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "phonedesk.toml").write_text(
+        '[[model.fallbacks]]\nbase_url = "http://a/v1"\nname = "gpt-5"\napi_key = "first-secret"\n'
+        '[[model.fallbacks]]\nbase_url = "http://b/v1"\nname = "deepseek-chat"\n'
+        '[price]\ntokens_in = 1\n[price.models."glm-4.5v"]\ntokens_in = 2\ntokens_out = 6\ntokens_cached = 0.4\n',
+        encoding="utf-8",
+    )
+    settings = load()
+    first, second = settings.model.fallbacks
+    assert (first.name, first.max_tokens, second.name, second.api_key.get_secret_value()) == (
+        "gpt-5", 3000, "deepseek-chat", "EMPTY"
+    )  # fmt: skip
+    assert "first-secret" in settings.secrets()
+    assert "first-secret" not in repr(settings)
+    prices = prices_of(settings.price)
+    assert (prices.models["glm-4.5v"], prices.default) == (Price(2, 6, 0.4), Price(1, 0))
+    assert not prices_of(Settings().price.model_copy(update={"tokens_in": None, "models": {}}))
+    fallbacks = [mind.profile.name for mind in build_model(settings)._minds]  # type: ignore[attr-defined]  # of several
+    assert fallbacks == ["autoglm-phone", "general", "text-only"]
+    monkeypatch.setenv("PHONEDESK_MODEL__FALLBACKS", '[{"base_url": "http://c/v1", "name": "step-gui-8b"}]')
+    monkeypatch.setenv("PHONEDESK_PRICE__MODELS", '{"m": {"tokens_in": 1, "tokens_out": 2}}')
+    assert [one.name for one in load().model.fallbacks] == ["step-gui-8b"]
+    assert load().price.models["m"].tokens_out == 2
+
+
 def test_times_of_digests_and_quiet_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (load().digest.daily, load().digest.weekly, load().quiet.hours) == ("09:00", "mon 09:00", "")
     monkeypatch.setenv("PHONEDESK_DIGEST__WEEKLY", "Off")
@@ -261,6 +289,13 @@ def test_times_of_digests_and_quiet_hours(monkeypatch: pytest.MonkeyPatch) -> No
         ("alerts", {"poll_minutes": 0}, "greater than or equal to 1"),
         ("alerts", {"chat": "@shop"}, "PHONEDESK_ALERTS__CHAT"),
         ("price", {"tokens_in": -1}, "PHONEDESK_PRICE__TOKENS_IN"),
+        ("price", {"models": {"m": {"tokens_in": 1}}}, "PHONEDESK_PRICE__MODELS__M__TOKENS_OUT"),
+        ("limits", {"day_cost": -1}, "PHONEDESK_LIMITS__DAY_COST"),
+        ("run", {"max_cost": -1}, "PHONEDESK_RUN__MAX_COST"),
+        ("model", {"fallbacks": [{"name": "m"}]}, "PHONEDESK_MODEL__FALLBACKS__0__BASE_URL"),
+        ("model", {"fallbacks": [{"base_url": "x", "name": "m"}]}, "base_url must begin with http"),
+        ("model", {"fallbacks": [{"base_url": "http://x", "name": "m", "profile": "none"}]}, "no model profile 'none'"),
+        ("model", {"name": " "}, "name must not be empty"),
     ],
 )
 def test_wrong_ones_say_how_they_are_written(section: str, value: dict[str, object], named: str) -> None:

@@ -1,0 +1,308 @@
+"""``phonedesk config``: every setting with its value and where it comes from, and changing the file."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agent_core.errors import ConfigError, ConfigInvalid
+from bot import logs
+from bot.chat.texts import Texts, texts
+from bot.commands.common import Exit, fail, print_json, run_async, settings_from, speak, spoken_language
+from bot.settings import Settings, config_file, unknown_names
+from bot.terminal.render import harmless
+
+if TYPE_CHECKING:
+    from bot.settings.loading import Problem
+    from bot.settings.names import Name
+    from bot.settings.origin import Place, Shown
+
+STDIN = "-"
+REACHED = ("database", "model", "model_name", "knowledge", "token")  # of the doctor's checks
+LONGEST_SECRET = 65536  # characters that are read from standard input
+
+NameOf = Annotated[str, typer.Argument(help="model.name, or PHONEDESK_MODEL__NAME.", metavar="NAME")]
+File = Annotated[Path | None, typer.Option("--file", help="Another TOML file than the one that phonedesk reads.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+config = typer.Typer(
+    no_args_is_help=True,
+    help="The settings: where each comes from, whether all are right, changing one. "
+    "Example: phonedesk config show --changed",
+)
+
+
+@config.command()
+def show(
+    name: Annotated[str, typer.Argument(help="One setting, or a section.", metavar="[NAME]")] = "",
+    changed: Annotated[bool, typer.Option("--changed", help="Only what is not as it is by default.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show every setting: its value, and where it comes from; secrets hidden. Example: phonedesk config show model"""
+    from bot.settings.origin import survey
+
+    settings = settings_from()
+    found = [one for one in _of(survey(settings), name) if one.changed or not changed]
+    if as_json:
+        print_json([_plain(one) for one in found])
+        return
+    words = texts(settings.lang)
+    console = Console(highlight=False)
+    if not found:
+        console.print(words.get("config.all_default"))
+    for section in dict.fromkeys(one.name.path[:-1] for one in found):
+        _show_section(console, words, section, [one for one in found if one.name.path[:-1] == section])
+
+
+def _of(every: Sequence[Shown], name: str) -> list[Shown]:
+    """Those in the section of this name, or the one that has it; all for ""."""
+    from bot.settings.names import find
+
+    section = tuple(name.lower().split("."))
+    inside = [one for one in every if one.name.path[: len(section)] == section]
+    if not name or inside:
+        return inside or list(every)
+    try:
+        wanted, _ = find(name)
+    except ConfigError as error:
+        fail(error)
+    return [one for one in every if one.name == wanted]
+
+
+def _plain(shown: Shown) -> dict[str, Any]:
+    from bot.settings.live import is_live
+
+    first, *over = shown.places
+    return {
+        "name": shown.name.key,
+        "environment": shown.name.environment,
+        "value": shown.value,
+        "source": first.layer,
+        "where": first.where,
+        "over": [{"source": place.layer, "where": place.where} for place in over],
+        "changed": shown.changed,
+        "secret": shown.name.is_secret,
+        "live": is_live(shown.name),
+    }
+
+
+def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows: Iterable[Shown]) -> None:
+    from bot.settings.origin import as_text
+
+    if section:
+        console.print(Text(f"\n[{'.'.join(section)}]", "bold"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(min_width=18)
+    table.add_column(ratio=1, overflow="fold")
+    table.add_column(overflow="fold")
+    for shown in rows:
+        style = "bold" if shown.changed else ""
+        first, *over = shown.places
+        place = Text(_told(words, first), "" if shown.changed else "dim")
+        for hidden in over:
+            place.append("\n" + words.get("config.over", place=_told(words, hidden)), "dim")
+        value = harmless(as_text(shown.value)) or "—"
+        table.add_row(Text(shown.name.path[-1], style), Text(value, style), place)
+    console.print(table)
+
+
+def _told(words: Texts, place: Place) -> str:
+    return words.get(f"config.from_{place.layer}", where=place.where)
+
+
+@config.command()
+def check(
+    reach: Annotated[bool, typer.Option("--reach", help="Also ask database, model, knowledge base and bot.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every setting, in all places. Exit code 0 where all are right, else 2. Example: phonedesk config check
+
+    What is wrong is listed with its place. `phonedesk doctor` looks at everything else: phone, keyboard, screen.
+    """
+    from bot.settings.loading import attempt
+
+    logs.configure("error")
+    settings, problems = attempt()
+    speak(settings.lang if settings else None)
+    words = texts(spoken_language())
+    wrong = [_wrong(words, problem) for problem in problems or _incomplete(settings)]
+    doubtful = [
+        {"name": name, "where": "", "message": words.get("config.unknown"), "meant": meant}
+        for name, meant in unknown_names().items()
+    ]
+    unreached = _unreached(settings, words) if settings and reach else []
+    if as_json:
+        print_json({"wrong": wrong, "doubtful": doubtful, "unreached": unreached})
+    else:
+        _show_check(words, wrong, doubtful, unreached, settings)
+    raise typer.Exit(Exit.USAGE if wrong or unreached else Exit.OK)
+
+
+def _incomplete(settings: Settings | None) -> list[Problem]:
+    """What only shows when a server starts: each value is right, one that it needs is missing."""
+    from bot.app import knowledge_config
+    from bot.settings.loading import Problem
+    from knowledge.factory import build
+
+    try:
+        if settings is not None:
+            build(knowledge_config(settings))  # opens and asks nothing
+    except ConfigError as error:
+        return [Problem(("knowledge",), "", error.message, error.advice)]
+    return []
+
+
+def _wrong(words: Texts, problem: Problem) -> dict[str, str]:
+    from bot.settings.loading import UNKNOWN
+    from bot.settings.names import environment_name, names, nearest
+    from bot.settings.origin import Places
+
+    path, message = problem.path, logs.mask(f"{problem.message} {problem.advice}".strip())
+    if not path:
+        return {"name": "", "where": "", "message": message, "meant": ""}
+    places = Places().of(path)
+    meant = ""
+    if problem.kind == UNKNOWN:
+        message = words.get("config.unknown")
+        near = nearest(environment_name(path), [name.environment for name in names()])
+        meant = next((name.key for name in names() if name.environment == near), "")
+    where = _told(words, places[0]) if places else ""
+    return {"name": ".".join(path), "where": where, "message": message, "meant": meant}
+
+
+def _show_check(
+    words: Texts,
+    wrong: Sequence[dict[str, str]],
+    doubtful: Sequence[dict[str, str]],
+    unreached: Sequence[dict[str, str]],
+    settings: Settings | None,
+) -> None:
+    console = Console(highlight=False)
+    for mark, style, found in (("✗", "bold red", [*wrong, *unreached]), ("!", "yellow", doubtful)):
+        for one in found:
+            name = one["name"] + (f"  ({one['where']})" if one["where"] else "")
+            console.print(Text(f"{mark} {name}".rstrip(), style))
+            console.print(Text(f"  {harmless(one['message'])}"))
+            if one.get("meant"):
+                console.print(Text("  " + words.get("config.meant", name=one["meant"])))
+    if settings and not unreached:
+        console.print(words.get("config.right", file=config_file()))
+    console.print(words.get("config.doctor"), style="dim")
+
+
+def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
+    """What cannot be reached, as the doctor finds it."""
+    from bot.doctor.examine import CHECKS, examine
+    from bot.doctor.report import Status
+
+    # What they need is known to be right: the settings could be read.
+    checks = [check for check in CHECKS if check.key in REACHED]
+
+    async def ask() -> list[dict[str, str]]:
+        return [
+            {"name": result.title, "where": "", "message": f"{result.seen} {result.advice}".strip(), "meant": ""}
+            async for result in examine(settings, lang=words.lang, checks=checks)
+            if result.status is Status.FAILED
+        ]
+
+    return run_async(ask)
+
+
+@config.command("set")
+def set_(
+    name: NameOf,
+    value: Annotated[
+        str, typer.Argument(help="As in the environment. '-': read it from standard input, as for secrets.")
+    ],
+    file: File = None,
+    as_json: Json = False,
+) -> None:
+    """Write a setting into phonedesk.toml; the rest of it stays. Example: phonedesk config set model.name my-model
+
+    The value is checked first. A secret is best given by standard input: phonedesk config set telegram.token -
+    """
+    from bot.settings.names import find
+    from bot.settings.writing import set_value
+
+    _speak()
+    try:
+        found, inside = find(name)
+        text = _from_stdin(found.key) if value == STDIN else value
+        logs.know([text] if found.is_secret else [])
+        written = set_value(found, inside, text, file or config_file())
+    except ConfigError as error:
+        fail(error)
+    if found.is_secret and value != STDIN:
+        Console(stderr=True).print(texts(spoken_language()).get("config.history", name=found.key), highlight=False)
+    _say(found, inside, "config.written", written.file, written.over, written.changed, file, as_json)
+
+
+@config.command()
+def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
+    """Take a setting out of phonedesk.toml, so that its default holds. Example: phonedesk config unset model.name"""
+    from bot.settings.names import find
+    from bot.settings.writing import unset as take_out
+
+    _speak()
+    try:
+        found, inside = find(name)
+        written = take_out(found, inside, file or config_file())
+    except ConfigError as error:
+        fail(error)
+    _say(found, inside, "config.taken_out", written.file, written.over, written.changed, file, as_json)
+
+
+def _speak() -> None:
+    """In the language of the settings, where they can be read: what is wrong with them may be what is mended here."""
+    from bot.settings.loading import attempt
+
+    settings, _ = attempt()
+    speak(settings.lang if settings else None)
+
+
+def _from_stdin(name: str) -> str:
+    """One line; typed in a terminal it is not shown."""
+    if sys.stdin.isatty():
+        return getpass.getpass(f"{name}: ")
+    text = sys.stdin.read(LONGEST_SECRET + 1)
+    if len(text) > LONGEST_SECRET:
+        raise ConfigInvalid("Standard input holds too much for a value.", advice="Give one line.")
+    return text.rstrip("\r\n")
+
+
+def _say(
+    name: Name,
+    inside: str,
+    key: str,
+    file: Path,
+    over: Sequence[Place],
+    changed: bool,
+    asked: Path | None,
+    as_json: bool,
+) -> None:
+    """What was done, and from when on it holds."""
+    from bot.settings.live import is_live
+
+    whole = f"{name.key}.{inside}" if inside else name.key
+    elsewhere = asked is not None and asked.expanduser().resolve() != config_file().resolve()
+    if as_json:
+        hidden_by = [{"source": place.layer, "where": place.where} for place in over]
+        told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": is_live(name)}
+        print_json({**told, "read": not elsewhere})
+        return
+    words, console = texts(spoken_language()), Console(highlight=False)
+    console.print(Text(words.get(key if changed else "config.same", name=whole, file=file)))
+    for place in over:
+        console.print(Text(words.get("config.hidden", place=_told(words, place)), "yellow"))
+    if elsewhere:
+        console.print(Text(words.get("config.elsewhere", file=config_file()), "yellow"))
+    elif changed and not over:
+        console.print(Text(words.get("config.live" if is_live(name) else "config.restart"), "dim"))

@@ -1,0 +1,111 @@
+"""What this process has counted since it began, for ``/metrics``. What the database knows is read from there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PIL import Image
+
+from agent_core.errors import ModelError
+from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.ports import Event, RunStore
+from agent_core.session import Session
+
+BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
+MOST_LABELS = 50  # phases; what comes after them counts under OTHER
+OTHER = "other"
+
+
+class Histogram:
+    """``buckets``: how many were at most as large as each of BOUNDS, and above the one before; the last: above all."""
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        self.buckets[bisect_left(BOUNDS, value)] += 1
+        self.total += value
+
+
+class Counts:
+    def __init__(self) -> None:
+        self.steps: Counter[str] = Counter()  # by ok and failed
+        self.seconds: dict[str, Histogram] = {}  # of steps, by phase
+        self.model_errors: Counter[tuple[str, str]] = Counter()  # by the model's name, and kind of error
+        self.failures: Counter[str] = Counter()  # of runs, by kind of error
+
+    def event(self, event: Event) -> None:
+        """Count what happened in a run."""
+        data = event.data
+        if event.kind == "step":
+            self.steps["ok" if data.get("ok") else "failed"] += 1
+            timings = data.get("timings")
+            for phase, seconds in timings.items() if isinstance(timings, Mapping) else ():
+                self._phase(str(phase)).add(float(seconds))
+        elif event.kind == "outcome" and data.get("error_kind"):
+            self.failures[str(data["error_kind"])] += 1
+
+    def failed(self, model: str, error: ModelError) -> None:
+        """A model gave no reply, after the retries, and nor did those that stand in for it."""
+        self.model_errors[model, error.kind] += 1
+
+    def _phase(self, phase: str) -> Histogram:
+        name = phase if phase in self.seconds or len(self.seconds) < MOST_LABELS else OTHER
+        return self.seconds.setdefault(name, Histogram())
+
+
+class CountedRuns:
+    """A ``RunStore`` whose events are counted once they are stored."""
+
+    def __init__(self, store: RunStore, counts: Counts) -> None:
+        self._store = store
+        self._counts = counts
+
+    async def save(self, session: Session) -> None:
+        await self._store.save(session)
+
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await self._store.event(run_id, event, picture=picture)
+        self._counts.event(event)
+
+
+class CountedModel:
+    """A ``Model`` of which is counted what its calls fail with. Those that do not are counted by its meter."""
+
+    def __init__(self, model: Model, counts: Counts) -> None:
+        self._model = model
+        self._counts = counts
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def complete(
+        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
+    ) -> Completion:
+        try:
+            return await self._model.complete(messages, on_thinking=on_thinking)
+        except ModelError as error:
+            self._counts.failed(self.name, error)
+            raise
+
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        try:
+            return await self._model.ask(messages)
+        except ModelError as error:
+            self._counts.failed(self.name, error)
+            raise
+
+    async def transcribe(self, picture: Image.Image, instruction: str) -> str:
+        try:
+            return await self._model.transcribe(picture, instruction)
+        except ModelError as error:
+            self._counts.failed(self.name, error)
+            raise
+
+    async def close(self) -> None:
+        await self._model.close()

@@ -1,0 +1,178 @@
+"""Taking over settings that are changed while a process runs. What a leg at work has, it keeps.
+
+The files are looked at now and then; SIGHUP asks for it at once. What is wrong is told once, and the old settings hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import structlog
+
+from agent_core.errors import PhonedeskError
+from bot import logs
+from bot.app import Core, build_knowledge, build_reader
+from bot.models import build_chooser, build_model
+from bot.settings import ENV_FILE, Settings, config_file
+from bot.settings.live import change
+from bot.turnover import Close
+from knowledge.chain import ChainKnowledge
+from scheduler.alerts import Probe
+from storage.people import Audit
+
+LOOK_SECONDS = 1.0  # what is being written is taken a look later
+
+log = structlog.get_logger(__name__)
+
+Read = Callable[[], Settings]
+Mark = tuple[tuple[int, int, int], ...]
+
+
+class Reloader:
+    """``start`` until ``stop``. ``read`` gives the settings as they are written now, with the command line's on top.
+
+    ``problem``: why the newest ones are not taken, "" where they are.
+    """
+
+    def __init__(self, core: Core, read: Read, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self._core = core
+        self._read = read
+        self._look_seconds = look_seconds
+        self._asked = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._mark = self._seen = _mark()
+        self._content = _content()
+        self._waiting: tuple[str, ...] = ()
+        self._hears = False
+        self.problem = ""
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._forever(), name="settings-watch")
+        self._asked.set()  # they may have been changed since they were read
+        if not sys.stderr.isatty():  # there it means that the terminal was closed
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._asked.set)
+                self._hears = True
+
+    async def stop(self) -> None:
+        if self._hears:
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+            self._hears = False
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    @property
+    def probe(self) -> Probe:
+        """For the alerts: what is wrong for a while is told."""
+
+        async def ask(_: bool) -> str:
+            return self.problem
+
+        return Probe(ask, "settings.")
+
+    async def look(self, *, asked: bool = False) -> None:
+        """Take over what has changed since the last look but one; ``asked``: read the files in any case."""
+        seen, self._seen = self._seen, _mark()
+        if not asked and (self._seen == self._mark or self._seen != seen):
+            return  # nothing is new, or it is still being written
+        self._mark = self._seen
+        content, self._content = self._content, _content()
+        if asked or self._content != content:
+            await self._take_over()
+
+    async def _forever(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), self._look_seconds)
+            asked = self._asked.is_set()
+            self._asked.clear()
+            try:
+                await self.look(asked=asked)
+            except Exception:
+                log.exception("settings_not_looked_at")
+
+    async def _take_over(self) -> None:
+        core = self._core
+        try:
+            new = self._read()
+            logs.know(new.secrets())
+            found = change(core.settings, new)
+            if found.live:
+                await renew(core, found.settings)
+        except PhonedeskError as error:
+            if self.problem != error.message:
+                log.error("settings_refused", kind=error.kind, error=str(error))
+            self.problem = error.message
+            return
+        if self.problem:
+            log.info("settings_usable_again")
+        self.problem = ""
+        if found.live:
+            log.info("settings_taken_over", names=found.live)
+            await Audit(core.db).write("", "settings", "settings", {"changed": list(found.live)}, allowed=True)
+        if found.waiting and found.waiting != self._waiting:
+            log.warning("settings_need_restart", names=found.waiting)
+        self._waiting = found.waiting
+
+
+async def renew(core: Core, settings: Settings) -> None:
+    """Have legs that begin from now on work with ``settings``. ConfigError where something cannot be built by them;
+    then nothing has changed.
+    """
+    old = core.settings
+    model, knowledge, chooser = core.model, core.knowledge, core.chooser
+    replaced: list[Close] = []
+    if settings.knowledge != old.knowledge:
+        knowledge = await build_knowledge(settings, core.store)
+        replaced += _closes(core)
+    if settings.model != old.model:
+        model = build_model(settings, core.meter)
+        replaced.append(core.model.close)
+    if settings.chooser != old.chooser:
+        chooser = build_chooser(settings, core.meter)
+        replaced += [core.chooser.close] if core.chooser is not None else []
+    if model is not core.model or settings.observe != old.observe:
+        core.reader = build_reader(settings, model)
+    core.settings, core.model, core.knowledge, core.chooser = settings, model, knowledge, chooser
+    if settings.log_level != old.log_level:
+        logs.set_level(settings.log_level)
+    for follow in core.followers:
+        follow(settings)
+    await core.turnover.replaced(replaced)
+
+
+def _closes(core: Core) -> Sequence[Close]:
+    """Of the knowledge base; the store of the shop's own entries stays, others have it too."""
+    base = core.knowledge
+    parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
+    return [part.close for part in parts if part is not core.store]
+
+
+def _mark() -> Mark:
+    return tuple(_mark_of(file) for file in (Path(ENV_FILE), config_file()))
+
+
+def _mark_of(file: Path) -> tuple[int, int, int]:
+    try:
+        seen = file.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+
+
+def _content() -> bytes:
+    digest = blake2b()
+    for file in (Path(ENV_FILE), config_file()):
+        with suppress(OSError):
+            digest.update(file.read_bytes())
+        digest.update(b"\0")
+    return digest.digest()

@@ -1,0 +1,217 @@
+"""Changing the TOML file: one setting at a time, everything else in it as it was, comments too."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from sqlalchemy.engine.url import make_url
+from sqlalchemy.exc import ArgumentError
+
+from agent_core.errors import ConfigInvalid
+from bot.settings.layers import Settings
+from bot.settings.loading import Problem, attempt, problems_of
+from bot.settings.names import Name, names
+from bot.settings.origin import Place, Places
+from bot.settings.sources import reading
+
+PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """``over``: what names the same setting and wins over the file. ``changed`` False: it stood there already."""
+
+    file: Path
+    over: tuple[Place, ...]
+    changed: bool
+
+
+class _OfFile(Settings):
+    """What a file alone says, whatever stands in the environment."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def set_value(name: Name, inside: str, text: str, file: Path) -> Written:
+    """Write the value that ``text`` says (as in the environment) into ``file``, which is made where it is missing.
+    ``inside``: the key in the setting's table, "" for the setting itself. ConfigInvalid where the value is wrong, or
+    the settings with it would be; then the file is as it was.
+    """
+    value = {inside: text} if inside else _value(name, text)
+    return _write(name, inside, value[inside] if inside else value, file)
+
+
+def unset(name: Name, inside: str, file: Path) -> Written:
+    """Take the setting out of ``file``. ConfigInvalid where the settings without it would be wrong."""
+    return _write(name, inside, None, file)
+
+
+def _value(name: Name, text: str) -> Any:
+    """``text`` checked and as TOML writes it. None where it stands for nothing."""
+    try:
+        checked = _adapter(name).validate_python(_parsed(name, text))
+    except ValidationError as error:
+        why = "; ".join(problem.message for problem in problems_of(error))
+        raise ConfigInvalid(f"{name.key} cannot be that: {why}.", advice="Nothing was changed.") from None
+    return _plain(checked)
+
+
+def _adapter(name: Name) -> TypeAdapter[Any]:
+    return TypeAdapter(
+        Annotated[name.field.annotation, *name.field.metadata] if name.field.metadata else name.field.annotation
+    )
+
+
+def _parsed(name: Name, text: str) -> Any:
+    """Tables and lists of tables are JSON, as in the environment; lists of words know commas by themselves."""
+    if text.lstrip()[:1] in {"{", "["} and not isinstance(name.default, str | SecretStr):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return None if text == "" and name.default is None else text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, BaseModel):
+        return {key: _plain(item) for key, item in value if item is not None and key in value.model_fields_set}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _write(name: Name, inside: str, value: Any, file: Path) -> Written:
+    given, file = file, file.expanduser().resolve()  # a link stays a link
+    before = _text(file)
+    after = _edited(before, (*name.path, *([inside] if inside else [])), value, file)
+    new = [problem for problem in _problems(name, after, file) if problem not in _problems(name, before, file)]
+    if new:
+        why = "; ".join(f"{'.'.join(problem.path) or file.name}: {problem.message}" for problem in new)
+        raise ConfigInvalid(f"With that the settings are not usable. {why}.", advice="Nothing was changed.")
+    if after != before:
+        _replace(file, after)
+    over = [place for place in Places().of(name.path) if place.layer != "file"]
+    return Written(given, tuple(over), after != before)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode() if file.exists() else ""
+    except (OSError, ValueError) as error:
+        raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
+
+
+def _edited(text: str, path: tuple[str, ...], value: Any, file: Path) -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        around: Any = document
+        for part in path[:-1]:
+            if part not in around:
+                if value is None:
+                    return text
+                around[part] = tomlkit.table(is_super_table=part != path[-2])
+            around = around[part]
+        if value is not None:
+            around[path[-1]] = value
+        elif path[-1] in around:
+            del around[path[-1]]
+            _drop_empty(document, path[:-1])
+        text = tomlkit.dumps(document)
+        return text if text.endswith("\n") or not text else text + "\n"
+    except (TOMLKitError, TypeError, AttributeError) as error:
+        raise ConfigInvalid(
+            f"{file} cannot be changed: {error}.", advice="Mend the file, or edit it by hand."
+        ) from None
+
+
+def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
+    """The tables that hold nothing any more, no comment either."""
+    for length in range(len(path), 0, -1):
+        around: Any = document
+        for part in path[: length - 1]:
+            around = around[part]
+        if around[path[length - 1]].as_string().strip():
+            return
+        del around[path[length - 1]]
+
+
+def _problems(name: Name, text: str, file: Path) -> list[Problem]:
+    """What is wrong with the settings where ``file`` holds ``text``; of the setting ``name`` also where another layer
+    hides it.
+    """
+    problems = []
+    try:
+        _OfFile(**tomllib.loads(text))
+    except ValidationError as error:
+        problems = [problem for problem in problems_of(error) if problem.path[: len(name.path)] == name.path]
+    except ValueError as error:
+        problems = [Problem((), "file", str(error))]
+    with tempfile.TemporaryDirectory(prefix="phonedesk-") as folder:
+        tried = Path(folder) / file.name
+        tried.touch(PRIVATE)
+        tried.write_text(text, encoding="utf-8")
+        with reading(tried):
+            problems += attempt()[1]
+    return problems
+
+
+def _replace(file: Path, text: str) -> None:
+    """At once, and for its user alone where a secret is in it."""
+    try:
+        mode = PRIVATE if _holds_secret(text) else (file.stat().st_mode & 0o777 if file.exists() else 0o644)
+        handle, made = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)  # 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(made).chmod(mode)
+            Path(made).replace(file)
+        except BaseException:
+            Path(made).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigInvalid(f"{file} cannot be written: {error.strerror}.", advice="Nothing was changed.") from None
+
+
+def _holds_secret(text: str) -> bool:
+    data = tomllib.loads(text)
+    return any(_secret_in(data, name) for name in names())
+
+
+def _secret_in(data: Any, name: Name) -> bool:
+    for part in name.path:
+        if not isinstance(data, dict) or part not in data:
+            return False
+        data = data[part]
+    if name.is_secret:
+        return bool(data)
+    try:
+        return isinstance(data, str) and "://" in data and make_url(data).password is not None
+    except (ArgumentError, ValueError):
+        return False

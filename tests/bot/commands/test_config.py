@@ -1,0 +1,204 @@
+"""``phonedesk config``, as a shell calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.settings import CONFIG_FILE, load
+
+TOKEN = "123456789:" + "A" * 34 + "z"
+FILE = """# my shop
+lang = "en"  # for me
+
+[model]
+# the big one
+name = "of-file"
+temperature = 0.5
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def call(*args: str, given: str | None = None) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["config", *args], input=given)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def shown(*args: str) -> dict[str, dict[str, object]]:
+    code, out, _ = call("show", *args, "--json")
+    assert code == 0
+    return {row["name"]: row for row in json.loads(out)}
+
+
+def mode() -> int:
+    return stat.S_IMODE(Path(CONFIG_FILE).stat().st_mode)
+
+
+def test_each_setting_tells_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(CONFIG_FILE).write_text(FILE)
+    Path(".env").write_text("PHONEDESK_MODEL__TOP_P=0.5\nPHONE_AGENT_KNOWLEDGE_TOKEN=a-knowledge-secret-x\n")
+    monkeypatch.setenv("PHONEDESK_MODEL__NAME", "of-environment")
+    monkeypatch.setenv("PHONEDESK_OBSERVE", '{"tree": "off"}')
+    every = shown()
+    of_name = every["model.name"]
+    assert (of_name["value"], of_name["source"], of_name["where"]) == (
+        "of-environment",
+        "environment",
+        "PHONEDESK_MODEL__NAME",
+    )
+    assert of_name["over"] == [{"source": "file", "where": "phonedesk.toml:6"}]
+    places = {
+        "model.top_p": ("env_file", "PHONEDESK_MODEL__TOP_P"),
+        "model.temperature": ("file", "phonedesk.toml:7"),
+        "knowledge.token": ("env_file", "PHONE_AGENT_KNOWLEDGE_TOKEN"),
+        "observe.tree": ("environment", "PHONEDESK_OBSERVE"),
+        "observe.ocr": ("default", ""),
+        "lang": ("environment", "PHONEDESK_LANG"),
+    }
+    assert {name: (every[name]["source"], every[name]["where"]) for name in places} == places
+    assert (every["model.api_key"]["value"], every["model.api_key"]["secret"]) == ("EMPTY", True)
+    assert set(shown("--changed")) == {*places, "model.name"} - {"observe.ocr"}
+    assert set(shown("PHONEDESK_MODEL__NAME")) == {"model.name"}
+    assert {name.split(".")[0] for name in shown("model")} == {"model"}
+    out = call("show", "model.name")[1]
+    assert "of-environment" in out
+    assert "instead of phonedesk.toml:6" in out
+
+
+def test_no_secret_is_shown_whatever_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = {
+        "PHONEDESK_TELEGRAM__TOKEN": TOKEN,
+        "PHONEDESK_MODEL__API_KEY": "short-key",
+        "PHONEDESK_DATABASE_URL": "postgresql://desk:the-password@db/desk",
+        "PHONEDESK_KNOWLEDGE__HTTP__HEADERS": '{"X-Key": "header-secret-1"}',
+        "PHONEDESK_MODEL__FALLBACKS": '[{"base_url": "http://b/v1", "name": "b", "api_key": "fallback-secret"}]',
+    }
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    every = shown()
+    assert every["telegram.token"]["value"] == "••••Az"
+    assert every["model.api_key"]["value"] == "••••"
+    assert every["database_url"]["value"] == "postgresql://<login>@db/desk"
+    assert every["knowledge.http.headers"]["value"] == {"X-Key": "••••"}
+    for text in (json.dumps(every), call("show")[1], call("check", "--json")[1]):
+        for secret in (TOKEN, "short-key", "the-password", "header-secret-1", "fallback-secret"):
+            assert secret not in text
+
+
+def test_setting_one_leaves_the_rest_of_the_file_as_it_is() -> None:
+    Path(CONFIG_FILE).write_text(FILE)
+    Path(CONFIG_FILE).chmod(0o644)
+    assert call("set", "PHONEDESK_MODEL__NAME", "new")[0] == 0
+    assert Path(CONFIG_FILE).read_text() == FILE.replace("of-file", "new")
+    assert mode() == 0o644
+    assert call("set", "device.connect", "a:1,b:2")[0] == 0
+    assert call("set", "device.names.192.168.1.20:5555", "Counter")[0] == 0
+    assert call("set", "model.extra_body", '{"top_k": 3}')[0] == 0
+    assert call("set", "observe.elements", "off")[0] == 0
+    settings = load()
+    assert (settings.device.connect, settings.device.names) == (("a:1", "b:2"), {"192.168.1.20:5555": "Counter"})
+    assert (settings.model.extra_body, settings.observe.elements) == ({"top_k": 3}, False)
+    for name in ("device.names.192.168.1.20:5555", "device.connect", "model.extra_body", "observe.elements"):
+        assert call("unset", name)[0] == 0
+    assert Path(CONFIG_FILE).read_text().strip() == FILE.replace("of-file", "new").strip()
+    assert "Nothing to change" in call("unset", "device.connect")[1]
+
+
+def test_a_secret_comes_by_standard_input_into_a_file_of_its_user() -> None:
+    code, out, err = call("set", "telegram.token", "-", given=f"{TOKEN}\n")
+    assert (code, mode()) == (0, 0o600)
+    assert load().telegram.token.get_secret_value() == TOKEN
+    assert TOKEN not in out + err
+    assert "restart" in out
+    told = json.loads(call("set", "model.temperature", "0.1", "--json")[1])
+    assert (told["name"], told["file"], told["over"]) == ("model.temperature", CONFIG_FILE, [])
+    assert all(told[name] is True for name in ("changed", "live", "read"))
+    assert mode() == 0o600
+    assert "shell's history" in call("set", "model.api_key", "typed")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("modl.name", "x", "Did you mean model.name?"),
+        ("PHONEDESK_MODEL_NAME", "x", "Did you mean model.name?"),
+        ("model.top_p", "7", "less than or equal to 1"),
+        ("web.port", "many", "valid integer"),
+        ("timezone", "Asia/Nowhere", "no time zone named"),
+        ("telegram.mode", "webhook", "needs webhook_url"),
+        ("model.fallbacks", '[{"name": "b"}]', "model.fallbacks"),
+        ("device.names", '{"a": "One", "b": "one"}', "the same name"),
+        ("model", "{}", "There is no setting model"),
+    ],
+)
+def test_what_is_wrong_is_not_written(name: str, value: str, said: str) -> None:
+    Path(CONFIG_FILE).write_text(FILE)
+    code, _, err = call("set", name, value)
+    assert code == 2
+    assert said in " ".join(err.split())
+    assert Path(CONFIG_FILE).read_text() == FILE
+
+
+def test_what_a_layer_above_hides_is_checked_too_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_WEB__PORT", "1")
+    assert call("set", "web.port", "70000")[0] == 2
+    code, out, _ = call("set", "web.port", "8000")
+    assert code == 0
+    assert "environment: PHONEDESK_WEB__PORT" in out
+    out = call("set", "web.port", "8000", "--file", "other.toml")[1]
+    assert "phonedesk reads phonedesk.toml, not this file" in " ".join(out.split())
+
+
+def test_it_speaks_the_language_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PHONEDESK_LANG")
+    assert "写入" in call("set", "lang", "zh")[1]
+    assert "is written to" in call("set", "lang", "en")[1] + call("set", "model.name", "m")[1]
+    assert "There is no setting" in call("set", "modl.name", "m")[2]
+
+
+def test_a_file_with_two_mistakes_is_mended_one_by_one() -> None:
+    Path(CONFIG_FILE).write_text("[model]\ntop_p = 7\n[web]\nport = -1\n")
+    assert call("set", "web.port", "0")[0] == 0
+    assert call("set", "web.port", "-1")[0] == 2
+    assert call("unset", "model.top_p")[0] == 0
+    assert (load().web.port, load().model.top_p) == (0, 0.85)
+
+
+def test_check_names_each_wrong_one_and_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("check")[0] == 0
+    Path(CONFIG_FILE).write_text('[model]\nnaem = "x"\ntop_p = 7\n')
+    Path(".env").write_text("PHONEDESK_WEB__PORT=many\nPHONEDESK_TIMEZON=x\n")
+    code, out, _ = call("check", "--json")
+    found = json.loads(out)
+    assert code == 2
+    assert {(one["name"], one["where"], one["meant"]) for one in found["wrong"]} == {
+        ("model.naem", "phonedesk.toml:2", "model.name"),
+        ("model.top_p", "phonedesk.toml:3", ""),
+        ("web.port", ".env: PHONEDESK_WEB__PORT", ""),
+    }
+    assert [(one["name"], one["meant"]) for one in found["doubtful"]] == [("PHONEDESK_TIMEZON", "PHONEDESK_TIMEZONE")]
+    out = call("check")[1]
+    for said in ("model.naem", "phonedesk.toml:3", "Did you mean model.name?", "phonedesk doctor"):
+        assert said in out
+    Path(CONFIG_FILE).write_text("[model\n")
+    Path(".env").unlink()
+    assert call("check")[0] == 2
+    Path(CONFIG_FILE).write_text('[knowledge]\nprovider = "dify"\n')
+    assert "PHONEDESK_KNOWLEDGE__BASE_URL" in call("check")[1]
