@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +18,9 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
-from agent_core.errors import ConfigInvalid, PhonedeskError
+from agent_core.errors import ConfigInvalid, ModelLimit, PhonedeskError
 from agent_core.gate import PolicyName, contact_of
 from agent_core.model.base import Model
-from agent_core.model.client import ChatModel
-from agent_core.model.profile import ModelProfile, profile_of_model
-from agent_core.model.prompt import tools_of
 from agent_core.observer import Observer
 from agent_core.ports import AnswerEvent, Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
@@ -32,7 +29,13 @@ from agent_core.screen.readings import Source
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.tasks import TaskRules
+from agent_core.thinking import in_words
+from agent_core.trajectory import Trajectory
+from bot.counting import CountedModel, CountedRuns, Counts
+from bot.limits import StoredMeter
+from bot.models import any_sees, build_chooser, build_model, model_profile_of
 from bot.settings import RemoteSettings, Settings
+from bot.turnover import Turnover
 from knowledge.chain import embedded_in
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
@@ -43,6 +46,7 @@ from scheduler.sweeps.leg import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.phones import Phones
+from storage.trajectories import Trajectories
 
 log = structlog.get_logger(__name__)
 
@@ -57,11 +61,15 @@ class Core:
 
     settings: Settings
     db: Database
+    meter: StoredMeter  # is told of every call of a model
     model: Model
     knowledge: KnowledgeBase
     chooser: ModelChooser | None
     store: EmbeddedKnowledge  # the shop's own entries, and those that wait for approval, whoever answers
     reader: ScreenReader
+    turnover: Turnover = field(default_factory=Turnover, repr=False)  # of those above, when the settings change
+    followers: list[Callable[[Settings], None]] = field(default_factory=list, repr=False)  # are told of new settings
+    counts: Counts = field(default_factory=Counts, repr=False)  # of what this process does
     _adb: AdbServer | None = field(default=None, repr=False)
     _connect_again_at: float = 0.0
     _noted: dict[str, str] = field(default_factory=dict, repr=False)  # the phones that are written down, with models
@@ -137,6 +145,8 @@ class Core:
         return AgentSettings(
             lang="en" if (lang or settings.lang) == "en" else "zh",
             max_steps=max_steps or settings.run.max_steps,
+            max_tokens=settings.run.max_tokens,
+            max_cost=settings.run.max_cost,
             elements=settings.observe.elements,
             tree=settings.observe.tree,
             model=model_profile_of(settings),
@@ -144,6 +154,21 @@ class Core:
             part_chars=settings.run.part_chars,
             blur=settings.pictures.blur,
         )
+
+    async def may_ask(self, lang: str | None) -> None:
+        """ModelLimit, in this language, where models may be asked no more today: then no run is begun."""
+        try:
+            await self.meter.check()
+        except ModelLimit as error:
+            raise in_words(error, self.agent_settings(lang=lang).lang) from None
+
+    async def limited(self) -> bool:
+        """Whether models may be asked no more today: nothing is begun by itself then. The owner is told, once."""
+        try:
+            await self.meter.check()
+        except ModelLimit:
+            return True
+        return False
 
     def sweep_eyes(self) -> SweepEyes:
         """What a sweep looks with."""
@@ -153,7 +178,9 @@ class Core:
     async def picture(self, device: Device) -> Image.Image:
         """What the phone shows now, for people: secrets are covered, as the settings say."""
         settings = self.settings
-        return await Observer(device, self.reader, tree=settings.observe.tree, blur=settings.pictures.blur).picture()
+        async with self.turnover.used():
+            looking = Observer(device, self.reader, tree=settings.observe.tree, blur=settings.pictures.blur)
+            return await looking.picture()
 
     async def session(
         self,
@@ -186,21 +213,31 @@ class Core:
         guard: StopGuard,
         store: RunStore | None = None,
         model: Model | None = None,
+        leg: int | None = None,
+        run_id: str = "",
     ) -> PhoneAgent:
-        """An agent for one run on one phone, over the stored ledger and event log. ``model``: instead of ours."""
+        """An agent for one run on one phone, over the stored ledger and event log. ``model``: instead of ours.
+
+        ``leg``: of ``run_id``, for what is written beside ``store``.
+        """
         return PhoneAgent(
-            model=model or self.model,
+            model=CountedModel(model or self.model, self.counts),
             device=device,
             knowledge=self.knowledge,
             chooser=self.chooser,
             human=human,
-            ledger=StoredLedger(self.db),
-            store=store or self.runs(),
+            ledger=StoredLedger(self.db, run_id=run_id, leg=leg),
+            store=CountedRuns(store or self.runs(), self.counts),
             lease=lease,
             guard=guard,
             reader=self.reader,
             settings=settings,
+            trajectory=self._trajectory(leg),
         )
+
+    def _trajectory(self, leg: int | None) -> Trajectory | None:
+        wanted = self.settings.trajectory
+        return Trajectory(Trajectories(self.db, leg=leg), wanted.pictures) if wanted.record else None
 
     def runs(self, leg: int | None = None) -> StoredRuns:
         """Where runs leave what they do, ``leg`` by leg; what people answered becomes waiting entries."""
@@ -225,38 +262,13 @@ class Core:
             await asyncio.wait([self._connecting])
         if self._adb is not None:
             await self._adb.close()
+        await self.turnover.close()
         await self.model.close()
         await self.knowledge.close()
         await self.store.close()
         if self.chooser is not None:
             await self.chooser.close()
         await self.db.close()
-
-
-def build_model(settings: Settings) -> ChatModel:
-    model, profile = settings.model, model_profile_of(settings)
-    return ChatModel(
-        model.base_url,
-        model.name,
-        model.api_key.get_secret_value(),
-        max_tokens=model.max_tokens,
-        temperature=model.temperature,
-        top_p=model.top_p,
-        frequency_penalty=model.frequency_penalty,
-        extra_body=model.extra_body,
-        timeout=model.timeout_seconds,
-        dialect=profile.dialect,
-        vision=profile.vision,
-        tools=tools_of(profile, settings.lang),
-    )
-
-
-def model_profile_of(settings: Settings) -> ModelProfile:
-    """How the model is asked: by its name, or as the settings say."""
-    model = settings.model
-    profile = profile_of_model(model.name, model.profile)
-    own = {"dialect": model.dialect or profile.dialect, "vision": model.vision and profile.vision}
-    return profile.model_copy(update=own)
 
 
 def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None) -> ScreenReader:
@@ -268,22 +280,35 @@ def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None)
     allowed = {
         Source.TREE: observe.tree != "off",
         Source.OCR: observe.ocr != "off",
-        Source.MODEL: observe.model and model_profile_of(settings).vision,
+        Source.MODEL: observe.model and any_sees(settings),
     }
     return ScreenReader(ocr=ocr or OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
 
 
-async def build_knowledge(settings: Settings) -> KnowledgeBase:
-    """The knowledge base of the settings; an empty embedded one may get the sample entries."""
-    base = build(knowledge_config(settings))
+async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = None) -> KnowledgeBase:
+    """The knowledge base of the settings; an empty embedded one may get the sample entries. ``own``: the shop's own
+    entries, where they are not in this machine's file.
+    """
+    base = build(knowledge_config(settings), embedded=own)
     embedded = embedded_in(base)
     if embedded is not None and settings.knowledge.sample:
         await embedded.seed_sample_if_empty()
     return base
 
 
+def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
+    """The shop's own entries: in a file of this machine or, with PostgreSQL, in the database that all machines share.
+
+    Nothing is opened or asked yet.
+    """
+    file = knowledge_file(settings)
+    if db.is_sqlite:
+        return EmbeddedKnowledge(file)
+    return EmbeddedKnowledge.shared(db, settings.data_dir / "knowledge-mirror.sqlite3", former=file)
+
+
 def knowledge_file(settings: Settings) -> Path:
-    """Where the shop's own entries are."""
+    """Where the shop's own entries are; with PostgreSQL, where they were before."""
     return settings.data_dir / "knowledge.sqlite3"
 
 
@@ -316,22 +341,6 @@ def _own_config(remote: RemoteSettings) -> OwnConfig:
     )
 
 
-def build_chooser(settings: Settings) -> ModelChooser | None:
-    """The text model that chooses among records; None where there is none, and only a sure record is sent."""
-    chooser = settings.chooser
-    if not chooser.base_url.strip():
-        return None
-    return ModelChooser(
-        chooser.base_url,
-        chooser.name,
-        chooser.api_key.get_secret_value(),
-        timeout=chooser.timeout_seconds,
-        compose=chooser.compose,
-        max_records=chooser.max_records,
-        min_score=chooser.min_score,
-    )
-
-
 async def open_database(settings: Settings) -> Database:
     """The database, its tables brought up to this release. ConfigInvalid where it cannot be opened."""
     try:
@@ -357,10 +366,12 @@ async def open_database(settings: Settings) -> Database:
 @asynccontextmanager
 async def open_core(settings: Settings) -> AsyncIterator[Core]:
     db = await open_database(settings)
-    model = build_model(settings)
-    knowledge = await build_knowledge(settings)
-    store = embedded_in(knowledge) or EmbeddedKnowledge(knowledge_file(settings))
-    core = Core(settings, db, model, knowledge, build_chooser(settings), store, build_reader(settings, model))
+    meter = StoredMeter(db, settings)
+    model = build_model(settings, meter)
+    store = own_entries(settings, db)
+    knowledge = await build_knowledge(settings, store)
+    chooser, reader = build_chooser(settings, meter), build_reader(settings, model)
+    core = Core(settings, db, meter, model, knowledge, chooser, store, reader, followers=[meter.follow])
     try:
         yield core
     finally:

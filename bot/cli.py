@@ -7,11 +7,14 @@ import typer
 from bot.commands.answers import answers
 from bot.commands.backup import backup, restore
 from bot.commands.bench import bench
+from bot.commands.config import config
 from bot.commands.contacts import contacts
 from bot.commands.demo import demo
 from bot.commands.doctor import doctor
 from bot.commands.eval import evaluate
 from bot.commands.kb import kb
+from bot.commands.keys import keys
+from bot.commands.mcp import mcp
 from bot.commands.pair import pair
 from bot.commands.people import people
 from bot.commands.questions import questions
@@ -45,6 +48,9 @@ app.add_typer(answers, name="answers")
 app.command()(replay)
 app.add_typer(contacts, name="contacts")
 app.add_typer(people, name="people")
+app.add_typer(keys, name="keys")
+app.command()(mcp)
+app.add_typer(config, name="config")
 app.command()(backup)
 app.command()(restore)
 app.command("devices")(devices)

@@ -10,7 +10,9 @@ from dataclasses import replace
 from agent_core.errors import KnowledgeError, ModelError, PhonedeskError
 from agent_core.model.client import ChatModel
 from agent_core.ports import KnowledgeBase
-from bot.app import Core, build_model, knowledge_config
+from bot.app import Core, knowledge_config
+from bot.limits import Counted
+from bot.models import chat_model, endpoints
 from bot.settings import Settings
 from bot.working import fleet_of
 from knowledge.factory import build
@@ -29,7 +31,8 @@ class Health:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._model = _model(core.settings)
+        self._settings = core.settings
+        self._models = _models(core)
         self._remote = _remote(core.settings)
 
     @property
@@ -58,18 +61,18 @@ class Health:
         return PhonesSeen(usable, named, {**states, **why})
 
     async def model(self, doubted: bool) -> str:
-        """The list of models, which is free. Only where that is not enough a reply of a few tokens is asked for."""
-        why = await self._model.unreachable()
-        if why or not doubted:
-            return why
-        try:
-            await self._model.complete(ASKING)
-        except ModelError as error:
-            return error.message
-        return ""
+        """Down is where none of them answers, the fallbacks among them; then why the first does not."""
+        await self._follow()
+        first = ""
+        for model in self._models:
+            if not (why := await _why_not(model, doubted)):
+                return ""
+            first = first or why
+        return first
 
     async def knowledge(self, doubted: bool) -> str:
         """One question to each service: one that answers must not hide another that fails."""
+        await self._follow()
         for base in self._remote or (self._core.knowledge,):
             try:
                 await base.retrieve(QUERY)
@@ -87,15 +90,35 @@ class Health:
             return str(error)
         return "" if free >= DISK_MB else f"{free} MB"
 
+    async def _follow(self) -> None:
+        """Ask what runs ask now: the settings may have been changed."""
+        settings = self._core.settings
+        if settings is not self._settings:
+            await self.close()
+            self._settings, self._models, self._remote = settings, _models(self._core), _remote(settings)
+
     async def close(self) -> None:
-        await self._model.close()
+        for model in self._models:
+            await model.close()
         for base in self._remote:
             await base.close()
 
 
-def _model(settings: Settings) -> ChatModel:
-    patience = {"timeout_seconds": min(settings.model.timeout_seconds, MODEL_SECONDS)}
-    return build_model(settings.model_copy(update={"model": settings.model.model_copy(update=patience)}))
+def _models(core: Core) -> list[ChatModel]:
+    settings, meter = core.settings, Counted(core.meter)
+    return [chat_model(endpoint, settings, meter, timeout=MODEL_SECONDS) for endpoint in endpoints(settings)]
+
+
+async def _why_not(model: ChatModel, doubted: bool) -> str:
+    """The list of models, which is free. Only where that is not enough a reply of a few tokens is asked for."""
+    why = await model.unreachable()
+    if why or not doubted:
+        return why
+    try:
+        await model.complete(ASKING)
+    except ModelError as error:
+        return error.message
+    return ""
 
 
 def _remote(settings: Settings) -> tuple[KnowledgeBase, ...]:

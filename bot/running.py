@@ -42,6 +42,7 @@ async def run_here(
     """
     task = check_task(task)
     check_rules(task, rules)
+    await core.may_ask(lang)
     device = await core.device(serial)
     settings = core.agent_settings(lang=lang, max_steps=max_steps)
     runs = Runs(core.db)
@@ -56,7 +57,17 @@ async def run_here(
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             model = ParkingModel(core.model, lease.stop)
-            agent = core.agent(device, settings, human=human, lease=lease, guard=lease.stop, store=store, model=model)
+            agent = core.agent(
+                device,
+                settings,
+                human=human,
+                lease=lease,
+                guard=lease.stop,
+                store=store,
+                model=model,
+                leg=1,
+                run_id=run_id,
+            )
             with stopped_by_interrupt(lease.stop):
                 try:
                     async with stopped_by_row(runs, run_id, lease.stop):

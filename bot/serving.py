@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
@@ -15,23 +16,30 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
-from bot.desk.house import House, Prices
+from bot.desk.house import House
 from bot.desk.pairing import Pace
 from bot.ending import wait_no_longer
 from bot.health import Health
+from bot.mcp.door import mcp_door
+from bot.models import prices_of
+from bot.plans import PlanService
+from bot.reloading import Reloader
 from bot.settings import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
+from bot.web import layered_agent
 from bot.web.app import make_app, serving
-from bot.working import Working, fleet_of, until_ended, working
+from bot.web.metrics import add_metrics
+from bot.working import Working, fleet_of, metrics_of, until_ended, working
 from scheduler.alerts import AlertTimes, AlertWatch
 from scheduler.clock import Clock
 from scheduler.deadlines import QuestionWatch
 from scheduler.digests import DigestWatch, digest_times
+from scheduler.hosts import ClockCheck
 from scheduler.housekeeping import Housekeeping
-from scheduler.quiet import quiet_of
+from scheduler.quiet import Quiet, quiet_of
 from scheduler.runs import Reconciler, RunService
-from scheduler.times import parse_zone
+from scheduler.times import parse_quiet, parse_zone
 from storage.inbox import Inbox
 from storage.outbox import Outbox
 from storage.topics import Topics
@@ -49,18 +57,25 @@ class Server:
     first_code: str | None
     telegram: TelegramAdapter | None
     work: Working | None  # None where other machines have the phones
+    mcp_url: str = ""  # where MCP clients are served; "" for nowhere
 
 
 @asynccontextmanager
-async def server(settings: Settings) -> AsyncIterator[Server]:
-    """Everything up, in order; and down again: intake first (bot, web, clock), then the legs, then the queue."""
+async def server(settings: Settings, read: Callable[[], Settings] | None = None) -> AsyncIterator[Server]:
+    """Everything up, in order; and down again: intake first (bot, web, clock), then the legs, then the queue.
+
+    ``read``: reads the settings again; they are followed while it runs. None: they stay as they are.
+    """
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings))
         work = await stack.enter_async_context(working(core, tells=True)) if settings.device.here else None
         if work is None:
             await _start_reconciler(stack, core)
         service = RunService(core.db, worker=work.worker if work else None)
-        clock = Clock(core.db)
+        planning = PlanService(core, work.worker, service) if work is not None else None
+        if planning is not None:
+            stack.push_async_callback(planning.close)
+        clock = Clock(core.db, limited=core.limited)
         await clock.start()
         stack.push_async_callback(clock.stop)
         watch = QuestionWatch(core.db)
@@ -69,6 +84,7 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
         housekeeping = Housekeeping(
             core.db,
             keep=timedelta(days=settings.keep_days),
+            keep_shown=timedelta(days=settings.trajectory.picture_days),
             zone=parse_zone(settings.timezone) if settings.timezone else None,
         )
         await housekeeping.start()
@@ -89,15 +105,22 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
                 alert_chat=settings.alerts.chat,
                 lang=settings.lang,
                 keep=timedelta(days=settings.keep_days),
-                prices=prices(settings),
+                prices=prices_of(settings.price),
                 picture=core.picture,
                 names=settings.device.names,
                 glance=core.glance if work is not None else _no_phones,
                 fleet=fleet_of(core),
                 host=work.host.name if work is not None else "",
+                planning=planning,
             )
         )
-        telegram = _telegram(settings, core, desk)
+        quiet = quiet_of(settings.quiet.hours, settings.timezone)
+        core.followers.append(partial(_follow, desk, quiet, housekeeping))
+        reloader = Reloader(core, read) if read is not None else None
+        if reloader is not None:
+            await reloader.start()
+            stack.push_async_callback(reloader.stop)
+        telegram = _telegram(settings, core, desk, quiet)
 
         async def ready() -> Mapping[str, bool]:
             parts = {"database": core.db.away_since is None}
@@ -108,14 +131,19 @@ async def server(settings: Settings) -> AsyncIterator[Server]:
             return parts
 
         app = make_app(ready)
+        metrics = metrics_of(core)
+        stack.push_async_callback(metrics.close)
+        add_metrics(app, metrics, core.db, settings.web.host)
+        layered_agent.add_routes(app, desk, core.db)
         if telegram is not None:
             telegram.add_routes(app)
         url = await stack.enter_async_context(serving(app, settings.web.host, settings.web.port))
         if telegram is not None:
-            await _start_news(stack, settings, core, desk)
+            await _start_news(stack, settings, core, desk, quiet, reloader)
             await stack.enter_async_context(telegram)
+        mcp_url = await stack.enter_async_context(mcp_door(core)) if settings.mcp.enabled else ""
         stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-        yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram, work)
+        yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram, work, mcp_url)
 
 
 async def _no_phones() -> list[DeviceEntry]:
@@ -128,28 +156,45 @@ async def _no_phone(serial: str) -> AdbDevice:
 
 
 async def _start_reconciler(stack: AsyncExitStack, core: Core) -> None:
-    """Where other machines have the phones: what time makes due, and what is told of phones in the line."""
+    """Where other machines have the phones: what time makes due, and what is told of phones in the line.
+
+    ConfigInvalid where this machine's clock is wrong: those who work would be taken for dead by it.
+    """
 
     async def here() -> list[str]:
         return []
 
     seconds = core.settings.queue.lost_after_seconds
-    reconciler = Reconciler(core.db, None, phones=here, fleet=fleet_of(core), lease_seconds=seconds)
+    if (wrong := await ClockCheck(core.db, seconds).wrong()) is not None:
+        raise wrong
+    reconciler = Reconciler(
+        core.db, None, phones=here, fleet=fleet_of(core), lease_seconds=seconds, lang=core.settings.lang
+    )
     await reconciler.start()
     stack.push_async_callback(reconciler.stop)
 
 
-def prices(settings: Settings) -> Prices | None:
-    """None where none are set."""
-    price = settings.price
-    if price.tokens_in is None and price.tokens_out is None:
-        return None
-    return Prices(price.tokens_in or 0.0, price.tokens_out or 0.0, price.currency)
+def _follow(desk: HouseDesk, quiet: Quiet, housekeeping: Housekeeping, settings: Settings) -> None:
+    """Hand on what was taken over of changed settings."""
+    quiet.hours = parse_quiet(settings.quiet.hours)
+    housekeeping.keep = timedelta(days=settings.keep_days)
+    housekeeping.keep_shown = timedelta(days=settings.trajectory.picture_days)
+    desk.house.pace.per_minute = settings.telegram.per_minute
+    desk.house = replace(
+        desk.house,
+        provider=settings.knowledge.provider,
+        escalate_chat=settings.questions.escalate_chat,
+        alert_chat=settings.alerts.chat,
+        keep=housekeeping.keep,
+        prices=prices_of(settings.price),
+        names=settings.device.names,
+    )
 
 
-async def _start_news(stack: AsyncExitStack, settings: Settings, core: Core, desk: HouseDesk) -> None:
+async def _start_news(
+    stack: AsyncExitStack, settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet, reloader: Reloader | None
+) -> None:
     """Digests and alerts: only with a bot, or one that comes later would tell of everything since."""
-    quiet = quiet_of(settings.quiet.hours, settings.timezone)
     digests = DigestWatch(
         core.db,
         digest_times(settings.digest.daily, settings.digest.weekly),
@@ -166,18 +211,18 @@ async def _start_news(stack: AsyncExitStack, settings: Settings, core: Core, des
     health = Health(core)
     stack.push_async_callback(health.close)
     times = AlertTimes(timedelta(minutes=alerts.after_minutes), timedelta(minutes=alerts.poll_minutes))
-    watch = AlertWatch(core.db, times, phones=health.phones, probes=health.probes)
+    probes = health.probes if reloader is None else {**health.probes, "settings": reloader.probe}
+    watch = AlertWatch(core.db, times, phones=health.phones, probes=probes)
     await watch.start()
     stack.push_async_callback(watch.stop)
 
 
-def _telegram(settings: Settings, core: Core, desk: HouseDesk) -> TelegramAdapter | None:
+def _telegram(settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet) -> TelegramAdapter | None:
     telegram = settings.telegram
     token = telegram.token.get_secret_value()
     if not token:
         return None
     api = telegram.api_base_url.rstrip("/")
-    quiet = quiet_of(settings.quiet.hours, settings.timezone)
     options = TelegramOptions(token, base_url=f"{api}/bot", base_file_url=f"{api}/file/bot", quiet=quiet)
     if telegram.mode == "webhook":
         url = telegram.webhook_url.rstrip("/")
@@ -188,8 +233,13 @@ def _telegram(settings: Settings, core: Core, desk: HouseDesk) -> TelegramAdapte
     return TelegramAdapter(desk, Inbox(core.db), Outbox(core.db), options, topics=Topics(core.db))
 
 
-async def serve_until(settings: Settings, ended: asyncio.Event, say: Callable[[Server], None]) -> None:
-    """Serve until ``ended`` is set; ``say`` is told when everything is up."""
-    async with server(settings) as running:
+async def serve_until(
+    settings: Settings,
+    ended: asyncio.Event,
+    say: Callable[[Server], None],
+    read: Callable[[], Settings] | None = None,
+) -> None:
+    """Serve until ``ended`` is set; ``say`` is told when everything is up. ``read``: see ``server``."""
+    async with server(settings, read) as running:
         say(running)
         await until_ended(ended, running.work)

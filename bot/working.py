@@ -5,35 +5,41 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import structlog
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.errors import DeviceError, LeaseLost, PhonedeskError
+from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
 from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
 from bot.app import Core
+from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
 from bot.settings import Settings
 from scheduler.dbos_queue import DbosQueue
 from scheduler.deadlines import QuestionTimes
 from scheduler.hosts import Fleet, Host
-from scheduler.parking import ParkingModel, go_home, may_go_home, park
+from scheduler.parking import ParkingModel, go_home, park
 from scheduler.ports import StoredHuman, given_answer
 from scheduler.runs import Reconciler
 from scheduler.signals import Reason
 from scheduler.sweeps.leg import QUIET_HOURS, in_quiet_hours, sweep_leg
 from scheduler.sweeps.order import BY_WATCH
 from scheduler.sweeps.order import KIND as SWEEP
-from scheduler.watches.watcher import Watcher, WatchTimes, look_after, watches_of
+from scheduler.watches.watcher import Watcher, WatchTimes, watches_of
 from scheduler.worker import HeldLease, LegOutcome, Worker
 from storage.questions import Questions
-from storage.runs import RunRow, Runs
+from storage.runs import PLAN_PART, RunRow, Runs
+from storage.sweeps import Sweeps
+
+if TYPE_CHECKING:
+    from bot.web.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +73,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
 
     async with AsyncExitStack() as stack:
         queue = DbosQueue(settings.queue_url, executor_id=name, lock_path=settings.data_dir / f"{name}.lock")
-        host = Host(core.db, name, listing=lambda: listing(core), picture=picture, release=_release(), seconds=seconds)
+        host = Host(core.db, name, listing=lambda: listing(core), picture=picture, release=release(), seconds=seconds)
         former = queue.claim(host.token)
         stack.callback(queue.release)
         await host.claim(former=former)
@@ -77,14 +83,21 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
             return await host.may_begin(run, fleet)
 
         legs = Legs(core, host)
-        worker = Worker(core.db, legs.work, owner=name, may_begin=may_begin, lease_seconds=seconds)
+        worker = Worker(core.db, legs.work, owner=name, may_begin=may_begin, lease_seconds=seconds, lang=settings.lang)
         # No other process is this host: the phones of its former life are ours.
         freed = await worker.take_back()
         if freed:
             log.warning("leases_taken_back", serials=freed)
 
         reconciler = Reconciler(
-            core.db, queue, worker=worker, phones=host.reached, fleet=fleet, tells=tells, lease_seconds=seconds
+            core.db,
+            queue,
+            worker=worker,
+            phones=host.reached,
+            fleet=fleet,
+            tells=tells,
+            lease_seconds=seconds,
+            lang=settings.lang,
         )
         await host.start()
         stack.push_async_callback(host.stop)
@@ -93,7 +106,7 @@ async def working(core: Core, *, tells: bool) -> AsyncIterator[Working]:
         stack.push_async_callback(worker.drain, settings.queue.drain_seconds)
         await reconciler.start()
         stack.push_async_callback(reconciler.stop)
-        watcher = Watcher(core.db, lambda: host.usable, core.device, watch_times(settings))
+        watcher = Watcher(core.db, lambda: host.usable, core.device, watch_times(settings), core.limited)
         await watcher.start()
         stack.push_async_callback(watcher.stop)
         stack.push_async_callback(host.drain)
@@ -113,6 +126,15 @@ def fleet_of(core: Core) -> Fleet:
     return Fleet(core.db, settings.queue.lost_after_seconds, timedelta(seconds=wait) if wait else None)
 
 
+def metrics_of(core: Core, *, fresh: bool = True) -> Metrics:
+    """The figures of this process, under the host's name, and of the database. ``fresh``: see ``Metrics``."""
+    from bot.web.metrics import Metrics
+
+    queue = core.settings.queue
+    seconds = queue.lost_after_seconds
+    return Metrics(core.db, core.counts, host=queue.executor_id, release=release(), seconds=seconds, fresh=fresh)
+
+
 def watch_times(settings: Settings) -> WatchTimes:
     """How closely a watch follows."""
     wanted = settings.watch
@@ -124,7 +146,7 @@ def watch_times(settings: Settings) -> WatchTimes:
     )
 
 
-def _release() -> str:
+def release() -> str:
     try:
         return metadata.version("phonedesk")
     except metadata.PackageNotFoundError:
@@ -166,21 +188,24 @@ class Legs:
         if row.leg != leg:
             raise LeaseLost(f"Leg {leg} of the run {run_id} is over.")
         try:
-            return await self._work(row, lease)
+            # Every line that is logged meanwhile tells whose it is; what it thinks with stays open until it is done.
+            with structlog.contextvars.bound_contextvars(run_id=run_id, leg=leg, serial=lease.serial):
+                async with self._core.turnover.used():
+                    return await self._work(row, lease)
         except LeaseLost:
             raise  # the leg is put back: the run is not over
         except PhonedeskError as error:
             # Before the agent had the phone; what happens later is the outcome that it tells itself.
             if lease.stop.reason is None:  # else the leg is put back, or stopped
                 told = {"status": "failed", "message": str(error), "error_kind": error.kind}
-                await self._core.runs(leg).event(run_id, Event("outcome", told))
+                await CountedRuns(self._core.runs(leg), self._core.counts).event(run_id, Event("outcome", told))
             raise
 
     async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
         core = self._core
-        one_of_many = bool(row.parent_id or row.options.get(BY_WATCH))
-        if one_of_many and row.session is None and await in_quiet_hours(core.db, row, core.db.now()):
-            return LegOutcome("stopped", QUIET_HOURS)
+        one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and row.options.get("kind") != PLAN_PART))
+        if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
+            return later
         device = await self._device(lease.serial)
         if device is None:
             return LegOutcome("put_back")
@@ -195,7 +220,17 @@ class Legs:
             times = question_times(core.settings)
             human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=stop, leg=row.leg)
             model = ParkingModel(core.model, stop)
-            agent = core.agent(device, settings, human=human, lease=lease, guard=stop, store=store, model=model)
+            agent = core.agent(
+                device,
+                settings,
+                human=human,
+                lease=lease,
+                guard=stop,
+                store=store,
+                model=model,
+                leg=row.leg,
+                run_id=row.id,
+            )
             if row.session is None:
                 session = await core.session(
                     row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
@@ -217,15 +252,30 @@ class Legs:
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
         return _outcome(session)
 
+    async def _not_now(self, row: RunRow, *, one_of_many: bool) -> LegOutcome | None:
+        """Why a new run is not begun now: quiet hours, or a limit. ModelLimit where a person waits for it."""
+        core = self._core
+        sweep = row.options.get("kind") == SWEEP
+        if one_of_many and await in_quiet_hours(core.db, row, core.db.now()):
+            return LegOutcome("stopped", QUIET_HOURS)
+        if sweep and await Sweeps(core.db).get(row.id) is not None:
+            return None  # it has looked, and waits for its runs
+        try:
+            await core.may_ask(row.options.get("lang"))
+        except ModelLimit as error:
+            if sweep and row.planned_at is not None:
+                return LegOutcome("succeeded", error.message)
+            if one_of_many:
+                return LegOutcome("stopped", error.message)  # was not begun, so it is taken up again
+            raise
+        return None
+
     async def _rest(self, row: RunRow, device: AdbDevice, lease: HeldLease, session: Session) -> None:
-        """The run is over, or waits: the phone is parked, and a watch looks at what it could not see meanwhile."""
-        front = await _front(device)
+        """The run is over, or waits: the phone is parked."""
         if session.status not in FINAL:
             async with lease.stop.shielded():  # the run rests in any case: nothing is left here that Hold could cut
                 if await park(device, lease, session):
                     await self._core.runs(row.leg).save(session)
-        if may_go_home(session):
-            await look_after(self._core.db, replace(row, serial=lease.serial), front)
 
     async def _sweep(self, row: RunRow, device: AdbDevice, lease: HeldLease) -> LegOutcome:
         """A look at the list. On a phone that is watched the app is left, for in front it shows no notifications."""
@@ -252,14 +302,6 @@ class Legs:
         if session.question is not None and session.answered is None:
             session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
         return session
-
-
-async def _front(device: AdbDevice) -> str | None:
-    """The app in front; None where that is not known."""
-    try:
-        return (await device.window()).package
-    except DeviceError:
-        return None
 
 
 def _outcome(session: Session) -> LegOutcome:

@@ -85,6 +85,7 @@ class Tick(StrEnum):
     BUSY = "busy"  # the run of an earlier tick is still going
     QUEUED = "queued"  # so it is, and this one starts when it is over
     QUIET = "quiet"
+    LIMIT = "limit"  # models may be asked no more today
     TAKEN = "taken"  # another process had this tick, or the schedule is paused or gone
 
 
@@ -201,12 +202,14 @@ class Schedules:
         missed: int = 0,
         late_since: datetime | None = None,
         quiet: bool = False,
+        limited: bool = False,
         run: NewRun | None = None,
     ) -> TickResult:
         """Take the tick planned for ``planned_at``; exactly one of all processes gets it.
 
         It starts a run (``run``, or one of the schedule's own task), unless the run of an earlier tick is still going
-        or ``quiet`` says that it falls into the quiet hours. ``missed``: earlier ticks that were missed.
+        or ``quiet`` says that it falls into the quiet hours, ``limited`` that models may be asked no more today (told
+        elsewhere, once a day). ``missed``: earlier ticks that were missed.
         ``late_since``: the first tick that nobody was there for, where this one makes up for it. What starts no run,
         and what was missed, is told in the event log (``schedule``, no run: ``schedule_id``, ``what``, ``planned_at``).
         """
@@ -221,7 +224,7 @@ class Schedules:
             if row is None:
                 return TickResult(Tick.TAKEN)
             schedule = ScheduleRow(**row)
-            result = await self._outcome(connection, schedule, planned_at, quiet=quiet, run=run)
+            result = await self._outcome(connection, schedule, planned_at, quiet=quiet, limited=limited, run=run)
             if result.tick is not Tick.TAKEN:
                 await self._note(connection, schedule_id, str(result.tick), planned_at, result)
             if result.tick in {Tick.BUSY, Tick.QUIET, Tick.QUEUED}:
@@ -237,10 +240,17 @@ class Schedules:
         return result
 
     async def _outcome(
-        self, connection: AsyncConnection, row: ScheduleRow, planned_at: datetime, *, quiet: bool, run: NewRun | None
+        self,
+        connection: AsyncConnection,
+        row: ScheduleRow,
+        planned_at: datetime,
+        *,
+        quiet: bool,
+        limited: bool,
+        run: NewRun | None,
     ) -> TickResult:
-        if quiet:
-            return TickResult(Tick.QUIET)
+        if quiet or limited:
+            return TickResult(Tick.QUIET if quiet else Tick.LIMIT)
         if await self._going(connection, row.id):
             if row.overlap != "queue" or row.queued_for is not None:
                 return TickResult(Tick.BUSY)

@@ -127,7 +127,7 @@ async def main() -> None:
     settings = load()
     logs.configure(settings.log_level)  # to standard error: what is written here is read
     orders = await _lines()
-    async with server(settings) as running, pictures_given_back():
+    async with server(settings, load) as running, pictures_given_back():
         await _until_there(running, len(settings.device.connect))
         _say({"up": True})
         async for line in orders:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from agent_core.session import TO_CUSTOMER, QuestionKind, ReplyRecord, StepRecord
+from agent_core.model.prices import money
+from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord
 from bot.chat.texts import Texts
 from bot.desk.answers_port import AnswerView
 from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
@@ -133,6 +134,8 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines += _doing(run, texts, thinking)
     if run.started_at is not None:
         lines.append(Line(elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
+    if run.status.final and run.spent.cost is not None:
+        lines.append(Line(f"≈ {money(run.spent.cost)} {run.spent.currency}".rstrip(), texts.get("card.cost")))
     if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
         lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
     if run.message and (run.status.final or run.status is RunStatus.WAITING):
@@ -140,6 +143,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.error_kind and run.status is RunStatus.FAILED:
         lines += [Line(said) for said in error_lines(run.error_kind, texts)]
     lines += sent_lines(run.replies, texts)
+    lines += note_lines(run.notes, texts) if run.status.final else []
     lines += rating_lines(run.answers, texts)
     buttons = (*rating_buttons(run.answers), *replay_buttons(run, texts)) if run.status.final else ()
     if not run.status.final:
@@ -201,6 +205,9 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     asks = run.status is RunStatus.WAITING
     if run.last_step and (action := describe_action(texts, run.last_step, asks=asks)):
         lines.append(Line(action, texts.get("card.action")))
+    if run.last_step and run.last_step.instead_of:
+        why = texts.find(f"error.{run.last_step.instead_of}", texts.get("error.model"))
+        lines.append(Line(texts.get("card.fallback", model=run.last_step.model, why=why), texts.get("card.model")))
     for verdict in run.last_step.verdicts if run.last_step else ():
         decided = texts.find(f"gate.{verdict.decision}", verdict.decision)
         said = ": ".join(part for part in (decided, verdict.message) if part)
@@ -234,6 +241,20 @@ def sent_lines(replies: Sequence[ReplyRecord], texts: Texts, *, room: int = MOST
         if lines and room < 0:
             return [*lines, Line(texts.get("card.more_sent", count=len(replies) - number))]
         lines += one
+    return lines
+
+
+def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
+    """Notes and summaries as far as there is ``room`` for them (characters; the newest in any case), in their order."""
+    lines: list[Line] = []
+    for number in range(len(notes), 0, -1):
+        note = notes[number - 1]
+        place = " · ".join(part for part in (note.app, texts.get("card.step_short", step=note.step)) if part)
+        label = texts.get("card.summary" if note.summary else "card.note", place=place)
+        room -= len(label) + len(note.text)
+        if lines and room < 0:
+            return [Line(texts.get("card.more_notes", count=number)), *lines]
+        lines.insert(0, Line(note.text, label, "quote"))
     return lines
 
 

@@ -10,12 +10,14 @@ from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.actors import Role
 
 COMMANDS = (
-    "start", "run", "sweep", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history", "replay",
-    "digest", "schedule", "watch", "kb", "answers", "contacts", "people", "invite", "settings", "whoami", "help",
+    "start", "run", "plan", "sweep", "stop", "hold", "resume", "ask", "status", "devices", "screen", "history",
+    "replay", "digest", "schedule", "watch", "kb", "answers", "contacts", "people", "invite", "settings",
+    "whoami", "help",
 )  # fmt: skip
 # Who has a use for them at all; every other one is for everybody who is paired. The desk decides on each call.
 LEAST = {
     "run": Role.OPERATOR,
+    "plan": Role.OPERATOR,
     "sweep": Role.OPERATOR,
     "stop": Role.OPERATOR,
     "hold": Role.OPERATOR,
@@ -30,7 +32,8 @@ NOT_IN_GROUPS = frozenset({"start", "invite", "settings"})
 # What is said in Chinese without a slash. A word that takes something after it needs a blank or a colon in between, and
 # the others must stand alone, so that a sentence that merely begins so stays a sentence.
 _WITH_ARGUMENT = {
-    "运行": "run", "执行": "run", "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history",
+    "运行": "run", "执行": "run", "规划": "plan",
+    "定时": "schedule", "知识库": "kb", "问答记录": "answers", "历史": "history",
     "回放": "replay", "巡检": "sweep", "扫一遍": "sweep", "小结": "digest",
     "盯着": "watch", "值守": "watch",
 }  # fmt: skip

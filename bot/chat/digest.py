@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from agent_core.model.prices import money
 from bot.chat import answers
 from bot.chat.cards import Button, Card, Line
 from bot.chat.chart import Column, draw_chart
@@ -14,10 +15,12 @@ from bot.chat.history import took_words
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.digest_port import AlertView, DigestSetting, DigestView, Often, Period
+from bot.desk.digest_port import AlertView, DigestSetting, DigestView, ModelShare, Often, Period
 
 ASKED: tuple[Period, ...] = ("today", "yesterday", "week", "month")
 MOST_LETTERS = 40  # of a question: with a picture there is room for 1024 in all
+MOST_MODELS = 3  # that are named, with so many letters each
+MOST_NAMED = 24
 MOST_WHY = 200
 HOURS_APART, MOST_LABELS = 4, 8
 
@@ -189,14 +192,18 @@ def _model_lines(view: DigestView, words: Texts) -> list[Line]:
         used += " · " + words.get("digest.tokens", tokens_in=f"{view.tokens_in:,}", tokens_out=f"{view.tokens_out:,}")
     lines = [Line(used, words.get("digest.model"))]
     if view.cost is not None:
-        lines.append(Line(f"≈ {_money(view.cost)} {view.currency}".rstrip(), words.get("digest.cost")))
+        lines.append(Line(f"≈ {money(view.cost)} {view.currency}".rstrip(), words.get("digest.cost")))
+    if len(view.models) > 1:
+        said = "\n".join(_share(share, view.currency, words) for share in view.models[:MOST_MODELS])
+        lines.append(Line(said, words.get("digest.by_model"), "quote"))
     if view.kept_since is not None:
         lines.append(Line(words.get("digest.kept_since", day=f"{view.kept_since:%m-%d}")))
     return lines
 
 
-def _money(cost: float) -> str:
-    return f"{cost:,.2f}" if cost >= 0.1 else f"{cost:.4f}"
+def _share(share: ModelShare, currency: str, words: Texts) -> str:
+    calls = f"{share.name[:MOST_NAMED]}: {words.get('digest.calls', calls=f'{share.calls:,}')}"
+    return calls if share.cost is None else f"{calls} ≈ {money(share.cost)} {currency}".rstrip()
 
 
 def _often_lines(often: Sequence[Often], label: str) -> list[Line]:
@@ -232,15 +239,23 @@ def _labels(view: DigestView) -> list[str]:
 # Alerts ---------------------------------------------------------------------------------------------------------------
 
 
+ALERT_HEADS = {
+    "disk": ("alert.full", "alert.room"),
+    "settings": ("alert.wrong", "alert.right"),
+    "limit": ("alert.spent", "alert.back"),
+}
+
+
 def alert_card(view: AlertView, words: Texts) -> Card:
     """Something is down since then, or is back after so long."""
     name = words.get(f"alert.{view.subject}", name=view.name)
-    down, back = ("alert.full", "alert.room") if view.subject == "disk" else ("alert.down", "alert.back")
+    down, back = ALERT_HEADS.get(view.subject, ("alert.down", "alert.back"))
     since = Line(f"{view.since:%m-%d %H:%M}", words.get("alert.since"))
     if view.seconds is not None:
         return Card(words.get(back, name=name), (since, Line(lasted(view.seconds, words), words.get("alert.lasted"))))
     why = " ".join(view.why.split())
     why = words.get(f"status.phone_{why}") if why in {"offline", "unauthorized"} else why
+    why = words.get(f"alert.limit_{why}", **view.figures) if view.subject == "limit" else why
     lines = (
         since,
         *(

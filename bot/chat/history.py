@@ -156,6 +156,7 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
 def past_lines(run: PastRun, words: Texts) -> list[Line]:
     """A run in a list: when, how it ended, where and by whom; what it was, and what was sent."""
     by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+    by = words.get("history.in_plan", number=run.plan) if run.plan else by
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)

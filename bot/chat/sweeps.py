@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.chat import cards
 from bot.chat.cards import Button, Card, Line
+from bot.chat.plans import plan_card
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.port import RunStatus, RunView
@@ -34,7 +35,9 @@ SUBJECT = Subject(commands={"sweep": sweep})
 
 
 def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
-    """The card of a run of either kind."""
+    """The card of a run of any kind."""
+    if run.plan is not None:
+        return plan_card(run, run.plan, texts, now=now, picture=picture)
     if run.sweep is None:
         return cards.run_card(run, texts, now=now, thinking=thinking, picture=picture)
     return sweep_card(run, run.sweep, texts, now=now)

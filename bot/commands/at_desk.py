@@ -19,10 +19,9 @@ T = TypeVar("T")
 
 def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
-    from bot.app import open_database
+    from bot.app import open_database, own_entries
     from bot.desk.desk import HouseDesk
     from bot.desk.house import House
-    from knowledge.embedded import EmbeddedKnowledge
     from scheduler.runs import RunService
 
     settings = settings_from()
@@ -35,7 +34,7 @@ def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang
 
     async def called() -> T:
         db = await open_database(settings)
-        store = EmbeddedKnowledge(settings.data_dir / "knowledge.sqlite3")  # opened by the first call that needs it
+        store = own_entries(settings, db)  # opened by the first call that needs it
         try:
             house = House(
                 db,

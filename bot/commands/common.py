@@ -60,7 +60,12 @@ class _Spoken:
 _spoken = _Spoken()
 
 
-def _language() -> Lang:
+def speak(lang: Lang | None) -> None:
+    """What is said from now on is said in this language; None: by the environment."""
+    _spoken.lang = lang
+
+
+def spoken_language() -> Lang:
     """Also where the settings cannot be used."""
     written = os.environ.get("PHONEDESK_LANG") or dotenv_values(ENV_FILE).get("PHONEDESK_LANG")
     return _spoken.lang or language_of(written or "zh")
@@ -68,6 +73,7 @@ def _language() -> Lang:
 
 def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     """The settings with the command line's values on top; logging is set up by them (``quiet``: warnings only)."""
+    sys.excepthook = logs.uncaught
     logs.configure("warning")  # what is said while they are read goes to standard error too
     _spoken.lang = overrides.get("lang")
     for name, meant in unknown_names().items():
@@ -82,12 +88,23 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     return settings
 
 
+def log_to_file(settings: Settings) -> None:
+    """For what runs long: the file of the settings gets what the terminal gets."""
+    if settings.log_path is None:
+        return
+    file = logs.LogFile(settings.log_path, settings.log_file_mb, settings.log_files_kept)
+    try:
+        logs.configure(settings.log_level, secrets=settings.secrets(), file=file)
+    except PhonedeskError as error:
+        fail(error)
+
+
 def fail(error: PhonedeskError) -> NoReturn:
     """Say in the user's language what is wrong and what to do, and leave.
 
     An error that has no text of its own says so by the text of its kind, with its own words between.
     """
-    words = texts(_language())
+    words = texts(spoken_language())
     if words.find(f"errors.{error.key}", ""):
         err.print(logs.mask(words.error(error)), style="red", markup=False, highlight=False)
         raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
@@ -139,8 +156,9 @@ def result_of(session: Session, seconds: float) -> dict[str, Any]:
             for reply in session.replies
         ],
         "questions": [question.model_dump(mode="json") for question in session.questions],
-        "notes": session.notes,
+        "notes": [note.model_dump() for note in session.notes],
         "message": session.message,
+        "spent": session.spent.model_dump(),
         "seconds": round(seconds, 3),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
@@ -12,6 +13,7 @@ from agent_core.session import Session
 from agent_core.tasks import TaskRules
 from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, print_json, result_of, run_async, settings_from
+from bot.replay.timings import timings_of
 from bot.settings import Settings
 
 
@@ -41,7 +43,8 @@ def run(
     started = time.monotonic()
     session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json))
     if as_json:
-        print_json(result_of(session, time.monotonic() - started))
+        timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
+        print_json(result_of(session, time.monotonic() - started) | {"timings": timings})
     raise typer.Exit(BY_STATUS[session.status])
 
 
@@ -52,7 +55,7 @@ async def _run(
     from bot.app import open_core
     from bot.running import run_here
     from bot.terminal.ask import TerminalHuman
-    from bot.terminal.live import LiveRuns, outcome_line
+    from bot.terminal.live import LiveRuns, outcome_line, timings_line
     from scheduler.ports import StoredHuman
 
     words = texts(settings.lang)
@@ -71,4 +74,5 @@ async def _run(
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))
+        console.print(timings_line(session, words))
         return session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.chat.texts import texts
-from bot.commands.common import run_async, settings_from
+from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
-from bot.settings import Settings
+from bot.settings import Settings, load
 
 if TYPE_CHECKING:
     from bot.serving import Server
@@ -26,14 +27,18 @@ def serve(
 
     Example: PHONEDESK_TELEGRAM__TOKEN=… phonedesk serve
     """
-    settings = settings_from(quiet=False)
-    if no_phones:
-        device = settings.device.model_copy(update={"here": False})
-        settings = settings.model_copy(update={"device": device})
-    run_async(lambda: _serve(settings))
+
+    def given(settings: Settings) -> Settings:
+        if not no_phones:
+            return settings
+        return settings.model_copy(update={"device": settings.device.model_copy(update={"here": False})})
+
+    settings = given(settings_from(quiet=False))
+    log_to_file(settings)
+    run_async(lambda: _serve(settings, lambda: given(load())))
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, read: Callable[[], Settings]) -> None:
     from bot.ending import ending
     from bot.serving import serve_until
 
@@ -42,13 +47,15 @@ async def _serve(settings: Settings) -> None:
 
     with ending(say_end, settings.queue.drain_seconds) as ended:
         async with pictures_given_back():
-            await serve_until(settings, ended, lambda running: say_up(running, Console()))
+            await serve_until(settings, ended, lambda running: say_up(running, Console()), read)
 
 
 def say_up(running: Server, console: Console) -> None:
     """What a person needs to know once it runs: the address, and the first pairing code."""
     words = texts(running.settings.lang)
     console.print(Text(words.get("serve.up", url=running.url)))
+    if running.mcp_url:
+        console.print(Text(words.get("mcp.up", url=running.mcp_url)))
     if running.telegram is None:
         console.print(Text(words.get("serve.no_bot")))
     elif running.first_code is not None:

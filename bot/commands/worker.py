@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,32 +12,44 @@ from rich.text import Text
 
 from agent_core.errors import ConfigInvalid
 from bot.chat.texts import texts
-from bot.commands.common import fail, run_async, settings_from
+from bot.commands.common import fail, log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
-from bot.settings import HOST_NAME, Settings
+from bot.settings import HOST_NAME, Settings, load
+
+if TYPE_CHECKING:
+    from bot.app import Core
+    from bot.working import Working
 
 
 def worker(
     host: Annotated[
         str, typer.Option(help="This machine's name, not any other's; without it PHONEDESK_QUEUE__EXECUTOR_ID.")
     ] = "",
+    metrics_port: Annotated[
+        int, typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0: no web server.", min=0, max=65535)
+    ] = 0,
 ) -> None:
     """Do the runs of the phones of this machine, until Ctrl-C or SIGTERM. The bot is served elsewhere.
 
     Example: PHONEDESK_DATABASE_URL=postgresql://… phonedesk worker --host counter-2
     """
-    settings = settings_from(quiet=False)
+
+    def given(settings: Settings) -> Settings:
+        if not host:
+            return settings
+        return settings.model_copy(update={"queue": settings.queue.model_copy(update={"executor_id": host})})
+
+    settings = given(settings_from(quiet=False))
     if host and not HOST_NAME.fullmatch(host):
         fail(ConfigInvalid(f"{host!r} is no name for a host.", advice="Letters, digits, dot, dash; at most 64."))
-    if host:
-        queue = settings.queue.model_copy(update={"executor_id": host})
-        settings = settings.model_copy(update={"queue": queue})
-    run_async(lambda: _work(settings))
+    log_to_file(settings)
+    run_async(lambda: _work(settings, lambda: given(load()), metrics_port))
 
 
-async def _work(settings: Settings) -> None:
+async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: int) -> None:
     from bot.app import open_core
     from bot.ending import ending
+    from bot.reloading import Reloader
     from bot.working import until_ended, working
 
     words, console = texts(settings.lang), Console()
@@ -47,6 +61,25 @@ async def _work(settings: Settings) -> None:
         async with pictures_given_back(), open_core(settings) as core, working(core, tells=False) as work:
             phones = await work.host.look()
             console.print(Text(words.get("worker.up", host=work.host.name, phones=len(phones))))
-            if "embedded" in settings.knowledge.providers and not core.db.is_sqlite:
-                console.print(Text(words.get("worker.own_store")))
-            await until_ended(ended, work)
+            async with AsyncExitStack() as stack:
+                reloader = Reloader(core, read)
+                await reloader.start()
+                stack.push_async_callback(reloader.stop)
+                if metrics_port:
+                    console.print(Text(f"{await _serve_metrics(stack, core, work, metrics_port)}/metrics"))
+                await until_ended(ended, work)
+
+
+async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port: int) -> str:
+    """The web server's address."""
+    from bot.web.app import make_app, serving
+    from bot.web.metrics import add_metrics
+    from bot.working import metrics_of
+
+    async def ready() -> dict[str, bool]:
+        return {"database": core.db.away_since is None, "queue": work.queue.running}
+
+    app, metrics, host = make_app(ready), metrics_of(core), core.settings.web.host
+    stack.push_async_callback(metrics.close)
+    add_metrics(app, metrics, core.db, host)
+    return await stack.enter_async_context(serving(app, host, port))

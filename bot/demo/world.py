@@ -45,7 +45,7 @@ async def demo_world(
             data_dir=data_dir / "data",
             database_url=f"sqlite:///{data_dir / 'phonedesk.sqlite3'}",
             lang=lang,
-            model={"base_url": model.url, "name": MODEL_NAME, "api_key": "demo"},
+            model={"base_url": model.url, "name": MODEL_NAME, "api_key": "demo", "fallbacks": ()},
             knowledge={"provider": "embedded", "sample": True},
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
             queue={"executor_id": "demo", "database_url": ""},

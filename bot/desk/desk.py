@@ -14,6 +14,7 @@ from bot.desk.house import sees
 from bot.desk.knowledge import KnowledgePart
 from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
+from bot.desk.plans import PlansPart
 from bot.desk.port import EventView, StatusView
 from bot.desk.questions import QuestionsDesk
 from bot.desk.schedules import SchedulesDesk
@@ -43,6 +44,10 @@ class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk
     @property
     def team(self) -> TeamPart:
         return TeamPart(self.house)
+
+    @property
+    def plans(self) -> PlansPart:
+        return PlansPart(self.house)
 
     async def status(self, actor: Actor) -> StatusView:
         await self._allow(actor, Role.VIEWER, "status")

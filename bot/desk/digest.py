@@ -7,15 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal, cast
 
+from agent_core.model.base import Usage as Tokens
+from agent_core.model.prices import Prices
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
-from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, Often, Period
+from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.people import actor_of
 from knowledge.tokens import stripped
 from scheduler.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
 from storage.digests import DigestChatRow, Digests
-from storage.figures import AskedRow, Figures, Span
+from storage.figures import AskedRow, Figures, ModelUsage, Span, Usage
 from storage.people import People, PersonRow
 
 TELEGRAM = "telegram"
@@ -48,7 +50,7 @@ class DigestPart(DeskPart):
         figures, span = Figures(self._db), Span(since.astimezone(UTC), until.astimezone(UTC), serials)
         rows = await figures.asked(span)
         usage, swept = await figures.usage(span), await figures.swept(span)
-        now, prices = self._db.now(), self.house.prices
+        now = self._db.now()
         answered = [row for row in rows if row.state == SENT]
         left = [row for row in rows if _is_left(row, now)]
         kept = now - self.house.keep if self.house.keep is not None else None
@@ -68,8 +70,9 @@ class DigestPart(DeskPart):
             calls=usage.calls,
             tokens_in=usage.tokens_in,
             tokens_out=usage.tokens_out,
-            cost=prices.of(usage.tokens_in, usage.tokens_out) if prices is not None else None,
-            currency=prices.currency if prices is not None else "",
+            cost=_cost(usage, self.house.prices),
+            currency=self.house.prices.currency,
+            models=_shares(usage, self.house.prices),
             kept_since=kept.astimezone(self._zone) if kept is not None and kept > since else None,
             sweeps=swept.sweeps,
             swept_contacts=swept.contacts,
@@ -188,11 +191,12 @@ class DigestPart(DeskPart):
         subject, _, name = str(data["subject"]).partition(":")
         seconds = data.get("seconds")
         return AlertView(
-            subject=cast("Literal['phone', 'model', 'knowledge', 'disk']", subject),
+            subject=cast("Literal['phone', 'model', 'knowledge', 'disk', 'settings', 'limit']", subject),
             since=datetime.fromisoformat(str(data["since"])).astimezone(self._zone),
             name=(await self._book()).name(name),
             why=str(data.get("why") or ""),
             seconds=float(seconds) if data.get("state") == "up" and seconds is not None else None,
+            figures={key: str(data[key]) for key in ("spent", "limit", "currency") if key in data},
         )
 
     async def alerted(self) -> list[Addressee]:
@@ -222,6 +226,35 @@ def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
 def _is_left(row: AskedRow, now: datetime) -> bool:
     """Whether it is without an answer; as in ``storage.answers.AnswerFilter.unanswered``."""
     return row.state in LEFT or (row.state != SENT and row.changed_at < now - FORGOTTEN)
+
+
+def _cost(usage: Usage, prices: Prices) -> float | None:
+    """None where the price of none is known."""
+    known = _known(_priced(one, prices) for one in usage.models)
+    return sum(known) if known or prices else None
+
+
+def _shares(usage: Usage, prices: Prices) -> tuple[ModelShare, ...]:
+    by_name: dict[str, list[ModelUsage]] = {}
+    for one in usage.models:
+        by_name.setdefault(one.model, []).append(one)
+    shares = []
+    for name, parts in by_name.items():
+        known = _known(_priced(one, prices) for one in parts)
+        shares.append(ModelShare(name, sum(one.calls for one in parts), sum(known) if known else None))
+    return tuple(sorted((share for share in shares if share.name and share.calls), key=lambda share: -share.calls))
+
+
+def _known(costs: Iterable[float | None]) -> list[float]:
+    return [cost for cost in costs if cost is not None]
+
+
+def _priced(one: ModelUsage, prices: Prices) -> float | None:
+    """As it was written down with the steps, else by today's prices; None where neither is known."""
+    if one.cost is not None:
+        return one.cost
+    used = Tokens(tokens_in=one.tokens_in, tokens_out=one.tokens_out, tokens_cached=one.tokens_cached)
+    return prices.of(one.model, used)
 
 
 def _median(answered: Sequence[AskedRow]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -33,6 +33,15 @@ class Often:
 
     example: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShare:
+    """What one model did. ``cost`` is None where its price is not known."""
+
+    name: str
+    calls: int
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ class DigestView:
     sweeps: int = 0
     swept_contacts: int = 0  # looked at, once a sweep
     idle_sweeps: int = 0  # which found nobody to answer, and so asked no model
+    models: tuple[ModelShare, ...] = ()  # those whose names are known, the busiest first
 
     @property
     def asked(self) -> int:
@@ -97,16 +107,19 @@ class DigestSetting:
 
 @dataclass(frozen=True, slots=True)
 class AlertView:
-    """``subject``: phone, model, knowledge or disk (nearly full); ``name`` of the phone. ``since`` in the owner's zone.
+    """``subject``: phone, model, knowledge, disk (nearly full), settings (not usable) or limit (of models, reached for
+    today: ``why`` is which, ``figures`` its spent, limit and currency); ``name`` of the phone. ``since`` in the owner's
+    zone.
 
     ``seconds``: how long it was down; None while it is.
     """
 
-    subject: Literal["phone", "model", "knowledge", "disk"]
+    subject: Literal["phone", "model", "knowledge", "disk", "settings", "limit"]
     since: datetime
     name: str = ""
     why: str = ""
     seconds: float | None = None
+    figures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

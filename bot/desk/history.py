@@ -7,18 +7,29 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from agent_core.session import Question, Session, StepRecord
-from bot.desk.actors import Actor, NotFound, Role, not_one_of
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers import moment
-from bot.desk.history_port import FilmView, FrameView, HistoryAsked, HistoryPage, PastRun, ReplayView
+from bot.desk.history_port import (
+    FilmView,
+    FrameView,
+    HistoryAsked,
+    HistoryPage,
+    PastRun,
+    RecordingView,
+    ReplayView,
+)
 from bot.desk.house import DeskPart
+from bot.desk.keys import key_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.port import RunStatus, RunView
-from bot.desk.runs import MAX_NUMBER, RunsDesk, status_of
+from bot.desk.recordings import recorded_steps
+from bot.desk.runs import MAX_NUMBER, status_of
+from bot.desk.sweeps import SweepsDesk
 from bot.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.people import People
-from storage.runs import RunRow, Runs
+from storage.runs import PLAN_PART, RunRow, Runs
 
 PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before
@@ -53,6 +64,25 @@ class HistoryPart(DeskPart):
         pictured = [event for event in await self._pictured(row.id) if event.picture_id is not None]
         number = await History(self._db).number_of(row.id)
         return ReplayView(number, await self._view(row), tuple(steps), len(pictured), not pictured and bool(steps))
+
+    async def recording(self, actor: Actor, name: str) -> RecordingView:
+        await self._allow(actor, Role.OWNER, "recording")
+        row = await self._asked(actor, "recording", name)
+        session = Session.model_validate_json(row.session) if row.session else None
+        if session is None or not session.steps:
+            raise BadRequest(
+                f"Nothing is left of the steps of the run {name}.",
+                advice="It had none, or they were kept for a year.",
+                key="no_steps",
+                name=name,
+            )
+        shown = {
+            int(event.data.get("index") or 0): event.picture_id
+            for event in await self._pictured(row.id)
+            if event.kind == "step" and event.picture_id is not None
+        }
+        steps = await recorded_steps(self._db, session, shown)
+        return RecordingView(await History(self._db).number_of(row.id), await self._view(row), session, steps)
 
     async def film(self, run_id: str, *, most: int) -> FilmView:
         row = await Runs(self._db).get(run_id)
@@ -94,7 +124,7 @@ class HistoryPart(DeskPart):
         return row
 
     async def _view(self, row: RunRow) -> RunView:
-        view = await RunsDesk(self.house).run(row.id)
+        view = await SweepsDesk(self.house).run(row.id)
         if view is None:
             raise NotFound(f"The run {row.id} is gone.", key="no_run", name=row.id)
         return view
@@ -126,7 +156,10 @@ class HistoryPart(DeskPart):
     async def _listed(self, found: Sequence[NumberedRun], book: PhoneBook) -> tuple[PastRun, ...]:
         sent = await History(self._db).sent_by([run.row.id for run in found])
         asking = await History(self._db).asking([run.row.id for run in found])
+        parts = {run.row.parent_id for run in found if run.row.options.get("kind") == PLAN_PART}
+        plans = {plan_id: await History(self._db).number_of(plan_id) for plan_id in parts}
         names = {str(person.id): person.name for person in await People(self._db).all()}
+        names |= await key_names(self._db)
         return tuple(
             PastRun(
                 number=run.number,
@@ -141,6 +174,7 @@ class HistoryPart(DeskPart):
                 message=run.row.message,
                 sent=tuple((text.contact, text.text) for text in sent.get(run.row.id, ())),
                 held=run.row.hold and not run.row.final,
+                plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
             )
             for run in found
         )

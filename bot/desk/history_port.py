@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from agent_core.session import Question, StepRecord
+from agent_core.session import Question, Session, StepRecord
+from agent_core.trajectory import Asked, Message
 from bot.desk.actors import Actor
 from bot.desk.port import RunStatus, RunView
 
@@ -46,6 +47,7 @@ class PastRun:
     message: str = ""
     sent: tuple[tuple[str, str], ...] = ()
     held: bool = False
+    plan: int = 0  # the number of the plan that it is a part of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,38 @@ class FilmView:
     gone: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """A step with what the model was asked; ``asked`` None: it was not, or nothing is kept of it.
+
+    ``picture``: the JPEG that the model was shown, ``shown`` the one for people, with the action drawn in, where there
+    is no other. ``messages`` name the picture by its digest. ``stored``: bytes of what was asked, on the disk.
+    """
+
+    record: StepRecord
+    asked: Asked | None = None
+    messages: tuple[Message, ...] = ()
+    picture: bytes | None = None
+    shown: bytes | None = None
+    at: datetime | None = None
+    stored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingView:
+    """All that is kept of a run. ``session``: as it was saved last."""
+
+    number: int
+    run: RunView
+    session: Session
+    steps: tuple[RecordedStep, ...]
+
+    @property
+    def recorded(self) -> tuple[RecordedStep, ...]:
+        """The steps of which it is known what the model was asked."""
+        return tuple(step for step in self.steps if step.asked is not None)
+
+
 FilmKind = Literal["gif", "album", "sheet"]
 
 
@@ -117,6 +151,9 @@ class HistoryDesk(Protocol):
 
     async def replay(self, actor: Actor, name: str = "") -> ReplayView:
         """As ``run``; without a name the newest one."""
+
+    async def recording(self, actor: Actor, name: str) -> RecordingView:
+        """All that is kept of the run with this number or id, for an owner. BadRequest where nothing of it is left."""
 
     async def film(self, run_id: str, *, most: int) -> FilmView:
         """At most ``most`` pictures of a run, spread over it. Rights were asked by ``replay``. NotFound."""

@@ -14,10 +14,12 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
+from agent_core.model.prices import Prices
 from agent_core.observer import look_for_people
 from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.pairing import Pace
 from bot.desk.phonebook import PhoneBook
+from bot.desk.plans_port import Planning
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.hosts import Fleet
 from scheduler.runs import RunService
@@ -54,25 +56,14 @@ class House:
     alert_chat: str = ""  # the Telegram chat that is told what is down; "" for every owner's own
     lang: Literal["zh", "en"] = "zh"  # of chats that are nobody's own
     keep: timedelta | None = None  # how long events are kept; None: for ever
-    prices: Prices | None = None
+    prices: Prices = field(default_factory=Prices)
     picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # what a phone shows, secrets covered
     names: Mapping[str, str] = field(default_factory=dict)  # what the settings call phones, by serial
     # As ``entries``, at once: nothing is connected to. None: this process does not know what is attached.
     glance: Callable[[], Awaitable[Sequence[DeviceEntry]]] | None = None
     fleet: Fleet | None = None  # the phones of all hosts; None: of this database, with the usual times
     host: str = ""  # the name under which this process works its phones; "": it works none
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What a million tokens cost."""
-
-    tokens_in: float = 0.0
-    tokens_out: float = 0.0
-    currency: str = ""
-
-    def of(self, tokens_in: int, tokens_out: int) -> float:
-        return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1_000_000
+    planning: Planning | None = None  # who makes plans; None where this process has no phones
 
 
 class DeskPart:

@@ -12,12 +12,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from agent_core.session import Question, ReplyRecord, StepRecord
+from agent_core.session import KeptNote, Question, ReplyRecord, Spent, StepRecord
 from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.actors import Actor, ChatRef, MessageRef
 from bot.desk.answers_port import AnswersDesk, AnswerView
 from bot.desk.contacts_port import ContactsDesk
 from bot.desk.knowledge_port import KnowledgeDesk
+from bot.desk.plans_port import PlansDesk, PlanView
 from bot.desk.schedules_port import SchedulesDesk
 from bot.desk.sweeps_port import SweepsDesk, SweepView
 from bot.desk.team_port import TeamDesk
@@ -63,7 +64,9 @@ class RunView:
     last_step: StepRecord | None = None
     message: str = ""
     error_kind: str = ""  # of the error that ended it, see agent_core.errors
+    spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()
+    notes: tuple[KeptNote, ...] = ()  # what the model kept of pages, and its summaries
     answers: tuple[AnswerView, ...] = ()  # those of the log that were sent, the oldest first: to be rated
     position: int = 0
     stopped_by: str = ""  # who was the first to stop it
@@ -72,8 +75,10 @@ class RunView:
     away_until: datetime | None = None
     away_host: str = ""
     away_since: datetime | None = None
-    parent: str = ""  # the sweep that it belongs to, whose card tells of it
-    sweep: SweepView | None = None  # None: it is a run of a task
+    parent: str = ""  # the sweep or plan that it belongs to, whose card tells of it
+    sweep: SweepView | None = None  # None: it is no sweep
+    plan: PlanView | None = None  # None: it is no plan
+    in_plan: bool = False  # ``parent`` is a plan
     watch: bool = False  # a watch has started it: nobody waits for its card
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -157,6 +162,9 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
 
     @property
     def team(self) -> TeamDesk: ...
+
+    @property
+    def plans(self) -> PlansDesk: ...
 
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
         """Take a stranger in by a pairing code; the first person becomes the owner.

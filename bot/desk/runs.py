@@ -10,11 +10,12 @@ from typing import Literal
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import PhonedeskError
-from agent_core.session import Session, Status
+from agent_core.session import Session, Spent, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import AnswersDesk
 from bot.desk.house import chat_data, no_phone, sees
+from bot.desk.keys import key_names
 from bot.desk.phones import away_from
 from bot.desk.port import RunStatus, RunView
 from scheduler.hosts import Fleet
@@ -23,7 +24,7 @@ from storage.cards import QUESTION, RUN, Cards
 from storage.history import History
 from storage.people import People
 from storage.questions import Questions
-from storage.runs import ACTIVE, RUNNING, WAITING, RunRow, Runs
+from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
 
 MAX_NUMBER = 9  # digits; an id has 13 characters
 MOST_GOING = 500
@@ -112,6 +113,8 @@ class RunsDesk(AnswersDesk):
                 row = its[0] if its else row
         elif row is None:
             raise _no_run(run_id)
+        if row is not None and row.options.get("kind") == PLAN:  # of its parts the one at work
+            row = next((run for run in await Runs(self._db).parts_of(row.id) if run.status == RUNNING), None)
         if row is None or row.final or row.stop_requested:
             return None
         await self.house.runs.hold(row.id)
@@ -182,6 +185,7 @@ class RunsDesk(AnswersDesk):
         """``look`` False: adb is not asked whether the phone is there."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
+        programs = {} if person else await key_names(self._db)
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
         away = await self._away(row) if look and status is RunStatus.QUEUED else _Away()
         return RunView(
@@ -192,13 +196,15 @@ class RunsDesk(AnswersDesk):
             serial=row.serial,
             phone=(await self._book()).name(row.serial),
             chat=await self.chat_of(row),
-            by=person.name if person else row.requested_by,
+            by=person.name if person else programs.get(row.requested_by, row.requested_by),
             steps=len(session.steps) if session else 0,
             max_steps=session.max_steps if session else int(row.options.get("max_steps") or 100),
             last_step=session.steps[-1] if session and session.steps else None,
             message=row.message or (session.message if session else ""),
             error_kind=session.error_kind if session else "",
+            spent=session.spent if session else Spent(),
             replies=tuple(session.replies) if session else (),
+            notes=tuple(session.notes) if session else (),
             answers=await self.sent_in(row.id) if session and session.replies else (),
             position=await self._position(row) if status is RunStatus.QUEUED else 0,
             held=row.hold,
@@ -208,6 +214,7 @@ class RunsDesk(AnswersDesk):
             away_since=away.since,
             stopped_by=row.stopped_by,
             parent=row.parent_id,
+            in_plan=row.options.get("kind") == PLAN_PART,
             watch=bool(row.options.get(BY_WATCH)) and row.schedule_id is not None,
             created_at=row.created_at,
             started_at=row.started_at,

@@ -13,7 +13,7 @@ from bot.desk.actors import Actor, ChatRef
 if TYPE_CHECKING:
     from bot.desk.port import RunStatus, RunView
 
-What = Literal["started", "busy", "queued", "quiet", "missed", "by_hand"]
+What = Literal["started", "busy", "queued", "quiet", "limit", "missed", "by_hand"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent_core.tasks import check_task
 from bot.desk.actors import Actor, BadRequest, ChatRef
+from bot.desk.planned import plan_run
 from bot.desk.port import RunStatus, RunView
 from bot.desk.runs import RunsDesk
 from bot.desk.sweeps_port import SweepView, SweptState, SweptView
@@ -15,7 +16,7 @@ from scheduler.sweeps.leg import QUIET_HOURS, no_tag, unknown_tags
 from scheduler.sweeps.order import KIND, WORDS, SweepOrder, read_order
 from storage.engine import Database
 from storage.questions import Questions
-from storage.runs import FAILED, RUNNING, STOPPED, SUCCEEDED, RunRow, Runs
+from storage.runs import FAILED, PLAN, RUNNING, STOPPED, SUCCEEDED, RunRow, Runs
 from storage.sweeps import SweepRow, Sweeps, Swept
 
 _WORD = {"zh": WORDS[0], "en": WORDS[-1]}
@@ -38,6 +39,8 @@ class SweepsDesk(RunsDesk):
         if row is None:
             return None
         view = await self._run_view(row)
+        if row.options.get("kind") == PLAN:
+            return await plan_run(self._db, view, await self._book())
         if row.options.get("kind") != KIND:
             return view
         sweep = await sweep_view(self._db, row)

@@ -87,7 +87,7 @@ def found(value: T | None) -> T:
 def secrets_of(settings: Settings) -> list[str]:
     """Every secret value, longest first: those of the settings' secret fields, and passwords inside addresses."""
     sections = (settings, *(getattr(settings, name) for name in type(settings).model_fields))
-    values: set[str] = set()
+    values = set(settings.secrets())
     for section in sections:
         for name in getattr(type(section), "model_fields", ()):
             value = getattr(section, name)

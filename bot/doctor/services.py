@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,13 +19,16 @@ from agent_core.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from agent_core.model.client import ModelCheck
-from bot.app import build_model, knowledge_config
+from agent_core.model.client import ChatModel, ModelCheck
+from bot.app import knowledge_config, knowledge_file
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
-from bot.settings import KnowledgeSettings
+from bot.models import chat_model, endpoint_profile, unpriced
+from bot.settings import KnowledgeSettings, Settings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from knowledge.factory import build
+from storage.engine import Database, database_url
+from storage.knowledge_shared import is_written
 
 MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
 KNOWLEDGE_SECONDS = 4.0
@@ -36,9 +41,7 @@ NAMES_SHOWN = 5
 
 async def model(exam: Exam) -> Verdict:
     settings = exam.settings.model
-    patience = {"timeout_seconds": min(settings.timeout_seconds, MODEL_SECONDS)}
-    asked = exam.settings.model_copy(update={"model": settings.model_copy(update=patience)})
-    exam.model = build_model(asked)
+    exam.model = chat_model(settings, exam.settings, timeout=MODEL_SECONDS)
     exam.stack.push_async_callback(exam.model.close)
     started = time.monotonic()
     exam.model_check = await exam.model.check()
@@ -91,12 +94,58 @@ def _words(check: ModelCheck) -> str:
 
 
 async def _text_problem(exam: Exam) -> str:
+    return await _problem(found(exam.model))
+
+
+async def _problem(model: ChatModel) -> str:
     """Why the model does not answer a question without a picture; "" where it does."""
     try:
-        await found(exam.model).complete([{"role": "user", "content": "Answer with OK."}])
+        await model.complete([{"role": "user", "content": "Answer with OK."}])
     except ModelError as error:
         return error.message
     return ""
+
+
+async def fallbacks(exam: Exam) -> Verdict:
+    """All of them at once: each is asked one question."""
+    wanted = exam.settings.model.fallbacks
+    if not wanted:
+        return skipped("none")
+    models = [chat_model(endpoint, exam.settings, timeout=MODEL_SECONDS) for endpoint in wanted]
+    for one in models:
+        exam.stack.push_async_callback(one.close)
+    problems = await asyncio.gather(*map(_problem, models))
+    silent = [f"{one.name}: {why}" for one, why in zip(wanted, problems, strict=True) if why]
+    if silent:
+        return warning("silent", message=" · ".join(silent))
+    blind = [one.name for one in wanted if not endpoint_profile(one).vision]
+    if blind and not exam.settings.observe.elements:
+        return warning("blind_alone", names=", ".join(blind))
+    return ok("answer", names=", ".join(one.name for one in wanted))
+
+
+async def planner(exam: Exam) -> Verdict:
+    wanted = exam.settings.planner
+    if not wanted.base_url.strip():
+        return skipped("none")
+    key = wanted.api_key.get_secret_value()
+    timeout = min(wanted.timeout_seconds, MODEL_SECONDS)
+    one = ChatModel(wanted.base_url, wanted.name, key, timeout=timeout, vision=False)
+    exam.stack.push_async_callback(one.close)
+    if problem := await _problem(one):
+        return warning("silent", message=problem)
+    return ok("answers", name=wanted.name)
+
+
+async def prices(exam: Exam) -> Verdict:
+    """A limit by cost holds back no model whose calls cost nothing that is known."""
+    names = unpriced(exam.settings)
+    if names:
+        return warning("missing", names=", ".join(names))
+    limits = exam.settings.limits
+    if limits.day_cost or limits.minute_cost or exam.settings.run.max_cost:
+        return ok("known")
+    return skipped("none")
 
 
 # -- the knowledge base
@@ -108,7 +157,7 @@ async def knowledge(exam: Exam) -> Verdict:
     config = knowledge_config(exam.settings)
     remote = [name for name in settings.providers if name != "embedded"]
     if not remote:
-        return await _embedded(config.path, settings)
+        return await _embedded(exam.settings)
     count = 0
     for name in remote:
         own = config.own[name]
@@ -124,21 +173,36 @@ async def knowledge(exam: Exam) -> Verdict:
     return ok("answers", names=", ".join(remote), count=count)
 
 
-async def _embedded(file: Path, settings: KnowledgeSettings) -> Verdict:
-    """The file is not made where it is missing: the first start does that."""
-    if not await asyncio.to_thread(file.is_file):
-        return _nothing_yet(settings)
-    base = EmbeddedKnowledge(file)
-    try:
+async def _embedded(settings: Settings) -> Verdict:
+    """Nothing is made where it is missing, nor shared: the first start does that."""
+    file = knowledge_file(settings)
+    async with AsyncExitStack() as stack:
+        shared = await _shared(settings, stack)
+        if shared is None and not await asyncio.to_thread(file.is_file):
+            return _nothing_yet(settings.knowledge)
+        base = shared or EmbeddedKnowledge(file)
+        stack.push_async_callback(base.close)
         await base.retrieve(QUERY)
         count, live = await base.count(), await base.list(live=True)
-    finally:
-        await base.close()
     if not count:
-        return _nothing_yet(settings)
+        return _nothing_yet(settings.knowledge)
     if live and set(live) <= set(sample_entries()):
-        return warning("sample_only", count=len(live), file=file)
+        return (
+            warning("sample_shared", count=len(live)) if shared else warning("sample_only", count=len(live), file=file)
+        )
     return ok("entries", count=count)
+
+
+async def _shared(settings: Settings, stack: AsyncExitStack) -> EmbeddedKnowledge | None:
+    """The entries in PostgreSQL, seen through a mirror that is not kept; None where there have never been any."""
+    if database_url(settings.url).get_backend_name() == "sqlite":
+        return None
+    db = Database(settings.url)
+    stack.push_async_callback(db.close)
+    if not await is_written(db):
+        return None
+    folder = await asyncio.to_thread(stack.enter_context, tempfile.TemporaryDirectory(prefix="phonedesk-doctor-"))
+    return EmbeddedKnowledge.shared(db, Path(folder) / "mirror.sqlite3")
 
 
 def _nothing_yet(settings: KnowledgeSettings) -> Verdict:

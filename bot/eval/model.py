@@ -135,6 +135,17 @@ class WatchedModel:
         self.tokens_out += completion.usage.tokens_out
         return completion
 
+    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+        self.calls += 1
+        begun = time.monotonic()
+        try:
+            completion = await self.model.ask(messages)
+        finally:
+            self.seconds += time.monotonic() - begun
+        self.tokens_in += completion.usage.tokens_in
+        self.tokens_out += completion.usage.tokens_out
+        return completion
+
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         self.readings += 1
         begun = time.monotonic()

@@ -172,9 +172,15 @@ class Feed:
             self._show_live(run.id, run.chat)
 
     async def _show_swept(self, event: EventView, run: RunView, chat: ChatRef) -> None:
-        """A contact of a sweep has no card of its own; its questions do."""
+        """A contact of a sweep, or a part of a plan, has no card of its own; its questions do.
+
+        A plan's card shows the newest picture of its parts.
+        """
         seen = self._seen.setdefault(run.id, _Seen())
         seen.picture = event.picture or seen.picture
+        if run.in_plan and event.picture is not None and run.parent not in self._over:
+            self._seen.setdefault(run.parent, _Seen()).picture = event.picture
+            self._show_live(run.parent, chat)
         if event.kind in QUESTION_EVENTS:
             await self._show_question(event, run, seen)
         if event.kind == "status" and event.data.get("status") in FINAL:
@@ -196,7 +202,7 @@ class Feed:
         card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
         parcel = self._parcel(card, chat, topic_of(run), soundless=run.watch)
         await self._outbox.put(chat.chat_id, parcel, ref=f"run:{run.id}")
-        if run.replies and run.sweep is None:
+        if run.replies and run.sweep is None and run.plan is None:
             await self._put_all_sent(run, chat, card)
         await self._close_questions(run)
         self._seen.pop(run.id, None)

@@ -17,7 +17,7 @@ from bot.chat import commands
 
 KINDS = ("message", "edited_message", "callback_query")
 STOPS = {"stop", "hold"}  # commands, and what the data of buttons begins with
-STARTS = {"start", "run", "sweep", "resume", "go", "no"} | STOPS
+STARTS = {"start", "run", "plan", "sweep", "resume", "go", "no"} | STOPS
 ANSWERS = {"q", "own", "mine"}
 
 

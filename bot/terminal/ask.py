@@ -19,21 +19,24 @@ from storage.events import Events
 from storage.questions import Questions
 
 PERSON = "terminal"
-FIRST_LEG = 1  # a terminal does no other one
+FIRST_LEG = 1  # of a run that is started in the terminal, it is the only one
 
 
 class TerminalHuman:
     """Asks where the run was started. A question is a row first, so that it can be answered later, from any channel."""
 
-    def __init__(self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None) -> None:
+    def __init__(
+        self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None, leg: int = FIRST_LEG
+    ) -> None:
         self._questions = Questions(db)
         self._events = Events(db)
         self._console = console
         self._texts = texts
         self._stdin = stdin
+        self._leg = leg
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture, leg=FIRST_LEG)
+        await store_question(self._questions, self._events, session, question, picture, leg=self._leg)
         view = QuestionView(id=question.id, run_id=session.run_id, question=question, lang=self._texts.lang)
         hint = self._texts.get("question.hint_type" if question.free_text else "question.hint_number")
         self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
+from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
-from agent_core.session import ReplyRecord, Session, Status, StepRecord
-from bot.chat.cards import describe_action, error_lines, reply_lines
+from agent_core.session import KeptNote, ReplyRecord, Session, Status, StepRecord
+from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines
 from bot.chat.texts import Texts
+from bot.replay.timings import timings_of
 from bot.terminal.render import harmless
 
 
@@ -20,6 +24,7 @@ class LiveRuns:
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
+        self._model = ""  # of the fallback that was told
 
     async def save(self, session: Session) -> None:
         await self._store.save(session)
@@ -38,6 +43,7 @@ class LiveRuns:
                 self._replies.append(ReplyRecord.model_validate(dict(event.data)))
             case "outcome":
                 self._tell_replies()
+                self._tell_notes([KeptNote.model_validate(note) for note in event.data["notes"]])
             case "answered":
                 self._line(f"    {event.data['by']}: {event.data['text']}", "yellow")
 
@@ -45,6 +51,10 @@ class LiveRuns:
         seconds = step.timings.get("step", 0.0)
         action = describe_action(self._texts, step) or step.result or "—"
         self._line(f"{step.index:>3}  {action}  ({seconds:.1f} s)", "" if step.ok else "yellow")
+        if step.instead_of and step.model != self._model:
+            why = self._texts.find(f"error.{step.instead_of}", self._texts.get("error.model"))
+            self._line(f"     {self._texts.get('card.fallback', model=step.model, why=why)}", "yellow")
+        self._model = step.model if step.instead_of else ""
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")
         if step.verdicts or not step.ok:
@@ -55,6 +65,10 @@ class LiveRuns:
             for line in reply_lines(reply, self._texts):
                 self._line(f"    {line.label}: {line.text}", "green")
         self._replies.clear()
+
+    def _tell_notes(self, notes: Sequence[KeptNote]) -> None:
+        for line in note_lines(notes, self._texts):
+            self._line(f"    {line.label}: {line.text}" if line.label else f"    {line.text}", "cyan")
 
     def _line(self, text: str, style: str) -> None:
         self._console.print(Text(harmless(text), style=style), highlight=False)
@@ -68,4 +82,22 @@ def outcome_line(session: Session, words: Texts) -> Text:
     if session.error_kind and session.status is Status.FAILED:
         for said in error_lines(session.error_kind, words):
             line.append(f"\n    {said}")
+    spent = session.spent
+    if spent.calls:
+        used = words.get("digest.calls", calls=f"{spent.calls:,}") + " · "
+        used += words.get("digest.tokens", tokens_in=f"{spent.tokens_in:,}", tokens_out=f"{spent.tokens_out:,}")
+        cost = f" · ≈ {money(spent.cost)} {spent.currency}".rstrip() if spent.cost is not None else ""
+        line.append(f"\n    {used}{cost}")
     return line
+
+
+def timings_line(session: Session, words: Texts) -> Text:
+    """Where the seconds of its steps went, on a line; empty where there were none."""
+    timings = timings_of([session.steps])
+    seconds = {phase.name: phase for phase in timings.phases}
+    if "step" not in seconds:
+        return Text()
+    told = {name: seconds[name].total if name in seconds else 0.0 for name in ("model", "observe", "act")}
+    mean = seconds["model"].mean if "model" in seconds else 0.0
+    line = words.get("timings.short", steps=timings.steps, seconds=seconds["step"].total, mean=mean, **told)
+    return Text(f"    {line}", style="dim")

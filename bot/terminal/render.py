@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from rich.console import Group
@@ -10,12 +11,17 @@ from rich.text import Text
 
 from bot.chat.cards import Card
 
+# Without those that join what belongs together, as in an emoji.
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
 STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
 
 
 def harmless(text: str) -> str:
-    """``text`` without control characters: what a customer or a screen wrote must not steer the terminal."""
-    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) != "Cc")
+    """``text`` without control characters, and marks of direction: what a customer or a screen wrote must not steer the
+    terminal, nor turn a line round.
+    """
+    return "".join(char for char in _TURNS.sub("", text) if char in "\n\t" or unicodedata.category(char) != "Cc")
 
 
 def panel(card: Card, *, style: str = "cyan") -> Panel:

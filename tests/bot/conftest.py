@@ -15,6 +15,7 @@ def logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level, known = root.handlers[:], root.level, set(logs._known)
     yield
+    logs.close_file()
     root.handlers[:] = handlers
     root.setLevel(level)
     logs._known.clear()

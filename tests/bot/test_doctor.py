@@ -277,6 +277,36 @@ async def test_a_model_that_is_down() -> None:
     assert "PHONEDESK_" not in results["model"].seen
 
 
+async def test_each_fallback_is_asked() -> None:
+    async with ScriptedModel(["OK"], repeat_last=True) as good, ScriptedModel([HttpStatus(401, SECRET)]) as bad:
+        one = {"base_url": good.url, "name": "good"}
+        results = await look(load(model={"fallbacks": [one, {**one, "name": "other"}]}), "settings", "fallbacks")
+        assert said(results) == {}
+        assert "good, other" in results["fallbacks"].seen
+        settings = load(model={"fallbacks": [one, {"base_url": bad.url, "name": "bad", "api_key": SECRET}]})
+        results = await look(settings, "settings", "fallbacks")
+        assert said(results) == {"fallbacks": "warning"}
+        assert "bad: HTTP 401" in results["fallbacks"].seen
+        assert SECRET not in results["fallbacks"].seen
+        text_only = {"fallbacks": [{**one, "vision": False}]}
+        unseeing = load(model=text_only, observe={"elements": False})
+        results = await look(unseeing, "settings", "fallbacks")
+        assert said(results) == {"fallbacks": "warning"}
+        assert "PHONEDESK_OBSERVE__ELEMENTS" in results["fallbacks"].advice
+        assert said(await look(load(model=text_only), "settings", "fallbacks")) == {}
+
+
+async def test_the_planner_is_asked_and_a_price_that_a_limit_needs_is_missed() -> None:
+    async with ScriptedModel(["OK"], repeat_last=True) as good:
+        plans = {"base_url": good.url, "name": "plans"}
+        results = await look(load(planner=plans, limits={"day_cost": 5}), "settings", "planner", "prices")
+        assert said(results) == {"prices": "warning"}
+        assert "plans" in results["prices"].seen
+    results = await look(load(planner=plans, limits={"day_cost": 5}, price={"tokens_in": 1}), "planner", "prices")
+    assert said(results) == {"planner": "warning"}
+    assert "PHONEDESK_PLANNER__BASE_URL" in results["planner"].advice
+
+
 async def test_the_address_of_a_model_that_is_down_is_told_without_what_is_secret_in_it() -> None:
     port = free_port()
     for login in ("someone:pw1", "tok"):  # too short, or in the wrong place, for the masking that comes after
@@ -619,6 +649,9 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
         assert [row["check"] for row in rows] == [check.key for check in CHECKS]
         assert {row["check"]: row["status"] for row in rows if row["status"] != "ok"} == {
             "ocr": "skipped",
+            "fallbacks": "skipped",  # none
+            "planner": "skipped",  # none
+            "prices": "skipped",  # no limit by cost
             "knowledge": "warning",  # empty
         }
         assert all(set(row) == {"check", "status", "seen", "advice"} for row in rows)

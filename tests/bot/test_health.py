@@ -52,6 +52,15 @@ async def test_a_model_that_is_not_there_or_wants_another_key(tmp_path: Path) ->
         assert server.requests == []
 
 
+async def test_the_model_is_down_where_its_fallbacks_are_too(tmp_path: Path) -> None:
+    async with ScriptedModel(["OK", Status(402, "spent")]) as server:
+        stands_in = {"base_url": server.url, "name": "other"}
+        async with health(tmp_path, model={"base_url": NOWHERE, "fallbacks": [stands_in]}) as at:
+            assert await at.model(True) == ""
+            assert (await at._core.meter._spending.of_day(at._core.meter.today)).calls == 1
+            assert "could not be made" in await at.model(True)
+
+
 async def test_the_knowledge_base_is_asked_one_question(tmp_path: Path) -> None:
     async with FakeDify() as service:
         knowledge = {

@@ -24,6 +24,7 @@ from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.session import Answer, Question, Session
 from agent_core.settings import AgentSettings, new_session
+from agent_core.trajectory import Trajectory
 from tests.support.adb import adb_server
 from tests.support.model_server import ScriptedModel
 
@@ -121,6 +122,7 @@ class Lab:
     ledger: Ledger = field(default_factory=MemoryLedger)
     story: Story = field(default_factory=Story)
     tree: str = "auto"
+    elements: bool = True  # without, nothing is read of a screen for the model, nor covered for people
     another: Callable[[], AdbDevice] = field(default=_unset, repr=False)  # as a new process would hold it
 
     @property
@@ -154,10 +156,16 @@ class Lab:
         device: Device | None = None,
         ledger: Ledger | None = None,
         store: RunStore | None = None,
+        trajectory: Trajectory | None = None,
     ) -> Session:
         """A leg: a new run of ``task``, or the next leg of ``session``."""
         client = ChatModel(model.url, "scripted", "key", timeout=5, sleep=_no_sleep)
-        settings = AgentSettings(max_steps=max_steps, tree="off" if self.tree == "off" else "auto")
+        settings = AgentSettings(
+            max_steps=max_steps,
+            tree="off" if self.tree == "off" else "auto",
+            elements=self.elements,
+            blur=self.elements,
+        )
         agent = PhoneAgent(
             model=client,
             device=device or self.device,
@@ -169,6 +177,7 @@ class Lab:
             guard=guard,
             reader=ScreenReader(ocr=OCR, model=None),
             settings=settings,
+            trajectory=trajectory,
         )
         try:
             return await agent.go_on(session or new_session(task, self.device.serial, settings, number=number))

@@ -142,6 +142,7 @@ class _Function(_Strict):
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     description: str = Field(default="", max_length=1024)
     parameters: _Parameters
+    strict: bool = False
 
 
 class _Tool(_Strict):

@@ -19,6 +19,7 @@ VIEWER, OPERATOR, OWNER = Role.VIEWER, Role.OPERATOR, Role.OWNER
 FORMS: Mapping[str, Mapping[str, Role]] = {
     "start": {"code": VIEWER},
     "run": {"task": OPERATOR, "phone": OPERATOR, "rules": OPERATOR},
+    "plan": {"task": OPERATOR, "phone": OPERATOR},
     "sweep": {"all": OPERATOR, "some": OPERATOR},
     "stop": {"own": OPERATOR, "one": OPERATOR},
     "hold": {"own": OPERATOR, "one": OPERATOR},

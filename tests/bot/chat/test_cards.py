@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.session import Choice, Question, QuestionKind, ReplyRecord, StepRecord, StepVerdict
+from agent_core.session import Choice, KeptNote, Question, QuestionKind, ReplyRecord, Spent, StepRecord, StepVerdict
 from bot.chat.cards import Card, describe_action, question_card, run_card, status_card
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef
@@ -55,6 +55,19 @@ def test_a_run_whose_phone_is_away_says_what_it_waits_for_how_long_and_what_to_d
     assert "No phone is attached" in lines(run_card(replace(queued, away="none"), EN, now=NOW))[-3]
     assert "USB" in lines(run_card(replace(queued, away="unauthorized"), EN, now=NOW))[-1]
     assert lines(status_card(StatusView((), (queued,)), ZH))[2] == "⏳ 排队中，等手机 · QQ回复联系人11 · 第 0 步"
+
+
+def test_the_notes_of_a_run_stand_on_its_card_at_the_end() -> None:
+    notes = (
+        KeptNote(text="早" * 600, app="设置", step=2),
+        KeptNote(text="有 WLAN", app="设置", step=3),
+        KeptNote(text="共一项", step=4, summary=True),
+    )
+    over = replace(RUN, status=RunStatus.SUCCEEDED, notes=notes)
+    assert lines(run_card(over, ZH, now=LATER))[-3:] == [
+        "更早的笔记还有 1 条。", "笔记（设置 · 第 3 步）: 有 WLAN", "总结（第 4 步）: 共一项",
+    ]  # fmt: skip
+    assert not [line for line in lines(run_card(replace(RUN, notes=notes), ZH, now=LATER)) if "WLAN" in line]
 
 
 def test_what_waits_for_a_person_has_not_failed() -> None:
@@ -126,6 +139,7 @@ CHOICES = {
     QuestionKind.STUCK: (("go_on", "继续"), ("stop", "停止")),
     QuestionKind.UNREADABLE: (("skip", "跳过"), ("later", "以后")),
     QuestionKind.PERSON_ON_PHONE: (("go_on", "继续"), ("stop", "停止")),
+    QuestionKind.BUDGET: (("go_on", "继续"), ("stop", "停止")),
     QuestionKind.FIRST_DELIVERY: (("send", "发送"), ("skip", "跳过")),
     QuestionKind.REST_UNSENT: (("send", "继续发"), ("skip", "不发")),
     QuestionKind.STILL_SEND: (("send", "发送"), ("skip", "跳过")),
@@ -161,6 +175,17 @@ def test_what_the_gate_made_of_the_last_step_is_shown() -> None:
     verdict = StepVerdict(policy="right_chat", decision="block", message="当前聊天不是 11")
     step = StepRecord(index=1, action=None, ok=False, verdicts=[verdict])
     assert "规则: 已拦截: 当前聊天不是 11 (right_chat)" in lines(run_card(replace(RUN, last_step=step), ZH, now=NOW))
+
+
+def test_a_fallback_is_named_while_it_answers_and_the_cost_at_the_end() -> None:
+    step = StepRecord(index=1, model="glm-4.5v", instead_of="model.quota")
+    assert "模型: 正在用备用模型 glm-4.5v：模型的额度或频率已用完。" in lines(
+        run_card(replace(RUN, last_step=step), ZH, now=NOW)
+    )
+    spent = Spent(calls=3, tokens_in=900, cost=0.1234, currency="CNY")
+    ended = replace(RUN, status=RunStatus.SUCCEEDED, spent=spent)
+    assert "费用: ≈ 0.12 CNY" in lines(run_card(ended, ZH, now=NOW))
+    assert "费用" not in " ".join(lines(run_card(replace(ended, spent=Spent()), ZH, now=NOW)))
 
 
 def test_candidates_are_numbered_with_their_scores_and_ones_own_words_offered() -> None:

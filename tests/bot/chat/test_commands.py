@@ -30,7 +30,6 @@ from bot.chat.commands import (
         ("帮助", Command("help")),
         ("/status@other_bot", ForAnotherBot()),
         ("/statsu", Unknown("/statsu", "/status")),
-        ("/plan", Unknown("/plan")),
         ("/dance", Unknown("/dance")),
         ("手机", Command("devices")),
         ("/设备", Command("devices")),

@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from PIL import Image
 
+from agent_core.model.prices import Price, Prices
 from bot.chat.chart import HEIGHT, SERIES, WIDTH, Column, draw_chart
 from bot.chat.digest import alert_card, digest_card, setting_lines
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Role
 from bot.desk.desk import HouseDesk
-from bot.desk.digest_port import AlertView, Bar, DigestSetting, DigestView, Often
-from bot.desk.house import Prices
+from bot.desk.digest_port import AlertView, Bar, DigestSetting, DigestView, ModelShare, Often
 from bot.telegram.lengths import units
 from bot.telegram.render import MAX_CAPTION, to_html
 from tests.bot.chat.test_answers import Talker, talker
@@ -40,7 +40,7 @@ def picture(talker: Talker) -> Image.Image:
 
 
 async def test_the_figures_of_today(shop: Shop, day: Day, owner: Talker) -> None:
-    shop.desk = HouseDesk(replace(shop.desk.house, prices=Prices(2, 8, "CNY")))
+    shop.desk = HouseDesk(replace(shop.desk.house, prices=Prices(default=Price(2, 8), currency="CNY")))
     said = await owner.say("小结")
     assert "今天 · 11-20" in said
     assert "客户提问 7 个，已回答 3 个（43%）" in said
@@ -144,12 +144,22 @@ def full_view() -> DigestView:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 async def test_the_fullest_card_is_a_caption(lang: Lang) -> None:
-    card = await digest_card(full_view(), texts(lang))
+    models = tuple(ModelShare("autoglm-phone-9b-multilingual" + "x" * 40, 100_000, 1000.0) for _ in range(9))
+    card = await digest_card(replace(full_view(), models=models), texts(lang))
     whole = to_html(card, 10_000)
     assert units(whole) - whole.count("<b>") * 7 - whole.count("quote>") * 12 < MAX_CAPTION
     assert "11-19 21:00 – 11-20 21:00" in card.title
     assert card.picture is not None
     assert len(card.picture) < 20_000
+
+
+async def test_several_models_are_told_apart() -> None:
+    view = DigestView("today", at("2026-11-20 00:00"), at("2026-11-21 00:00"), calls=1300, cost=1.5, currency="CNY")
+    one, other = ModelShare("autoglm-phone-9b", 1200), ModelShare("glm-4.5v", 100, 1.5)
+    said = [line.text for line in (await digest_card(replace(view, models=(one, other)), texts("zh"))).lines]
+    assert "autoglm-phone-9b: 调用 1,200 次\nglm-4.5v: 调用 100 次 ≈ 1.50 CNY" in said
+    alone = (await digest_card(replace(view, models=(other,)), texts("zh"))).lines
+    assert not any("glm" in line.text for line in alone)
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
@@ -165,6 +175,10 @@ def test_what_is_said_of_what_is_down(lang: Lang) -> None:
     assert alert_card(replace(view, why="offline"), words).lines[1].text in {"离线", "offline"}
     if lang == "zh":
         assert alert_card(replace(view, why="unauthorized"), words).lines[1].text == "未授权"
+    figures = {"spent": "1,000", "limit": "900", "currency": ""}
+    spent = alert_card(replace(view, subject="limit", why="day_calls", figures=figures), words)
+    assert "1,000" in spent.lines[1].text
+    assert "PHONEDESK_LIMITS__DAY_CALLS" in spent.lines[1].text
     back = alert_card(replace(view, subject="knowledge", seconds=3900), words)
     assert back.lines[1].text in {"1 h 5 min", "1 小时 5 分钟"}
     assert alert_card(replace(view, seconds=3), words).lines[1].text in {"1 min", "1 分钟"}

@@ -8,11 +8,16 @@ from typing import Any
 
 from PIL import Image
 
+from agent_core.devices.base import Window
+from agent_core.geometry import Box
 from agent_core.ports import AnswerEvent, Event, ReplyState
+from agent_core.screen.readings import Reading, Source
 from agent_core.session import Session, Status, StepRecord
+from agent_core.trajectory import Asked
 from scheduler.ports import StoredRuns
 from storage.engine import Database
 from storage.runs import NewRun, Runs
+from storage.trajectories import Trajectories
 
 
 def screen(number: int = 0, size: tuple[int, int] = (108, 240)) -> bytes:
@@ -37,8 +42,13 @@ async def past_run(
     schedule_id: int | None = None,
     chat: Mapping[str, Any] | None = None,
     size: tuple[int, int] = (108, 240),
+    secret: str | None = None,
+    thinking: str = "想法",
 ) -> str:
-    """A run that is over, with a picture a step, and one of each answer (``sent``: contact → text). Its id."""
+    """A run that is over, with a picture a step, and one of each answer (``sent``: contact → text). Its id.
+
+    ``secret``: what the model was asked is recorded, raw, with this text on each screen; "" for none.
+    """
     store = StoredRuns(db)
     made = await Runs(db).create(
         NewRun(task, serial, requested_by=by, schedule_id=schedule_id, chat=chat, options={"lang": "zh"}, begun=True)
@@ -47,7 +57,11 @@ async def past_run(
     session = Session(run_id=made, task=task, serial=serial)
     for number in range(1, steps + 1):
         action = {"kind": "tap", "element": [500, number]}
-        step = StepRecord(index=number, thinking=f"想法 {number}", action=action, asked=action)
+        step = StepRecord(index=number, thinking=f"{thinking} {number}", action=action, asked=action)
+        if secret is not None:
+            step.reply = f'<think>想法 {number}</think><answer>do(action="Tap", element=[500,{number}])</answer>'
+            step.timings, step.tokens_in, step.tokens_out = {"model": 0.5 * number, "step": float(number)}, 100, 20
+            await record(db, made, number, secret, size)
         session.steps.append(step)
         await store.event(made, Event("step", step.model_dump(exclude={"reply"})), picture=screen(number, size))
     for number, (contact, text) in enumerate((sent or {}).items(), start=1):
@@ -60,3 +74,30 @@ async def past_run(
     await store.event(made, Event("outcome", {"status": status, "message": message}))
     await Runs(db).end_leg(made, 1, status=status, message=message)
     return made
+
+
+async def record(db: Database, run_id: str, step: int, secret: str, size: tuple[int, int]) -> None:
+    """What the model was asked at a step: the task, and a screen with a button and, in the middle, the secret."""
+    button = Reading("<按钮>", Box(0, 0, size[0], 20), Source.TREE, role="button")
+    hidden = Reading(secret, Box(20, 100, 80, 120), Source.TREE)
+    picture = screen(step, size)
+    newest = [
+        {"type": "image_url", "image_url": {"url": f"picture:p{step}"}},
+        {"type": "text", "text": f"第 {step} 屏 <按钮> {secret}"},
+    ]
+    prompt = [] if step > 1 else [{"role": "system", "content": "怎样回答"}]
+    request = Asked(
+        step=step,
+        model="scripted",
+        profile="autoglm-phone",
+        dialect="autoglm",
+        kept=1 if step > 1 else 0,
+        messages=[*prompt, {"role": "user", "content": newest}],
+        window=Window("com.tencent.mobileqq"),
+        size=size,
+        readings=[button, hidden] if secret else [button],
+        picture=f"p{step}",
+        covered=[hidden.box] if secret else [],
+        raw=bool(secret),
+    )
+    await Trajectories(db).asked(run_id, step, request.model_dump_json(), digest=f"p{step}", picture=picture)

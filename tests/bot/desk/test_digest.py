@@ -9,16 +9,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from agent_core.model.prices import Price, Prices
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.digest_port import Often, Period
-from bot.desk.house import Prices, chat_data
+from bot.desk.house import chat_data
 from scheduler.digests import DigestWatch, digest_times
 from scheduler.ports import StoredRuns
 from scheduler.quiet import quiet_of
 from storage.events import Events
 from storage.runs import NewRun, Runs
+from storage.watched import Watched
 from tests.bot.desk.conftest import CHAT, Shop
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -55,9 +57,9 @@ class Day:
             )
             await store.event(self.runs[serial], Event("answer", told.data()))
 
-    async def think(self, when: str, tokens_in: int, tokens_out: int, serial: str = "S1") -> None:
+    async def think(self, when: str, tokens_in: int, tokens_out: int, serial: str = "S1", **more: object) -> None:
         self.shop.clock.time = at(when)
-        data = {"tokens_in": tokens_in, "tokens_out": tokens_out, "timings": {"first_token": 0.2}}
+        data = {"tokens_in": tokens_in, "tokens_out": tokens_out, "timings": {"first_token": 0.2}, **more}
         await Events(self.shop.db).append(self.runs[serial], "step", data)
 
 
@@ -109,11 +111,25 @@ async def test_bars_by_the_hour_and_by_the_day(shop: Shop, day: Day) -> None:
 
 
 async def test_costs_and_what_is_not_kept(shop: Shop, day: Day) -> None:
-    prices = Prices(2.0, 8.0, "CNY")
+    prices = Prices(default=Price(2.0, 8.0), currency="CNY")
     view = await look(shop, "month", prices=prices, keep=timedelta(days=10))
     assert (view.cost, view.currency) == (pytest.approx(0.0116), "CNY")
     assert view.kept_since == at("2026-11-10 15:00")
     assert (await look(shop, "week", keep=timedelta(days=10))).kept_since is None
+
+
+async def test_each_step_costs_what_its_own_model_does(shop: Shop, day: Day) -> None:
+    """As it was written down where it was; a step of an unknown model, and pictures that were read, among them."""
+    prices = Prices({"Other": Price(10.0, 0.0, tokens_cached=1.0)}, Price(2.0, 8.0), "CNY")
+    before = (await look(shop, prices=prices)).cost or 0.0
+    await day.think("2026-11-20 13:00", 100_000, 0, model="other", tokens_cached=50_000, cost=None)
+    await day.think("2026-11-20 13:01", 100_000, 0, model="other", cost=3.0)
+    await Events(shop.db).append(day.runs["S1"], "step", {"cost": 0.25, "timings": {"act": 0.1}})
+    view = await look(shop, prices=prices)
+    assert view.calls == 4
+    assert [(share.name, share.calls, share.cost) for share in view.models] == [("other", 2, pytest.approx(3.55))]
+    assert (view.cost or 0.0) - before == pytest.approx(0.5 + 0.05 + 3.0 + 0.25)
+    assert (await look(shop)).cost == pytest.approx(3.25)  # without prices: what is known
 
 
 async def test_of_some_phones_only(shop: Shop, day: Day) -> None:
@@ -220,3 +236,13 @@ async def test_who_is_told_of_what_is_down(shop: Shop) -> None:
     assert (view.subject, view.name, view.why, view.seconds) == ("phone", "1:2", "offline", None)
     assert view.since.hour == 9
     assert (await shop.desk.digest.alert({**data, "state": "up", "seconds": 90})).seconds == 90
+
+
+async def test_that_models_may_be_asked_no_more_today_is_told_once_a_day(shop: Shop) -> None:
+    watched, figures = Watched(shop.db), {"spent": "2.00", "limit": "2.00", "currency": "CNY"}
+    told = [await watched.once("limit", day, {"why": "day_cost", **figures}) for day in ("11-20", "11-20", "11-21")]
+    assert told == [True, False, True]
+    assert [row.subject for row in await watched.all()] == ["limit:11-21"]
+    events = [event for event in await Events(shop.db).after(0) if event.kind == "alert"]
+    view = await shop.desk.digest.alert(events[0].data)
+    assert (len(events), view.subject, view.why, view.figures, view.seconds) == (2, "limit", "day_cost", figures, None)

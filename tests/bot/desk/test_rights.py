@@ -23,6 +23,7 @@ from bot.desk.history_port import HistoryAsked
 from bot.desk.knowledge import KnowledgePart
 from bot.desk.knowledge_port import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
+from bot.desk.plans import PlansPart
 from bot.desk.team import TeamPart
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.ports import StoredHuman, StoredRuns
@@ -71,6 +72,7 @@ Call = Callable[[Busy, Actor], Awaitable[Any]]
 ON_THE_PHONE: dict[str, Call] = {
     "start_run": lambda at, who: at.desk.start_run(who, "打开设置", chat=CHAT, serial=PHONE),
     "start_sweep": lambda at, who: at.desk.start_sweep(who, "未读", chat=CHAT, serial=PHONE),
+    "plans.start": lambda at, who: at.desk.plans.start(who, "打开设置", chat=CHAT, serial=PHONE),
     "stop_run": lambda at, who: at.desk.stop_run(who, at.run_id),
     "hold_run": lambda at, who: at.desk.hold_run(who, at.run_id),
     "resume_run": lambda at, who: at.desk.resume_run(who, at.run_id),
@@ -121,6 +123,8 @@ THE_REST: dict[str, Call] = {
     "kb.means": lambda at, who: at.desk.kb.means(who, "x"),
     "kb.reject": lambda at, who: at.desk.kb.reject(who, "a1"),
     "kb.stats": lambda at, who: at.desk.kb.stats(who),
+    "plans.stop": lambda at, who: at.desk.plans.stop(who, "mine"),
+    "plans.forget": lambda at, who: at.desk.plans.forget(who, "mine"),
     "digest.look": lambda at, who: at.desk.digest.look(who, "today"),
     "digest.setting": lambda at, who: at.desk.digest.setting(who, CHAT),
     "digest.switch": lambda at, who: at.desk.digest.switch(who, CHAT, daily=True),
@@ -145,6 +149,7 @@ OWNERS: dict[str, Call] = {
     "kb.plan_import": lambda at, who: at.desk.kb.plan_import(who, [FILE]),
     "kb.carry_out": lambda at, who: at.desk.kb.carry_out(who, [FILE]),
     "kb.export": lambda at, who: at.desk.kb.export(who, "csv"),
+    "history.recording": lambda at, who: at.desk.history.recording(who, "1"),
     "team.people": lambda at, who: at.desk.team.people(who),
     "team.find": lambda at, who: at.desk.team.find(who, "#1"),
     "team.invite": lambda at, who: at.desk.team.invite(who, Role.OPERATOR),
@@ -171,6 +176,7 @@ async def _total(page: Awaitable[Any]) -> int:
 
 def every_call() -> set[str]:
     parts = {"": HouseDesk, "kb.": KnowledgePart, "team.": TeamPart, "history.": HistoryPart, "digest.": DigestPart}
+    parts["plans."] = PlansPart
     return {
         prefix + name
         for prefix, part in parts.items()
@@ -227,6 +233,7 @@ async def test_another_chat_is_refused(busy: Busy, name: str) -> None:
     for where in (ELSEWHERE, None):  # None: a channel without chats
         if where is None and name in {
             "start_run",
+            "plans.start",
             "start_sweep",
             "run_schedule",
             "show_question",

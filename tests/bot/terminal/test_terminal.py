@@ -21,7 +21,7 @@ from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import texts
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.lines import read_line
-from bot.terminal.live import LiveRuns, outcome_line
+from bot.terminal.live import LiveRuns, outcome_line, timings_line
 from bot.terminal.render import panel
 from scheduler.ports import StoredRuns
 from storage.engine import Database
@@ -237,3 +237,13 @@ async def test_a_run_line_by_line(db: Database) -> None:
 def test_each_outcome_has_its_line(status: Status) -> None:
     line = outcome_line(Session(run_id="r", task="t", status=status, message="why\x1b"), texts("zh"))
     assert line.plain.endswith("  why")
+
+
+def test_a_run_ends_with_where_its_seconds_went() -> None:
+    session = Session(run_id="r", task="t")
+    assert timings_line(session, texts("en")).plain == ""
+    for model in (1.0, 2.0):
+        timings = {"observe": 0.25, "model": model, "act": 0.5, "step": model + 1}
+        session.steps.append(StepRecord(index=len(session.steps) + 1, timings=timings))
+    said = "2 steps in 5.0 s: model 3.0 s (1.50 s each), screen 0.5 s, acts 1.0 s"
+    assert timings_line(session, texts("en")).plain.strip() == said
