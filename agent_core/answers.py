@@ -28,14 +28,16 @@ def take_answer(session: Session, question: Question, answer: Answer) -> ActResu
             allow_more(session)
             return ActResult(session.observation)
         case QuestionKind.BUDGET:
-            message = say(lang, "run.budget_stopped")
+            tokens = session.max_tokens and session.spent.tokens >= session.max_tokens * session.allowance
+            message = say(lang, "run.budget_stopped_tokens" if tokens else "run.budget_stopped")
             return ActResult(message, ok=False, ending=cut_short(session, message))
         case QuestionKind.PERSON_ON_PHONE if answer.choice == "go_on":
             return ActResult(say(lang, "run.person_left"))
         case (
             QuestionKind.TAKE_OVER | QuestionKind.STUCK | QuestionKind.PERSON_ON_PHONE
         ):  # to be stopped, or nobody answered in time
-            message = say(lang, "run.stuck_stopped")
+            why = "stuck_stopped" if question.kind is QuestionKind.STUCK else "person_stopped"
+            message = say(lang, "run.nobody_stopped" if answer.by == NOBODY else f"run.{why}")
             return ActResult(message, ok=False, ending=Ending(Status.FAILED, message))
         case _ if answer.by == NOBODY:
             return ActResult(say(lang, "run.nobody_answered"), ok=False)

@@ -173,6 +173,13 @@ class ModelFormat(ModelError):
     )
 
 
+class ModelUnknown(ModelError):
+    """The server knows no model of this name, or nothing answers at this path of it."""
+
+    kind = "model.unknown"
+    default_advice = "Check PHONEDESK_MODEL__NAME, and the path in PHONEDESK_MODEL__BASE_URL."
+
+
 class ActionError(PhonedeskError):
     kind = "action"
 

@@ -30,14 +30,19 @@ _SECRETS = re.compile(
     r"|(?P<login>(?<=://)[^\s/@:]*:[^\s/@]+(?=@))"  # user and password in a URL
     r"|(?P<phone>(?<!\d)1[3-9]\d{9}(?!\d))"  # a full mobile number of mainland China
 )
+# A value of a URL's query; the name before it stays. "sign" and its like are a request's signature.
+_QUERY = re.compile(
+    r"""(?i)([?&;](?:[\w.\-]*(?:key|token|secret|password|passwd|pwd|signature)|sign|sig|auth)=)[^\s&#"'<>]+"""
+)
 _known: set[str] = set()  # this process's own secrets, word for word
 
 
 def mask(text: str) -> str:
-    """``text`` without tokens, keys, passwords in URLs and full phone numbers."""
+    """``text`` without tokens, keys, passwords in URLs (also in their queries) and full phone numbers."""
     for secret in _known:
         text = text.replace(secret, "<secret>")
-    return _SECRETS.sub(lambda found: f"<{found.lastgroup}>", text)
+    text = _SECRETS.sub(lambda found: f"<{found.lastgroup}>", text)
+    return _QUERY.sub(r"\1<secret>", text)
 
 
 def _masked(value: Any) -> Any:

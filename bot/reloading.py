@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from agent_core.errors import PhonedeskError
+from agent_core.errors import ConfigInvalid, PhonedeskError
 from bot import logs
 from bot.app import Core, build_knowledge, build_reader
 from bot.models import build_chooser, build_model
@@ -48,6 +48,8 @@ class Reloader:
         self._task: asyncio.Task[None] | None = None
         self._mark = self._seen = _mark()
         self._content = _content()
+        self._refused = b""  # what was told already
+        self._file = config_file().is_file()
         self._waiting: tuple[str, ...] = ()
         self._hears = False
         self.problem = ""
@@ -103,15 +105,16 @@ class Reloader:
     async def _take_over(self) -> None:
         core = self._core
         try:
+            self._still_there()
             new = self._read()
             logs.know(new.secrets())
             found = change(core.settings, new)
             if found.live:
                 await renew(core, found.settings)
         except PhonedeskError as error:
-            if self.problem != error.message:
+            if self.problem != error.message or self._refused != self._content:
                 log.error("settings_refused", kind=error.kind, error=str(error))
-            self.problem = error.message
+            self.problem, self._refused = error.message, self._content
             return
         if self.problem:
             log.info("settings_usable_again")
@@ -122,6 +125,16 @@ class Reloader:
         if found.waiting and found.waiting != self._waiting:
             log.warning("settings_need_restart", names=found.waiting)
         self._waiting = found.waiting
+
+    def _still_there(self) -> None:
+        """ConfigInvalid where the file was there and is not: it is being put in place anew, or was lost."""
+        file = config_file()
+        self._file = self._file or file.is_file()
+        if self._file and not file.is_file():
+            raise ConfigInvalid(
+                f"{file} is not there any more; its settings are kept.",
+                advice="Put it back. To work without it, restart.",
+            )
 
 
 async def renew(core: Core, settings: Settings) -> None:

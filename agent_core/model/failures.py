@@ -27,6 +27,7 @@ _REFUSED = re.compile(
 _MAYBE_REFUSED = re.compile(r"(?i)moderation|违规")
 _ACCOUNT = re.compile(r"(?i)account|auth|banned|suspend|not (?:enabled|supported)|账号|账户|帐号|封禁|未开通")
 _REFUSED_ENDINGS = ("content_filter", "content-filter", "sensitive", "safety", "prohibited", "refusal", "blocklist")
+_UNKNOWN = {"model_not_found", "1211"}  # the second is Zhipu's
 _FORBIDDEN = frozenset({400, 403, 422, 451})  # the statuses with which content is refused
 _SPENT = re.compile(r"(?i)insufficient|balance|arrear|quota")
 _TAGS = re.compile(r"<[^>]*>")
@@ -68,8 +69,8 @@ class Failures:
             made = self.refused(words)
         elif status in {401, 403}:
             made = errors.ModelAuth(words)
-        elif status == 404:
-            made = errors.ModelFormat(words)
+        elif status == 404 or str(error.code) in _UNKNOWN:
+            made = errors.ModelUnknown(words)
         elif status in {402, 429}:
             made = errors.ModelQuota(words)
         elif status in {408, 504}:

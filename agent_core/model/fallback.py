@@ -164,7 +164,7 @@ class Fallbacks:
         failures = before.failures if before is not None else 0
         if before is None or before.noted_at < begun:  # else this call, or one beside it, has told of the same
             failures += 1
-        pause = min(self._again_after * 2 ** (failures - 1), max(self._again_after, LONGEST_REST))
+        pause = min(self._again_after * 2 ** min(failures - 1, 10), max(self._again_after, LONGEST_REST))
         seconds = max(pause, getattr(error, "retry_after", None) or 0.0)
         self._rests[what, index] = _Rest(now + seconds, now, error.kind, failures)
         name = self._minds[index].model.name

@@ -154,7 +154,7 @@ class _Model(OpenAIChatCompletionsModel):
 
 def _usage(told: ResponseUsage | None, *, asked: object, said: object) -> Usage:
     if told is None or not told.total_tokens:
-        return Usage(text_tokens(str(asked)), text_tokens(str(said)), guessed=True)
+        return Usage(tokens_in=text_tokens(str(asked)), tokens_out=text_tokens(str(said)), guessed=True)
     cached = told.input_tokens_details.cached_tokens if told.input_tokens_details else 0
     return Usage(tokens_in=told.input_tokens, tokens_out=told.output_tokens, tokens_cached=cached)
 

@@ -16,13 +16,14 @@ import typer
 from dotenv import dotenv_values
 from rich.console import Console
 
-from agent_core.errors import ConfigError, InputRejected, PhonedeskError
+from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
 from bot.chat.cards import error_lines
 from bot.chat.texts import Lang, language_of, texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import ENV_FILE, Settings, load, unknown_names
+from bot.settings.loading import SettingsWrong
 
 log = structlog.get_logger(__name__)
 
@@ -47,7 +48,7 @@ BY_STATUS = {
 
 BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
 
-err = Console(stderr=True)
+err = Console(stderr=True, soft_wrap=True)  # a name that is cut in two cannot be copied
 
 
 @dataclass
@@ -105,10 +106,19 @@ def fail(error: PhonedeskError) -> NoReturn:
     An error that has no text of its own says so by the text of its kind, with its own words between.
     """
     words = texts(spoken_language())
+    if isinstance(error, SettingsWrong):
+        from bot.commands.wrong import refusal
+
+        err.print(refusal(words, error), style="red", markup=False, highlight=False)
+        raise typer.Exit(Exit.USAGE)
+    if words.find(f"errors.{error.key}_terminal", ""):  # where the advice for a chat is of no use
+        error.key += "_terminal"
     if words.find(f"errors.{error.key}", ""):
         err.print(logs.mask(words.error(error)), style="red", markup=False, highlight=False)
         raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
     said, *advice = error_lines(error.kind, words)
+    if isinstance(error, ConfigInvalid) and error.advice != error.default_advice:
+        advice = []  # what is wrong here is not what `config check` would tell
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
     shown = "\n".join((said, detail, *advice))

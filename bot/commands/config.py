@@ -21,7 +21,6 @@ from bot.settings import Settings, config_file, unknown_names
 from bot.terminal.render import harmless
 
 if TYPE_CHECKING:
-    from bot.settings.loading import Problem
     from bot.settings.names import Name
     from bot.settings.origin import Place, Shown
 
@@ -127,13 +126,19 @@ def check(
 
     What is wrong is listed with its place. `phonedesk doctor` looks at everything else: phone, keyboard, screen.
     """
+    from bot.commands.wrong import told
     from bot.settings.loading import attempt
+    from bot.settings.origin import Places
+    from bot.settings.whole import incomplete
 
     logs.configure("error")
     settings, problems = attempt()
     speak(settings.lang if settings else None)
     words = texts(spoken_language())
-    wrong = [_wrong(words, problem) for problem in problems or _incomplete(settings)]
+    if settings is not None:
+        problems = incomplete(settings)
+    places = Places()
+    wrong = [told(words, problem, places) for problem in problems]
     doubtful = [
         {"name": name, "where": "", "message": words.get("config.unknown"), "meant": meant}
         for name, meant in unknown_names().items()
@@ -144,38 +149,6 @@ def check(
     else:
         _show_check(words, wrong, doubtful, unreached, settings)
     raise typer.Exit(Exit.USAGE if wrong or unreached else Exit.OK)
-
-
-def _incomplete(settings: Settings | None) -> list[Problem]:
-    """What only shows when a server starts: each value is right, one that it needs is missing."""
-    from bot.app import knowledge_config
-    from bot.settings.loading import Problem
-    from knowledge.factory import build
-
-    try:
-        if settings is not None:
-            build(knowledge_config(settings))  # opens and asks nothing
-    except ConfigError as error:
-        return [Problem(("knowledge",), "", error.message, error.advice)]
-    return []
-
-
-def _wrong(words: Texts, problem: Problem) -> dict[str, str]:
-    from bot.settings.loading import UNKNOWN
-    from bot.settings.names import environment_name, names, nearest
-    from bot.settings.origin import Places
-
-    path, message = problem.path, logs.mask(f"{problem.message} {problem.advice}".strip())
-    if not path:
-        return {"name": "", "where": "", "message": message, "meant": ""}
-    places = Places().of(path)
-    meant = ""
-    if problem.kind == UNKNOWN:
-        message = words.get("config.unknown")
-        near = nearest(environment_name(path), [name.environment for name in names()])
-        meant = next((name.key for name in names() if name.environment == near), "")
-    where = _told(words, places[0]) if places else ""
-    return {"name": ".".join(path), "where": where, "message": message, "meant": meant}
 
 
 def _show_check(
@@ -193,7 +166,7 @@ def _show_check(
             console.print(Text(f"  {harmless(one['message'])}"))
             if one.get("meant"):
                 console.print(Text("  " + words.get("config.meant", name=one["meant"])))
-    if settings and not unreached:
+    if settings and not wrong and not unreached:
         console.print(words.get("config.right", file=config_file()))
     console.print(words.get("config.doctor"), style="dim")
 
@@ -216,7 +189,8 @@ def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
     return run_async(ask)
 
 
-@config.command("set")
+# A value may begin with a minus, as the id of a group does.
+@config.command("set", context_settings={"ignore_unknown_options": True})
 def set_(
     name: NameOf,
     value: Annotated[
@@ -270,12 +244,16 @@ def _speak() -> None:
 
 def _from_stdin(name: str) -> str:
     """One line; typed in a terminal it is not shown."""
-    if sys.stdin.isatty():
-        return getpass.getpass(f"{name}: ")
-    text = sys.stdin.read(LONGEST_SECRET + 1)
+    text = getpass.getpass(f"{name}: ") if sys.stdin.isatty() else sys.stdin.read(LONGEST_SECRET + 1)
     if len(text) > LONGEST_SECRET:
-        raise ConfigInvalid("Standard input holds too much for a value.", advice="Give one line.")
-    return text.rstrip("\r\n")
+        raise ConfigInvalid("Standard input holds too much for a value.", key="value_too_long")
+    text = text.rstrip("\r\n")
+    if not text.strip():
+        # Mostly a command before it has failed; it must not wipe a secret.
+        raise ConfigInvalid("Standard input holds no value.", key="no_value_given", name=name)
+    if len(text.splitlines()) > 1:
+        raise ConfigInvalid("Standard input holds more than one line.", key="one_line_only")
+    return text
 
 
 def _say(

@@ -13,6 +13,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
@@ -91,7 +92,9 @@ class Settings(BaseSettings):
         try:
             ZoneInfo(name)
         except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"no time zone named {name!r}; use a name such as Asia/Shanghai") from error
+            raise PydanticCustomError(
+                "no_zone", "no time zone named {said}; use a name such as Asia/Shanghai", {"said": repr(name)}
+            ) from error
         return name
 
     @classmethod

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dotenv import dotenv_values
@@ -22,12 +24,24 @@ OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not se
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``path`` is () where it is about the whole; ``kind`` is pydantic's. ``message`` holds no value."""
+    """``path`` is () where it is about the whole; ``kind`` is pydantic's, or ours. ``message`` is English; in the text
+    files ``wrong.<kind>`` says the same, filled in with ``values``.
+    """
 
     path: Path
     kind: str
     message: str
     advice: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+class SettingsWrong(ConfigInvalid):
+    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed."""
+
+    def __init__(self, message: str, problems: list[Problem], *, advice: str, refused: bool = False) -> None:
+        super().__init__(message, advice=advice)
+        self.problems = tuple(problems)
+        self.refused = refused
 
 
 def load(**overrides: Any) -> Settings:
@@ -37,8 +51,9 @@ def load(**overrides: Any) -> Settings:
         return settings
     if not problems[0].path:
         raise ConfigInvalid(problems[0].message, advice=problems[0].advice)
-    raise ConfigInvalid(
+    raise SettingsWrong(
         "Settings are not usable. " + "; ".join(map(_line, problems)) + ".",
+        problems,
         advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
     )
 
@@ -46,10 +61,14 @@ def load(**overrides: Any) -> Settings:
 def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
     """The settings, or everything that is wrong with them."""
     try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None}), []
+        settings = Settings(**{name: value for name, value in overrides.items() if value is not None})
+        problems = list(_unknown_in_file())
+        return (None if problems else settings), problems
     except ValidationError as error:
-        return None, problems_of(error)
+        return None, [*_unknown_in_file(), *problems_of(error)]
     except SettingsError as error:  # a value of the environment that is to be JSON; its message holds no value
+        if problems := [*_no_json(), *_unknown_in_file()]:
+            return None, problems
         advice = "Set single values, such as PHONEDESK_MODEL__NAME; a table is written as JSON."
         return None, [Problem((), "environment", f"The environment is not usable: {error}.", advice)]
     except ConfigInvalid as error:  # of a file
@@ -58,9 +77,40 @@ def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
 
 def problems_of(error: ValidationError) -> list[Problem]:
     return [
-        Problem(tuple(map(str, wrong["loc"])), wrong["type"], wrong["msg"])
+        Problem(
+            tuple(map(str, wrong["loc"])),
+            wrong["type"],
+            wrong["msg"].removeprefix("Value error, "),
+            values={name: _said(value) for name, value in wrong.get("ctx", {}).items()},
+        )
         for wrong in error.errors(include_input=False, include_url=False)
     ]
+
+
+def _said(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _unknown_in_file() -> Iterator[Problem]:
+    """The names at the top of the file that are no settings; those inside a section are the section's to refuse."""
+    file = config_file()
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, ValueError):
+        return  # told as that
+    for name in sorted(given.keys() - Settings.model_fields.keys()):
+        yield Problem((name,), UNKNOWN, "there is no such setting")
+
+
+def _no_json() -> Iterator[Problem]:
+    """The variables that begin as JSON and are none."""
+    for name, value in {**written(), **os.environ}.items():
+        if name.upper().startswith(PREFIX) and value.lstrip()[:1] in {"{", "["}:
+            try:
+                json.loads(value)
+            except ValueError as error:
+                path = tuple(name.lower().removeprefix(PREFIX.lower()).split("__"))
+                yield Problem(path, "json_invalid", f"it is no JSON: {error}", values={"error": str(error)})
 
 
 def unknown_names() -> dict[str, str]:

@@ -88,8 +88,8 @@ class Places:
             ("command_line", {key: value for key, value in (overrides or {}).items() if value is not None}, _nowhere),
             ("environment", _read(EnvSettingsSource), _named_in(environment)),
             ("env_file", _read(DotEnvSettingsSource), _named_in(env_file)),
-            ("environment", {"knowledge": aliases(environment)}, _alias_in(environment)),
-            ("env_file", {"knowledge": aliases(env_file)}, _alias_in(env_file)),
+            ("environment", _of_aliases(environment), _alias_in(environment)),
+            ("env_file", _of_aliases(env_file), _alias_in(env_file)),
             ("file", *_file()),
         ]
 
@@ -121,6 +121,11 @@ def _has(data: object, path: Path) -> bool:
             return False
         data = data[part]
     return True
+
+
+def _of_aliases(given: Mapping[str, str]) -> Mapping[str, Any]:
+    found = aliases(given)
+    return {"knowledge": found} if found else {}
 
 
 def _nowhere(_: Path) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import NoDecode
 from sqlalchemy.exc import ArgumentError
 
-from agent_core.errors import InputRejected
+from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.model.profile import BY_NAME, model_profile
 from agent_core.planner.tools import EXTRA
 from knowledge.factory import Provider, providers_of
@@ -29,8 +30,17 @@ def _usable_database(url: str) -> str:
         try:
             database_url(url)
         except (ValueError, ArgumentError):
-            raise ValueError("a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME") from None
+            raise PydanticCustomError(
+                "database_form", "a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+            ) from None
     return url
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise PydanticCustomError("json_invalid", "it is no JSON: {error}", {"error": str(error)}) from None
 
 
 def _listed(value: object) -> object:
@@ -38,7 +48,7 @@ def _listed(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
-        return json.loads(value)
+        return _json(value)
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
@@ -47,10 +57,10 @@ def _named(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("{"):
-        return json.loads(value)
+        return _json(value)
     pairs = [part.partition("=") for part in value.split(",") if part.strip()]
     if not all(serial.strip() and name.strip() for serial, _, name in pairs):
-        raise ValueError("write it as SERIAL=Name,SERIAL=Name")
+        raise PydanticCustomError("names_form", "write it as SERIAL=Name,SERIAL=Name")
     return {serial.strip(): name for serial, _, name in pairs}
 
 
@@ -58,9 +68,9 @@ def _told_apart(names: dict[str, str]) -> dict[str, str]:
     """One line of 1 to 40 letters each, and no two alike."""
     plain = {serial: " ".join(name.split()) for serial, name in names.items()}
     if not all(0 < len(name) <= 40 for name in plain.values()):
-        raise ValueError("a phone's name has 1 to 40 letters")
+        raise PydanticCustomError("name_length", "a phone's name has 1 to 40 letters")
     if len({name.casefold() for name in plain.values()}) < len(plain):
-        raise ValueError("two phones have the same name")
+        raise PydanticCustomError("names_alike", "two phones have the same name")
     return plain
 
 
@@ -75,7 +85,9 @@ _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}
 def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
     for address in written:
         if not _ADDRESS.fullmatch(address):
-            raise ValueError(f"{address[:100]!r} is no address; write it as 192.168.1.20:5555")
+            raise PydanticCustomError(
+                "address_form", "{said} is no address; write it as 192.168.1.20:5555", {"said": repr(address[:100])}
+            )
     return written
 
 
@@ -88,16 +100,41 @@ class Section(BaseModel):
 
 def _known_profile(name: str) -> str:
     if name != BY_NAME:
-        model_profile(name)
+        try:
+            model_profile(name)
+        except ConfigInvalid as error:
+            raise PydanticCustomError("no_profile", "{why}", {"why": str(error)}) from None
     return name
+
+
+def _web_address(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise PydanticCustomError("web_address", "it must begin with http:// or https://")
+    return url
+
+
+def _web_address_or_none(url: str) -> str:
+    return _web_address(url) if url else url
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("empty", "it must not be empty")
+    return text
+
+
+# Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
+Filled = Annotated[str, AfterValidator(_filled)]
 
 
 class EndpointSettings(Section):
     """An OpenAI-compatible endpoint that can drive a phone."""
 
-    base_url: str = "http://localhost:8000/v1"
+    base_url: WebAddress = "http://localhost:8000/v1"
     api_key: SecretStr = SecretStr("EMPTY")
-    name: str = "autoglm-phone-9b"
+    name: Filled = "autoglm-phone-9b"
     max_tokens: int = Field(default=3000, gt=0)
     temperature: float = Field(default=0.0, ge=0, le=2)
     top_p: float = Field(default=0.85, ge=0, le=1)
@@ -108,20 +145,12 @@ class EndpointSettings(Section):
     dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says
     vision: bool = True  # False: it is sent no pictures, whatever its profile says
 
-    @model_validator(mode="after")
-    def _can_be_asked(self) -> EndpointSettings:
-        if not self.base_url.startswith(("http://", "https://")):
-            raise ValueError("base_url must begin with http:// or https://")
-        if not self.name.strip():
-            raise ValueError("name must not be empty")
-        return self
-
 
 class FallbackSettings(EndpointSettings):
     """A model that is asked where those before it fail. Address and name are its own, all else has the defaults."""
 
-    base_url: str
-    name: str
+    base_url: WebAddress
+    name: Filled
 
 
 class ModelSettings(EndpointSettings):
@@ -174,7 +203,7 @@ class KnowledgeSettings(Section):
 class ChooserSettings(Section):
     """The text model that chooses among records. Without one only a sure record is sent."""
 
-    base_url: str = ""  # "": none
+    base_url: WebAddressOrNone = ""  # "": none
     name: str = ""
     api_key: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=20.0, gt=0)
@@ -184,23 +213,25 @@ class ChooserSettings(Section):
 
     @model_validator(mode="after")
     def _is_whole(self) -> ChooserSettings:
-        if self.base_url and not self.base_url.startswith(("http://", "https://")):
-            raise ValueError("base_url must begin with http:// or https://")
         if bool(self.base_url.strip()) != bool(self.name.strip()):
-            raise ValueError("base_url and name belong together: set both or none")
+            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
         return self
 
 
 def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in EXTRA]:
-        raise ValueError(f"there is no tool {unknown[0]!r}; there are {', '.join(EXTRA)}")
+        raise PydanticCustomError(
+            "no_tool",
+            "there is no tool {said}; there are {known}",
+            {"said": repr(unknown[0]), "known": ", ".join(EXTRA)},
+        )
     return tuple(dict.fromkeys(names))
 
 
 class PlannerSettings(Section):
     """The text model that plans what takes several parts, and has phones do them."""
 
-    base_url: str = ""  # "": none, and no plans
+    base_url: WebAddressOrNone = ""  # "": none, and no plans
     name: str = ""
     api_key: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=60.0, gt=0)
@@ -211,10 +242,8 @@ class PlannerSettings(Section):
 
     @model_validator(mode="after")
     def _is_whole(self) -> PlannerSettings:
-        if self.base_url and not self.base_url.startswith(("http://", "https://")):
-            raise ValueError("base_url must begin with http:// or https://")
         if bool(self.base_url.strip()) != bool(self.name.strip()):
-            raise ValueError("base_url and name belong together: set both or none")
+            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
         return self
 
 
@@ -285,7 +314,7 @@ def _checked_by(read: Callable[[str], object]) -> AfterValidator:
         try:
             read("" if text.strip().lower() == "off" else text)
         except InputRejected as error:
-            raise ValueError(str(error)) from None
+            raise PydanticCustomError("time_form", "{why}", {"why": str(error)}) from None
         return "" if text.strip().lower() == "off" else text.strip()
 
     return AfterValidator(check)
@@ -344,7 +373,7 @@ class LimitSettings(Section):
 
 class TelegramSettings(Section):
     token: SecretStr = SecretStr("")  # "": no bot
-    api_base_url: str = "https://api.telegram.org"
+    api_base_url: WebAddress = "https://api.telegram.org"
     mode: Literal["polling", "webhook"] = "polling"
     webhook_url: str = ""  # the public address of this server, with https
     webhook_secret: SecretStr = SecretStr("")
@@ -353,10 +382,10 @@ class TelegramSettings(Section):
 
     @model_validator(mode="after")
     def _webhook_is_whole(self) -> TelegramSettings:
-        if not self.api_base_url.startswith(("http://", "https://")):
-            raise ValueError("api_base_url must begin with http:// or https://")
         if self.mode == "webhook" and not self.webhook_url.startswith("https://"):
-            raise ValueError("mode webhook needs webhook_url, the public https address of this server")
+            raise PydanticCustomError(
+                "webhook_url", "mode webhook needs webhook_url, the public https address of this server"
+            )
         return self
 
 
@@ -368,17 +397,15 @@ class WebSettings(Section):
 class HelperSettings(Section):
     """The model that sees which puts screens into words, and answers where a client asks for auto_reply."""
 
-    base_url: str = ""  # "": the model that drives the phone
+    base_url: WebAddressOrNone = ""  # "": the model that drives the phone
     name: str = ""
     api_key: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=30.0, gt=0)
 
     @model_validator(mode="after")
     def _is_whole(self) -> HelperSettings:
-        if self.base_url and not self.base_url.startswith(("http://", "https://")):
-            raise ValueError("base_url must begin with http:// or https://")
         if bool(self.base_url.strip()) != bool(self.name.strip()):
-            raise ValueError("base_url and name belong together: set both or none")
+            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
         return self
 
 

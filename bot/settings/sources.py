@@ -57,7 +57,9 @@ def written() -> dict[str, str]:
 
 
 class ConfigFile(TomlConfigSettingsSource):
-    """The TOML file. ConfigInvalid where it cannot be read, names what is no setting, or was named and is not there."""
+    """The TOML file. ConfigInvalid where it cannot be read, or was named and is not there. A name in it that is none of
+    ours is left to ``loading``, which tells it with all else that is wrong.
+    """
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         file = config_file()
@@ -69,9 +71,6 @@ class ConfigFile(TomlConfigSettingsSource):
             super().__init__(settings_cls, toml_file=file)
         except (OSError, ValueError) as error:
             raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
-        unknown = sorted(self.toml_data.keys() - settings_cls.model_fields.keys())
-        if unknown:
-            raise ConfigInvalid(f"{file} holds what is no setting: {', '.join(unknown)}.", advice="Correct the names.")
 
 
 class KnowledgeAliases(PydanticBaseSettingsSource):

@@ -7,7 +7,7 @@ import os
 import tempfile
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +18,15 @@ from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import ConfigInvalid
 from bot.settings.layers import Settings
-from bot.settings.loading import Problem, attempt, problems_of
+from bot.settings.loading import Problem, SettingsWrong, attempt, problems_of
 from bot.settings.names import Name, names
 from bot.settings.origin import Place, Places
 from bot.settings.sources import reading
+from bot.settings.whole import incomplete
 
 PRIVATE = 0o600
+WRITABLE = 0o222
+UNCHANGED = "Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,9 @@ def _value(name: Name, text: str) -> Any:
     try:
         checked = _adapter(name).validate_python(_parsed(name, text))
     except ValidationError as error:
-        why = "; ".join(problem.message for problem in problems_of(error))
-        raise ConfigInvalid(f"{name.key} cannot be that: {why}.", advice="Nothing was changed.") from None
+        problems = [replace(problem, path=(*name.path, *problem.path)) for problem in problems_of(error)]
+        why = "; ".join(problem.message for problem in problems)
+        raise SettingsWrong(f"{name.key} cannot be that: {why}.", problems, advice=UNCHANGED, refused=True) from None
     return _plain(checked)
 
 
@@ -106,10 +110,10 @@ def _write(name: Name, inside: str, value: Any, file: Path) -> Written:
     given, file = file, file.expanduser().resolve()  # a link stays a link
     before = _text(file)
     after = _edited(before, (*name.path, *([inside] if inside else [])), value, file)
-    new = [problem for problem in _problems(name, after, file) if problem not in _problems(name, before, file)]
+    new = _new_problems(name, before, after, file)
     if new:
         why = "; ".join(f"{'.'.join(problem.path) or file.name}: {problem.message}" for problem in new)
-        raise ConfigInvalid(f"With that the settings are not usable. {why}.", advice="Nothing was changed.")
+        raise SettingsWrong(f"With that the settings are not usable. {why}.", new, advice=UNCHANGED, refused=True)
     if after != before:
         _replace(file, after)
     over = [place for place in Places().of(name.path) if place.layer != "file"]
@@ -160,9 +164,22 @@ def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
         del around[path[length - 1]]
 
 
-def _problems(name: Name, text: str, file: Path) -> list[Problem]:
+def _new_problems(name: Name, before: str, after: str, file: Path) -> list[Problem]:
+    """What is wrong with ``after`` and was not before."""
+    old, old_parts = _problems(name, before, file)
+    new, new_parts = _problems(name, after, file)
+    if old_parts is None:  # it could not be told: what is wrong with another subject was so already
+        old_parts = [problem for problem in new_parts or [] if problem.path[:1] != name.path[:1]]
+    return [
+        *(problem for problem in new if problem not in old),
+        # One that has become less is mended bit by bit.
+        *(one for one in new_parts or [] if (one.path, one.kind) not in {(was.path, was.kind) for was in old_parts}),
+    ]
+
+
+def _problems(name: Name, text: str, file: Path) -> tuple[list[Problem], list[Problem] | None]:
     """What is wrong with the settings where ``file`` holds ``text``; of the setting ``name`` also where another layer
-    hides it.
+    hides it. Then what keeps a server from its start by them, None where that cannot be told.
     """
     problems = []
     try:
@@ -176,12 +193,17 @@ def _problems(name: Name, text: str, file: Path) -> list[Problem]:
         tried.touch(PRIVATE)
         tried.write_text(text, encoding="utf-8")
         with reading(tried):
-            problems += attempt()[1]
-    return problems
+            settings, wrong = attempt()
+            # What the file alone says wrong, it mostly says wrong with the rest, too.
+            problems += [problem for problem in wrong if problem not in problems]
+            return problems, None if settings is None else incomplete(settings)
 
 
 def _replace(file: Path, text: str) -> None:
     """At once, and for its user alone where a secret is in it."""
+    if file.exists() and not (file.stat().st_mode & WRITABLE and os.access(file, os.W_OK)):
+        # Whoever may write into its folder could put another in its place; somebody did not want that.
+        raise ConfigInvalid(f"{file} is read-only.", advice=UNCHANGED, key="file_read_only", name=file)
     try:
         mode = PRIVATE if _holds_secret(text) else (file.stat().st_mode & 0o777 if file.exists() else 0o644)
         handle, made = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)  # 0600
@@ -196,7 +218,7 @@ def _replace(file: Path, text: str) -> None:
             Path(made).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise ConfigInvalid(f"{file} cannot be written: {error.strerror}.", advice="Nothing was changed.") from None
+        raise ConfigInvalid(f"{file} cannot be written: {error.strerror}.", advice=UNCHANGED) from None
 
 
 def _holds_secret(text: str) -> bool:

@@ -9,11 +9,14 @@ from rich.text import Text
 
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
-from agent_core.session import KeptNote, ReplyRecord, Session, Status, StepRecord
+from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
 from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
+from bot.terminal.ask import PERSON
 from bot.terminal.render import harmless
+
+ASKING = {"interact", "take_over"}  # what comes of them a person decides: they have not failed
 
 
 class LiveRuns:
@@ -25,8 +28,10 @@ class LiveRuns:
         self._texts = texts
         self._replies: list[ReplyRecord] = []
         self._model = ""  # of the fallback that was told
+        self._question: Question | None = None  # the last one
 
     async def save(self, session: Session) -> None:
+        self._question = session.question or self._question
         await self._store.save(session)
 
     async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
@@ -45,11 +50,12 @@ class LiveRuns:
                 self._tell_replies()
                 self._tell_notes([KeptNote.model_validate(note) for note in event.data["notes"]])
             case "answered":
-                self._line(f"    {event.data['by']}: {event.data['text']}", "yellow")
+                self._answered(str(event.data["question"]), str(event.data["by"]), str(event.data["text"]))
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)
-        action = describe_action(self._texts, step) or step.result or "—"
+        asks = (step.action or {}).get("kind") in ASKING
+        action = describe_action(self._texts, step, asks=asks) or step.result or "—"
         self._line(f"{step.index:>3}  {action}  ({seconds:.1f} s)", "" if step.ok else "yellow")
         if step.instead_of and step.model != self._model:
             why = self._texts.find(f"error.{step.instead_of}", self._texts.get("error.model"))
@@ -59,6 +65,12 @@ class LiveRuns:
             self._line(f"     {step.thinking}", "dim")
         if step.verdicts or not step.ok:
             self._line(f"     {step.result}", "yellow")
+
+    def _answered(self, question: str, by: str, text: str) -> None:
+        asked = self._question
+        if asked is not None and asked.id == question:
+            text = next((choice.label for choice in asked.choices if choice.value == text and choice.label), text)
+        self._line(f"    {self._texts.get('card.terminal') if by == PERSON else by}: {text}", "yellow")
 
     def _tell_replies(self) -> None:
         for reply in self._replies:

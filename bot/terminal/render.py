@@ -27,7 +27,8 @@ def harmless(text: str) -> str:
 def panel(card: Card, *, style: str = "cyan") -> Panel:
     """The card as a box; what it holds is text, never markup.
 
-    Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button.
+    Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button, and
+    a new picture of the phone has no place here.
     """
     lines = []
     for line in card.lines:
@@ -36,7 +37,7 @@ def panel(card: Card, *, style: str = "cyan") -> Panel:
             text.append(f"{harmless(line.label)}: ", style="dim")
         text.append(harmless(line.text), style=STYLES[line.kind])
         lines.append(text)
-    buttons = [button for row in card.buttons for button in row if not button.action.startswith("own:")]
+    buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]
     for number, button in enumerate(buttons, start=1):
         label = harmless(button.label).removeprefix(f"{number}. ")
         lines.append(Text(f"  [{number}] {label}", style="yellow"))

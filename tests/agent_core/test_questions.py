@@ -13,6 +13,7 @@ from agent_core.session import (
     TO_CUSTOMER,
     Answer,
     AskedQuestion,
+    Choice,
     GateState,
     Planned,
     Question,
@@ -21,6 +22,7 @@ from agent_core.session import (
     Spent,
     Status,
 )
+from agent_core.texts import say
 
 TAP = Tap(element=(10, 20), message="付款？")
 RECORDS = [
@@ -123,7 +125,8 @@ def test_a_run_asks_each_time_its_budget_is_used_up_and_never_between_two_parts_
     assert take_answer(state, asked, Answer(choice="go_on", by="Anna")).ending is None
     assert (state.allowance, questions.budget(state)) == (2, None)
     state.spent.tokens_in = 4000  # far beyond, by one call
-    assert (jumped := questions.budget(state)) is not None
+    jumped = questions.budget(state)
+    assert jumped is not None
     take_answer(state, jumped, Answer(choice="go_on", by="Anna"))
     assert (state.allowance, questions.budget(state)) == (5, None)
     state.spent.tokens_in = 5000
@@ -133,6 +136,22 @@ def test_a_run_asks_each_time_its_budget_is_used_up_and_never_between_two_parts_
     ended = take_answer(state, again, Answer(choice="stop", by="deadline")).ending
     assert ended is not None
     assert ended.status is Status.FAILED
+    assert ended.message == say("zh", "run.budget_stopped_tokens")
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "said"),
+    [
+        (QuestionKind.TAKE_OVER, "Anna", "person_stopped"),
+        (QuestionKind.STUCK, "Anna", "stuck_stopped"),
+        (QuestionKind.TAKE_OVER, "deadline", "nobody_stopped"),
+    ],
+)
+def test_who_ended_a_run_is_said_as_it_was(kind: QuestionKind, by: str, said: str) -> None:
+    question = Question(id="q", kind=kind, text="", choices=[Choice(value="stop", label="Stop")])
+    ended = take_answer(session(), question, Answer(choice="stop", by=by)).ending
+    assert ended is not None
+    assert ended.message == say("zh", f"run.{said}")
 
 
 def test_the_best_records_are_offered() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.errors import KnowledgeUnreachable
+from agent_core.errors import KnowledgeUnreachable, ModelLimit
+from agent_core.model.meter import Meter
 from agent_core.ports import Record, ReplyState
 from agent_core.questions import right_chat
 from agent_core.session import Answer, QuestionKind, Session, Status
@@ -248,6 +249,26 @@ async def test_a_phone_that_is_unplugged_names_the_cause() -> None:
         assert "adb devices" in session.message
         assert bench.sent == {}
     assert sum(slept) <= 10  # tidying up does not wait for it once more
+
+
+@pytest.mark.parametrize("left", [False, True])
+async def test_a_limit_after_send_is_no_failure_of_what_was_sent(bench_lab: Lab, left: bool) -> None:
+    class Full(Meter):
+        calls = 0
+
+        async def admit(self, model: str) -> None:
+            self.calls += 1
+            if self.calls > 1:
+                raise ModelLimit("今天的已用完。", key="")
+
+    if left:
+        bench_lab.phone.receive("11", "能开发票吗？")
+    await bench_lab.open_chat()
+    async with ScriptedModel([ASK, ASK]) as model:
+        session = await bench_lab.run(model, meter=Full())
+    assert bench_lab.sent["11"] == [ANSWER]
+    assert (session.status, session.error_kind) == (Status.SUCCEEDED, "model.limit" if left else "")
+    assert session.message.startswith("已发出 1 条回复；之后因上限提前结束：今天的已用完。")
 
 
 async def test_ledger_knows_how_it_ended(bench_lab: Lab) -> None:

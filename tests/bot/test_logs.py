@@ -29,6 +29,10 @@ URL = f"https://api.telegram.org/bot{TOKEN}/getMe"
         ("call 13812345678 now", "call <phone> now"),
         ("order 2138123456789", "order 2138123456789"),
         ("at 10:30, http://127.0.0.1:8000/v1", "at 10:30, http://127.0.0.1:8000/v1"),
+        ("http://h/v1?key=QSECRET99&page=2", "http://h/v1?key=<secret>&page=2"),
+        ("/v1?a=1&access_token=x%20y&api-key=z'", "/v1?a=1&access_token=<secret>&api-key=<secret>'"),
+        ("?sign=5f&X-Amz-Signature=ab monkey=1", "?sign=<secret>&X-Amz-Signature=<secret> monkey=1"),
+        ("?design=1&keyword=q&tokens=3", "?design=1&keyword=q&tokens=3"),
     ],
 )
 def test_what_is_secret_by_its_looks(text: str, masked: str) -> None:

@@ -124,6 +124,26 @@ async def test_what_is_still_being_written_and_what_says_the_same_is_left(core: 
     assert not structlog.get_logger().is_enabled_for(30)
 
 
+async def test_each_refused_content_is_told_and_a_file_that_is_gone_changes_nothing(core: Core) -> None:
+    write('[model]\nname = "kept"\n')
+    reloader = Reloader(core, load)
+    await reloader.look(asked=True)
+    with capture_logs() as lines:
+        for temperature in (0.1, 0.2):  # the same mistake stands in both
+            write(f'[model]\nname = "kept"\ntemperature = {temperature}\n[knowledge]\nprovider = "dify"\n')
+            await looks(reloader)
+            await reloader.look(asked=True)
+        Path(CONFIG_FILE).unlink()
+        await looks(reloader)
+        assert core.model.name == "kept"
+        assert "not there any more" in reloader.problem
+        write('[model]\nname = "new"\n')
+        await looks(reloader)
+    assert core.model.name == "new"
+    events = [line["event"] for line in lines]
+    assert events == ["settings_refused"] * 3 + ["settings_usable_again", "settings_taken_over"]
+
+
 async def test_the_watch_itself_sees_a_change(core: Core) -> None:
     reloader = Reloader(core, load, look_seconds=0.01)
     write('[model]\nname = "before-the-start"\n')

@@ -293,9 +293,9 @@ def test_times_of_digests_and_quiet_hours(monkeypatch: pytest.MonkeyPatch) -> No
         ("limits", {"day_cost": -1}, "PHONEDESK_LIMITS__DAY_COST"),
         ("run", {"max_cost": -1}, "PHONEDESK_RUN__MAX_COST"),
         ("model", {"fallbacks": [{"name": "m"}]}, "PHONEDESK_MODEL__FALLBACKS__0__BASE_URL"),
-        ("model", {"fallbacks": [{"base_url": "x", "name": "m"}]}, "base_url must begin with http"),
+        ("model", {"fallbacks": [{"base_url": "x", "name": "m"}]}, "it must begin with http"),
         ("model", {"fallbacks": [{"base_url": "http://x", "name": "m", "profile": "none"}]}, "no model profile 'none'"),
-        ("model", {"name": " "}, "name must not be empty"),
+        ("model", {"name": " "}, "it must not be empty"),
     ],
 )
 def test_wrong_ones_say_how_they_are_written(section: str, value: dict[str, object], named: str) -> None:

@@ -18,6 +18,7 @@ from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.geometry import Point
 from agent_core.model.client import ChatModel
+from agent_core.model.meter import Meter
 from agent_core.ports import Event, Lease, Ledger, Record, RunStore, StopGuard
 from agent_core.retry import Sleep
 from agent_core.screen.ocr import OcrEngine
@@ -157,9 +158,10 @@ class Lab:
         ledger: Ledger | None = None,
         store: RunStore | None = None,
         trajectory: Trajectory | None = None,
+        meter: Meter | None = None,
     ) -> Session:
         """A leg: a new run of ``task``, or the next leg of ``session``."""
-        client = ChatModel(model.url, "scripted", "key", timeout=5, sleep=_no_sleep)
+        client = ChatModel(model.url, "scripted", "key", timeout=5, meter=meter, sleep=_no_sleep)
         settings = AgentSettings(
             max_steps=max_steps,
             tree="off" if self.tree == "off" else "auto",

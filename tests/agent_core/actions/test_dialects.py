@@ -248,3 +248,21 @@ def test_one_set_of_actions_in_every_dialect(kind: str) -> None:
                 for how in (dialect, "auto"):
                     read = parse_reply(text, how).action.model_dump(exclude_none=True)
                     assert read == {"kind": "finish" if kind == "abort" else kind, **expected}, text
+
+
+LISTED = ", ".join(f'{{"text": "第{n}行", "x": {n}}}' for n in range(25))
+MENTIONED = "，".join(f'或者 do(action="Tap", element=[{n},{n}])' for n in range(15))
+
+
+@pytest.mark.parametrize("dialect", ["json", "auto"])
+def test_a_reply_that_lists_what_it_sees_ends_with_its_action(dialect: Dialect) -> None:
+    call = '{"action": "Tap", "arguments": {"element": [500, 300]}}'
+    for text in (f"I see [{LISTED}].\n{call}", f"Elements: [{LISTED}]\n```json\n{call}\n```"):
+        assert parse_reply(text, dialect=dialect).action.model_dump(include={"kind", "element"}) == TAP
+
+
+def test_of_very_many_mentioned_calls_only_the_one_that_ends_the_reply_counts() -> None:
+    assert parse_reply(f'{MENTIONED}\n最后：\ndo(action="Home")').action.kind == "home"
+    for text in (MENTIONED, f"{MENTIONED}\n好。", f'{MENTIONED}\ndo(action="Home")，或者别的'):
+        with pytest.raises(ActionParseError, match="mentions many calls"):
+            parse_reply(text)

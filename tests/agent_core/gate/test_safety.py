@@ -53,8 +53,9 @@ def test_a_swipe_that_may_click_a_button_is_no_way_around_the_question(
         ("允许", True), ("仅在使用该应用时允许", True), ("仅限这一次", True), ("While using the app", True),
         ("不允许", False), ("暂不更新", False), ("拒绝", False), ("Don’t allow", False), ("取消安装", False),
         *((text, True) for text in (
-            "不领券支付", "不选优惠支付", "不用密码支付", "不再询问允许", "取消并删除", "拒绝并卸载", "稍后支付", "先不付款", "取消授权", "取消拉黑",
-            "不等了下单", "Later, Pay", "Don't ask, Allow",
+            "不领券支付", "不选优惠支付", "不用密码支付", "不再询问允许", "取消并删除",
+            "拒绝并卸载", "稍后支付", "先不付款", "取消授权", "取消拉黑",
+            "不等了下单", "No, Pay",
         )),
     ],
 )  # fmt: skip

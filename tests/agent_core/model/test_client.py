@@ -210,7 +210,8 @@ async def test_a_reply_without_a_call_is_handed_on_whole() -> None:
 TABLE: list[tuple[Reply, type[errors.ModelError], int]] = [
     (Status(401, f"Incorrect API key provided: {KEY}"), errors.ModelAuth, 1),
     (Status(403), errors.ModelAuth, 1),
-    (Status(404, "no such model"), errors.ModelFormat, 1),
+    (Status(404, "no such model"), errors.ModelUnknown, 1),
+    (Status(400, "模型不存在", "1211"), errors.ModelUnknown, 1),
     (Status(400, "bad field"), errors.ModelFormat, 1),
     (Status(400, "blocked", "content_filter"), errors.ModelRefused, 1),
     (Status(400, "系统检测到输入或生成内容可能包含不安全或敏感内容", "1301"), errors.ModelRefused, 1),
@@ -370,9 +371,9 @@ async def test_a_transcription_is_a_plain_request_with_one_picture() -> None:
 
 
 async def test_a_text_may_take_longer_than_the_time_out_and_is_no_action() -> None:
-    said = Text('<think>想</think>先 do(action="Back")，再看。', size=9, delay=0.2)
+    said = Text('<think>想</think>先 do(action="Back")，再看。', size=9, delay=0.1)
     async with ScriptedModel([said]) as server:
-        model = client(server, timeout=0.5, tools=tools_of(model_profile("general"), "zh"))
+        model = client(server, timeout=0.3, tools=tools_of(model_profile("general"), "zh"))
         assert (await model.ask(messages())).text == '先 do(action="Back")，再看。'
         await model.close()
     assert "tools" not in server.requests[0]

@@ -185,6 +185,7 @@ async def test_a_picture_that_one_cannot_read_tells_nothing_of_its_actions() -> 
     async with Two([Whole(""), TAP], [Text("4719")]) as two:
         assert await two.model.transcribe(PICTURE, "read") == "4719"
         assert (await two.model.complete(request())).model == "first"
+        assert await two.model.transcribe(PICTURE, "read") == 'do(action="Tap", element=[1,2])'
 
 
 async def test_a_limit_of_ours_holds_for_all() -> None:

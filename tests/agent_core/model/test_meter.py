@@ -22,6 +22,7 @@ CACHED = (
     'data: {"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 10,'
     ' "prompt_tokens_details": {"cached_tokens": 600}}}\n\ndata: [DONE]\n\n'
 )
+ON_TOP = CACHED.replace('"prompt_tokens_details": {"cached_tokens": 600}', '"cached_tokens": 600')
 
 
 def test_each_model_has_its_price_and_others_the_usual_one() -> None:
@@ -42,7 +43,9 @@ async def test_every_call_of_a_task_is_of_its_run() -> None:
         Raw(CACHED, "text/event-stream"),
         Break(["do(", "action"]),
     ]
-    async with ScriptedModel([*script, Break(), Break(), Hang(["想"]), Text("x")]) as server:
+    async with ScriptedModel(
+        [*script, Break(), Break(), Raw(ON_TOP, "text/event-stream"), Hang(["想"]), Text("x")]
+    ) as server:
         meter = Meter(Prices({"scripted": Price(1, 2, 0.5)}, currency="CNY"))
         model = ChatModel(server.url, "scripted", timeout=5, meter=meter, sleep=lambda _: asyncio.sleep(0))
 
@@ -61,8 +64,10 @@ async def test_every_call_of_a_task_is_of_its_run() -> None:
             with pytest.raises(ModelUnreachable):
                 await model.complete(ASKED)
             assert (first.calls, first.tokens_in) == (4, 1200 + request_tokens(ASKED))  # guessed; the rest said nothing
+            assert (await model.complete(ASKED)).usage.tokens_cached == 600  # as Moonshot says it
+            first.calls -= 1
             cut = asyncio.create_task(model.complete(ASKED, on_thinking=None))
-            while len(server.requests) < 7:
+            while len(server.requests) < 8:
                 await asyncio.sleep(0.005)
             await asyncio.sleep(0.05)
             cut.cancel()

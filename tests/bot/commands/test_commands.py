@@ -14,6 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from agent_core.errors import (
+    ConfigInvalid,
     ConfigMissing,
     DeviceOffline,
     InputRejected,
@@ -192,6 +193,9 @@ def test_an_error_is_told_in_the_language_of_the_settings(lang: Lang, capfd: pyt
         fail(ConfigMissing("No token.", advice="Set THIS."))  # more exact than what is said of the kind
     said, own, advice = capfd.readouterr().err.splitlines()
     assert (said, own, advice) == (told["error.config.missing"], "No token. Set THIS.", told["advice.config.missing"])
+    with pytest.raises(typer.Exit):
+        fail(ConfigInvalid("No port.", advice="Choose another."))  # the settings are right: no word of checking them
+    assert capfd.readouterr().err.splitlines() == [told["error.config.invalid"], "No port. Choose another."]
 
 
 @pytest.mark.parametrize(("lang", "spoken"), [("zh", "zh"), ("en", "en"), (None, "zh"), ("", "zh")])
@@ -208,7 +212,7 @@ def test_an_error_of_the_settings_is_told_in_the_language_that_is_asked_for(
     monkeypatch.setenv("PHONEDESK_WEB__PORT", "many")
     code, _, err = call("schedule", "list")
     assert code == Exit.USAGE
-    assert catalogue(spoken)["error.config.invalid"] in err
+    assert catalogue(spoken)["config.unusable"] in err
     assert "PHONEDESK_WEB__PORT" in err
 
 

@@ -139,11 +139,14 @@ def test_a_secret_comes_by_standard_input_into_a_file_of_its_user() -> None:
     [
         ("modl.name", "x", "Did you mean model.name?"),
         ("PHONEDESK_MODEL_NAME", "x", "Did you mean model.name?"),
-        ("model.top_p", "7", "less than or equal to 1"),
-        ("web.port", "many", "valid integer"),
-        ("timezone", "Asia/Nowhere", "no time zone named"),
+        ("model.top_p", "7", "not be greater than 1"),
+        ("web.port", "many", "a whole number"),
+        ("timezone", "Asia/Nowhere", "There is no time zone"),
         ("telegram.mode", "webhook", "needs webhook_url"),
-        ("model.fallbacks", '[{"name": "b"}]', "model.fallbacks"),
+        ("model.fallbacks", '[{"name": "b"}]', "model.fallbacks.0.base_url It is missing."),
+        ("model.extra_body", "{a", "table (JSON)"),
+        ("log_file", "no-such-folder/serve.log", "no-such-folder"),
+        ("knowledge.provider", "dify", "still needs PHONEDESK_KNOWLEDGE__BASE_URL"),
         ("device.names", '{"a": "One", "b": "one"}', "the same name"),
         ("model", "{}", "There is no setting model"),
     ],
@@ -201,4 +204,52 @@ def test_check_names_each_wrong_one_and_its_place(monkeypatch: pytest.MonkeyPatc
     Path(".env").unlink()
     assert call("check")[0] == 2
     Path(CONFIG_FILE).write_text('[knowledge]\nprovider = "dify"\n')
-    assert "PHONEDESK_KNOWLEDGE__BASE_URL" in call("check")[1]
+    out = call("check")[1]
+    assert "knowledge.provider  (phonedesk.toml:2)" in out
+    assert "PHONEDESK_KNOWLEDGE__BASE_URL" in out
+    assert "are right" not in out
+    # What is wrong is told whole: a name that is none hides nothing else.
+    Path(CONFIG_FILE).write_text(
+        'log_levle = "info"\ntimezone = "x"\n[model]\nbase_url = "localhost:8000"\ntop_p = 7\n'
+    )
+    found = json.loads(call("check", "--json")[1])["wrong"]
+    assert {one["name"]: one["meant"] for one in found} == {
+        "log_levle": "log_level",
+        "timezone": "",
+        "model.base_url": "",
+        "model.top_p": "",
+    }
+    assert all(one["where"] for one in found)
+
+
+def test_it_says_in_the_users_language_why_a_value_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", "zh")
+    err = call("set", "model.temperature", "9")[2]
+    assert "不能大于 2" in err
+    assert "没有改动" in err
+    assert "config check" not in err  # nothing was changed: it would find nothing
+    assert "Input" not in err
+    Path(CONFIG_FILE).write_text("[model]\ntemperature = 9\n")
+    err = call("show")[2]
+    assert "✗ model.temperature  (phonedesk.toml:2)" in err
+    assert "不能大于 2" in err
+
+
+def test_a_value_with_a_minus_and_one_from_nowhere() -> None:
+    assert call("set", "alerts.chat", "-1001234567890")[0] == 0
+    assert load().alerts.chat == "-1001234567890"
+    assert call("set", "telegram.token", "-", given=TOKEN)[0] == 0
+    code, _, err = call("set", "telegram.token", "-", given="")
+    assert code == 2
+    assert "phonedesk config unset telegram.token" in err
+    assert call("set", "telegram.token", "-", given="two\nlines\n")[0] == 2
+    assert load().telegram.token.get_secret_value() == TOKEN
+    Path(CONFIG_FILE).chmod(0o400)
+    code, _, err = call("set", "model.name", "m")
+    assert (code, "read-only" in err, load().model.name) == (2, True, "autoglm-phone-9b")
+
+
+def test_a_mistake_elsewhere_does_not_keep_one_from_mending() -> None:
+    Path(CONFIG_FILE).write_text('[model]\ntop_p = 7\n[knowledge]\nprovider = "dify"\n')
+    assert call("unset", "model.top_p")[0] == 0
+    assert call("set", "knowledge.base_url", "http://127.0.0.1:9")[0] == 0

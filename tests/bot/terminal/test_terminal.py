@@ -152,6 +152,16 @@ async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) ->
     assert [event.kind for event in await Events(db).after(0)] == ["status", "question", "closed"]
 
 
+async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_ones_words(db: Database) -> None:
+    session, console = await session_in(db), printed()
+    question = QUESTION.model_copy(update={"kind": QuestionKind.INTERACT, "choices": CLOSED.choices[1:]})
+    with typed("9\nabout 9\n") as (source, _):
+        answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, question)
+    assert answer == Answer(text="about 9", by=PERSON)
+    assert "customer" not in text_of(console)
+    assert "(Skip)" in text_of(console)
+
+
 async def test_nobody_at_the_terminal_leaves_the_question_open(db: Database) -> None:
     session = await session_in(db)
     with typed("", end=True) as (source, _):
@@ -179,7 +189,7 @@ def test_a_card_shows_its_words_as_they_are() -> None:
         "[b]T[/b]\x1b[2J",
         (Line("a\x1b]0;x\x07b\n二", "标签"), Line("q", "", "quote")),
         None,
-        ((Button("d", "好\x9b"),),),
+        ((Button("d", "好\x9b"), Button("look:q1", "see the phone")),),
     )
     console = printed()
     console.print(panel(card))
@@ -187,6 +197,7 @@ def test_a_card_shows_its_words_as_they_are() -> None:
     assert "[b]T[/b][2J" in shown
     assert "标签: a]0;xb" in shown
     assert "[1] 好" in shown
+    assert "see the phone" not in shown  # a terminal shows no picture
     assert not {"\x1b", "\x07", "\x9b"} & set(shown)
 
 
@@ -194,6 +205,11 @@ async def test_a_run_line_by_line(db: Database) -> None:
     session, console = await session_in(db), printed()
     stored: RunStore = StoredRuns(db)
     live = LiveRuns(stored, console, texts("en"))
+    done = Choice(value="done", label="I have done it")
+    session.question = Question(id="q2", kind=QuestionKind.TAKE_OVER, text="", choices=[done])
+    await live.save(session)
+    session.question = None
+    asked = StepRecord(index=3, action={"kind": "take_over", "message": "log in"}, ok=False, result="asked")
     step = StepRecord(
         index=1,
         thinking="想[b]\x1b[31m",
@@ -207,7 +223,9 @@ async def test_a_run_line_by_line(db: Database) -> None:
         ("step", step.model_dump()),
         ("reply", reply.model_dump()),
         ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
+        ("step", asked.model_dump()),
         ("answered", {"question": "q1", "by": "Desk A", "text": "可以"}),
+        ("answered", {"question": "q2", "by": PERSON, "text": "done"}),
         ("note", {"text": "n"}),
     ]:
         await live.event(session.run_id, Event(kind, data))
@@ -216,6 +234,8 @@ async def test_a_run_line_by_line(db: Database) -> None:
     shown = text_of(console)
     for part in ("▶ QQ回复联系人11", "  1  Open QQ  (1.3 s)", "想[b][31m", "it failed", "48小时内", "Desk A: 可以"):
         assert part in shown
+    assert "terminal: I have done it" in shown
+    assert shown.count("(no success)") == 1  # of the step that failed, not of the one that asks
     assert shown.index("it failed") < shown.index("48小时内")  # what was sent stands below the step that sent it
     assert "opened" not in shown  # what went well needs no more words
     assert "\x1b" not in shown
@@ -224,6 +244,8 @@ async def test_a_run_line_by_line(db: Database) -> None:
         "step",
         "reply",
         "step",
+        "step",
+        "answered",
         "answered",
         "note",
     ]

@@ -68,10 +68,8 @@ def test_who_has_waited_longest_is_the_first() -> None:
         ({"run_status": FAILED, "run_ended_at": ago(500), "tries": 3, "run_error": "model.unreachable"}, Left.LATER),
         ({"run_status": FAILED, "run_ended_at": ago(901), "tries": 9, "run_error": "model.unreachable"}, None),
         ({"run_status": FAILED, "run_ended_at": ago(901), "tries": 3, "run_error": "model.refused"}, Left.GIVEN_UP),
-        (
-            {"run_status": SUCCEEDED, "run_ended_at": ago(500), "tries": 1, "run_error": "model.limit"},
-            None,
-        ),  # cut short
+        # Cut short: something was left.
+        ({"run_status": SUCCEEDED, "run_ended_at": ago(500), "tries": 1, "run_error": "model.limit"}, None),
         ({"run_status": WAITING, "run_held": True, "state": "s0"}, Left.ASKED),  # parked by a person
     ],
 )

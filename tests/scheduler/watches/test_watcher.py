@@ -334,10 +334,22 @@ async def test_the_watcher_follows_only_phones_with_a_watch(watched: Watched) ->
 
     serial = watched.at.device.serial
     phones = [serial, "S2"]
-    watcher = Watcher(watched.db, lambda: phones, device, WatchTimes(every=0.05, settle=0.05))  # type: ignore[arg-type]
+    full, looked = [True], asyncio.Event()
+
+    async def limited() -> bool:
+        looked.set()
+        return full[0]
+
+    times = WatchTimes(every=0.05, settle=0.05, refresh=0.05)
+    watcher = Watcher(watched.db, lambda: phones, device, times, limited)  # type: ignore[arg-type]
     watched.clock.move(seconds=1)
     await watcher.start()
     try:
+        for _ in range(2):  # models may be asked no more today: no phone is followed
+            looked.clear()
+            await looked.wait()
+        assert opened == []
+        full[0] = False
         while len(await watched.runs("sweep")) < 2:
             await watched.db.signal("runs").waiter().wait(5.0)
         assert opened == [serial]

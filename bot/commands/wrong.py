@@ -1,0 +1,58 @@
+"""What is wrong with settings, in the user's language."""
+
+from __future__ import annotations
+
+import os
+
+from bot import logs
+from bot.chat.texts import Texts
+from bot.settings.loading import UNKNOWN, Problem, SettingsWrong
+from bot.settings.names import environment_name, names, nearest
+from bot.settings.origin import Place, Places
+from bot.settings.sources import written
+
+
+def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
+    """``name``, ``where`` it is written, ``message`` and what may be ``meant``; "" for what is not known."""
+    meant = ""
+    if problem.kind == UNKNOWN:
+        near = nearest(environment_name(problem.path), [name.environment for name in names()])
+        meant = next((name.key for name in names() if name.environment == near), "")
+    place = _place(problem, places)
+    where = words.get(f"config.from_{place.layer}", where=place.where) if place is not None else ""
+    return {"name": ".".join(problem.path), "where": where, "message": reason(words, problem), "meant": meant}
+
+
+def reason(words: Texts, problem: Problem) -> str:
+    """Why it cannot be. What has no text says so in English."""
+    if problem.kind == UNKNOWN:
+        return words.get("config.unknown")
+    key = f"wrong.{problem.kind}"
+    if problem.path and words.find(key, ""):
+        values = {name: value.replace(" or ", ", ") for name, value in problem.values.items()}
+        return logs.mask(words.get(key, **values))
+    return logs.mask(f"{problem.message} {problem.advice}".strip())
+
+
+def refusal(words: Texts, error: SettingsWrong) -> str:
+    """All that is wrong, on lines."""
+    lines = [words.get("config.refused" if error.refused else "config.unusable")]
+    places = Places()
+    for problem in error.problems:
+        one = told(words, problem, places)
+        # What was asked for stands nowhere yet.
+        where = f"  ({one['where']})" if one["where"] and not error.refused else ""
+        lines += [f"\u2717 {one['name']}{where}".rstrip(), f"  {one['message']}"]
+        lines += ["  " + words.get("config.meant", name=one["meant"])] if one["meant"] else []
+    return "\n".join(lines)
+
+
+def _place(problem: Problem, places: Places) -> Place | None:
+    if not problem.path:
+        return None
+    if found := places.of(problem.path):
+        return found[0]
+    name = environment_name(problem.path)  # a layer that cannot be read has no places
+    if name in {given.upper() for given in os.environ}:
+        return Place("environment", name)
+    return Place("env_file", name) if name in {given.upper() for given in written()} else None
