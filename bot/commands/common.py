@@ -117,7 +117,7 @@ def fail(error: PhonedeskError) -> NoReturn:
         err.print(logs.mask(words.error(error)), style="red", markup=False, highlight=False)
         raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
     said, *advice = error_lines(error.kind, words)
-    if isinstance(error, ConfigInvalid) and error.advice != error.default_advice:
+    if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
         advice = []  # what is wrong here is not what `config check` would tell
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,9 @@ class Problem:
 class SettingsWrong(ConfigInvalid):
     """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed."""
 
-    def __init__(self, message: str, problems: list[Problem], *, advice: str, refused: bool = False) -> None:
+    def __init__(
+        self, message: str, problems: Sequence[Problem] = (), *, advice: str = "", refused: bool = False
+    ) -> None:
         super().__init__(message, advice=advice)
         self.problems = tuple(problems)
         self.refused = refused
