@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
+from agent_core.apps.profile import profile
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import PhonedeskError
 from agent_core.gate import PolicyName
@@ -42,36 +43,57 @@ LOOK_SECONDS = 0.25  # how often it is looked at whether a phone is free, or a r
 class ReplyState:
     """The knowledge gate of a plan, where what the person asked for is an answer to a customer.
 
-    ``task`` is what they wrote; ``phones``: the gate's state on each, as the last call there left it. ``over``: an
-    answer was given, or none was due.
+    ``task`` is what they wrote; ``phones``: the gate's state on each, as the last call there left it; ``done``: those
+    where an answer was given, or none was due.
     """
 
     task: str
     phones: dict[str, GateState] = field(default_factory=dict)
-    over: bool = False
+    done: set[str] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is due any more on any phone that was used."""
+        return bool(self.phones) and self.done >= self.phones.keys()
 
     def data(self) -> dict[str, Any]:
-        return {"task": self.task, "phones": {serial: gate.model_dump() for serial, gate in self.phones.items()}}
+        gates = {serial: gate.model_dump() for serial, gate in self.phones.items()}
+        return {"task": self.task, "phones": gates, "done": sorted(self.done)}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> ReplyState:
-        gates = {str(serial): GateState.model_validate(gate) for serial, gate in data["phones"].items()}
-        return cls(str(data["task"]), gates)
+        """For another message: what a call before it knew of the customer's questions may have changed since."""
+        anew = {"knowledge_done": False, "pending_question": ""}
+        gates = {str(serial): GateState.model_validate({**gate, **anew}) for serial, gate in data["phones"].items()}
+        return cls(str(data["task"]), gates, set(map(str, data.get("done", ()))))
+
+    @property
+    def app(self) -> str:
+        """The name of the app that customers are answered in, as a task writes it."""
+        key = next((gate.app for gate in self.phones.values()), gate_for(self.task, None).app)
+        return profile(key).name
 
     def leave(self, serial: str, session: Session, *, succeeded: bool) -> None:
         """What a call left behind. It can only succeed where the gate lets it finish."""
         delivered = [*session.gate.delivered, *(reply.text for reply in session.replies)]
         self.phones[serial] = session.gate.model_copy(update={"delivered": list(dict.fromkeys(delivered))})
-        self.over = self.over or succeeded
+        (self.done.add if succeeded else self.done.discard)(serial)
 
 
 def reply_state(message: str, before: Mapping[str, Any] | None) -> ReplyState | None:
     """Whether this plan answers a customer: the person's own message decides. One that goes on with a conversation in
-    which an answer is still due (``before``) goes on under its gate.
+    which an answer is still due (``before``) goes on under its gate, and in one in which customers were answered the
+    app need not be named again.
     """
     if gate_for(message, None).enabled:
         return ReplyState(message)
-    return ReplyState.of(before) if before is not None else None
+    if before is None:
+        return None
+    state = ReplyState.of(before)
+    if not state.over:
+        return state
+    again = f"{state.app} {message}"
+    return ReplyState(again) if gate_for(again, None).enabled else None
 
 
 @dataclass(frozen=True)
@@ -96,9 +118,17 @@ class PlanExecutor:
     """``agent_core.planner.Executor`` for one plan."""
 
     def __init__(
-        self, core: Core, worker: Worker, runs: RunService, place: PlanPlace, reply: ReplyState | None = None
+        self,
+        core: Core,
+        worker: Worker,
+        runs: RunService,
+        place: PlanPlace,
+        reply: ReplyState | None = None,
+        keep: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """``keep`` stores ``reply`` each time it has changed."""
         self.reply = reply
+        self._keep = keep
         self._core = core
         self._worker = worker
         self._service = runs
@@ -233,6 +263,8 @@ class PlanExecutor:
         succeeded = row.status == SUCCEEDED
         if self.reply is not None:
             self.reply.leave(serial, session, succeeded=succeeded)
+            if self._keep is not None:
+                await self._keep()
         sent = [self._fill("sent", contact=reply.contact, text=reply.text) for reply in session.replies]
         last = row.message or session.message or ("" if row.status != STOPPED else self._words.stopped)
         return CallResult("\n".join(filter(None, (*sent, last))), steps=len(session.steps), success=succeeded)

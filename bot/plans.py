@@ -109,6 +109,7 @@ class PlanService:
         self._planner: tuple[PlannerSettings, Planner] | None = None
         self._turnover = Turnover()
         self._watching: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         # What the owner can have the planner use besides the phones: one line each.
         self._extra: dict[str, Tool] = {
             tool.name: tool for tool in (knowledge_tool(lambda: core.knowledge), battery_tool())
@@ -172,6 +173,12 @@ class PlanService:
         await self._end(plan, STOPPED)
         return True
 
+    async def leave(self, run_id: str) -> None:
+        plan = self._known.get(run_id)
+        if plan is not None and not plan.over:
+            await self._service.request_stop(run_id)
+            await self._end(plan, STOPPED)
+
     async def known(self, session: str) -> bool:
         return await self._conversations.get(session) is not None
 
@@ -184,7 +191,7 @@ class PlanService:
         await asyncio.gather(*(self._end(plan, FAILED) for plan in list(self._known.values()) if not plan.over))
         if self._watching is not None:
             self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+            await asyncio.gather(self._watching, *self._ending, return_exceptions=True)
         if self._planner is not None:
             await self._turnover.replaced([self._planner[1].close])
         await self._turnover.close()
@@ -199,13 +206,15 @@ class PlanService:
         what was begun on them goes on.
         """
         plan.why = plan.why or why
-        if plan.executor is not None and why == STOPPED:
-            await plan.executor.stop()
-        elif plan.executor is not None:
-            plan.executor.leave()
-        if plan.task is not None:
-            plan.task.cancel()
-            await asyncio.wait([plan.task])
+        try:
+            if plan.executor is not None and why == STOPPED:
+                await plan.executor.stop()
+            elif plan.executor is not None:
+                plan.executor.leave()
+        finally:
+            if plan.task is not None:
+                plan.task.cancel()
+                await asyncio.wait([plan.task])
         if not plan.over:  # it had not begun yet
             await self._close(plan, PlanDone("", success=False))
 
@@ -242,19 +251,21 @@ class PlanService:
             plan.run_id, new.lang, new.requested_by, new.chat, serials=(new.only,) if new.only else new.serials
         )
         reply = reply_state(new.task, before.gate)
-        executor = plan.executor = PlanExecutor(core, self._worker, self._service, place, reply)
+
+        async def keep() -> None:
+            """Also what is over: whoever goes on with the conversation goes on with these customers."""
+            state = reply.data() if reply is not None else before.gate
+            await self._conversations.set_gate(new.session, state)
+
+        await keep()  # before anything is done: after a kill the conversation goes on under its gate
+        executor = plan.executor = PlanExecutor(core, self._worker, self._service, place, reply, keep)
         if plan.why:
             return PlanDone("", success=False)
         zone = ZoneInfo(core.settings.timezone) if core.settings.timezone else None
         order = Order(new.task, new.lang, datetime.now(zone).date().isoformat(), new.only)
-        try:
-            planner = await self._planner_now()
-            memory = _Memory(self._conversations, new.session)
-            return await planner.plan(order, executor, memory, partial(self._tell, plan))
-        finally:
-            if reply is not None or before.gate is not None:
-                due = reply is not None and not reply.over
-                await self._conversations.set_gate(new.session, reply.data() if reply is not None and due else None)
+        planner = await self._planner_now()
+        memory = _Memory(self._conversations, new.session)
+        return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
     async def _tell(self, plan: _Plan, event: PlanEvent) -> None:
         """To who follows, and into the event log, from which cards are drawn."""
@@ -308,7 +319,10 @@ class PlanService:
             try:
                 asked = await self._runs.asked(list(live))
                 stopped = [live[run_id] for run_id, (stop, _) in asked.items() if stop and not live[run_id].why]
-                await asyncio.gather(*(self._end(plan, STOPPED) for plan in stopped))
+                for plan in stopped:  # not waited for: the others' hearts beat on
+                    ending = asyncio.create_task(self._end(plan, STOPPED), name=f"plan-end-{plan.run_id}")
+                    self._ending.add(ending)
+                    ending.add_done_callback(self._ending.discard)
                 if loop.time() - beaten >= BEAT_SECONDS:
                     beaten = loop.time()
                     await self._plans.beat(list(live))

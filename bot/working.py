@@ -14,16 +14,16 @@ import structlog
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
+from agent_core.planner.words import texts as words_of_plans
 from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
-from bot.app import Core
+from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
 from bot.settings import Settings
 from scheduler.dbos_queue import DbosQueue
-from scheduler.deadlines import QuestionTimes
 from scheduler.hosts import Fleet, Host
 from scheduler.parking import ParkingModel, go_home, park
 from scheduler.ports import StoredHuman, given_answer
@@ -167,12 +167,6 @@ async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
         raise work.host.why
 
 
-def question_times(settings: Settings) -> QuestionTimes:
-    """When what happens to a question that nobody answers."""
-    wanted = settings.questions
-    return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
-
-
 class Legs:
     """Does a leg of a run: session in, agent on the phone, session out."""
 
@@ -203,7 +197,10 @@ class Legs:
 
     async def _work(self, row: RunRow, lease: HeldLease) -> LegOutcome:
         core = self._core
-        one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and row.options.get("kind") != PLAN_PART))
+        of_plan = row.options.get("kind") == PLAN_PART
+        if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
+            return LegOutcome("failed", words_of_plans("en" if row.options.get("lang") == "en" else "zh").interrupted)
+        one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
         if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
             return later
         device = await self._device(lease.serial)

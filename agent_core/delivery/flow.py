@@ -259,6 +259,8 @@ class ReplyFlow:
         refusal = check_chat(seen.chat, session.gate, bound=known)
         if refusal is not None:
             return self._hand_over.refused(refusal)
+        if session.cluster is None:  # what was answered was asked of a call before this one: the ledger knows of it
+            session.gate.knowledge_done = False
         early = await self.before_model(seen)
         if early is not None:
             return early

@@ -53,6 +53,9 @@ class PlansPart(DeskPart):
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
         return self._planning().follow(run_id)
 
+    async def leave(self, run_id: str) -> None:
+        await self._planning().leave(run_id)
+
     async def stop(self, actor: Actor, session: str) -> bool:
         await self._allow(actor, Role.OPERATOR, "plan stop", paced=False, session=session)
         key = await self._known(actor, session)

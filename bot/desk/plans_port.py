@@ -64,6 +64,9 @@ class Planning(Protocol):
     async def stop(self, session: str, *, by: str = "") -> bool:
         """Stop the plan of a conversation; its phones are free when this returns. False where none is under way."""
 
+    async def leave(self, run_id: str) -> None:
+        """Stop this very plan, if it is under way: whoever followed it has gone."""
+
     async def known(self, session: str) -> bool:
         """Whether there is such a conversation."""
 
@@ -94,6 +97,9 @@ class PlansDesk(Protocol):
 
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
         """As ``Planning.follow``. Rights were asked by ``start``."""
+
+    async def leave(self, run_id: str) -> None:
+        """As ``Planning.leave``. Rights were asked by ``start``."""
 
     async def stop(self, actor: Actor, session: str) -> bool:
         """Stop the plan of one's own conversation. False where none is under way; NotFound for no conversation."""

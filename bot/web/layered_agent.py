@@ -87,7 +87,7 @@ def add_routes(app: web.Application, desk: HouseDesk, db: Database, *, heartbeat
         finally:
             if not over:
                 log.info("plan_left", run_id=run.id)
-                await whole(desk.plans.stop(actor, session))
+                await whole(desk.plans.leave(run.id))
         return response
 
     async def abort(request: web.Request) -> web.Response:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_core.session import Session
+from agent_core.settings import AgentSettings, new_session
 from bot.desk.history_port import HistoryAsked
-from bot.planning import reply_state
+from bot.planning import ReplyState, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.web.keys import actor_of_key
 from storage.leases import Leases
@@ -290,3 +291,21 @@ async def test_who_may_not_and_what_is_no_request(tmp_path: Path) -> None:
 
 async def anext_list(events: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event async for event in events]
+
+
+def test_a_conversation_goes_on_under_its_gate() -> None:
+    begun = ReplyState("用QQ回复联系人11")
+    assert reply_state("继续", begun.data()) is not None  # killed before anything was done
+    session = new_session("QQ回复联系人11", "A", AgentSettings())
+    session.gate.knowledge_done = True
+    begun.leave("A", session, succeeded=True)
+    begun.leave("B", session, succeeded=False)
+    other = reply_state("把另一台也做完", begun.data())
+    assert other is not None
+    assert (other.over, other.phones["B"].knowledge_done) == (False, False)
+    begun.leave("B", session, succeeded=True)
+    assert begun.over
+    assert reply_state("打开设置", begun.data()) is None
+    further = reply_state("那联系人12也回复一下", begun.data())
+    assert further is not None
+    assert (further.task, further.phones) == ("QQ 那联系人12也回复一下", {})
