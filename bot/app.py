@@ -41,6 +41,7 @@ from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.factory import KnowledgeConfig, OwnConfig, build
 from knowledge.learning import Learning
+from scheduler.deadlines import QuestionTimes
 from scheduler.ports import StoredLedger, StoredRuns
 from scheduler.sweeps.leg import SweepEyes
 from storage.contacts import Contacts
@@ -339,6 +340,12 @@ def _own_config(remote: RemoteSettings) -> OwnConfig:
         timeout=remote.timeout_seconds,
         min_score=remote.min_score,
     )
+
+
+def question_times(settings: Settings) -> QuestionTimes:
+    """When what happens to a question that nobody answers."""
+    wanted = settings.questions
+    return QuestionTimes(wanted.deadline_minutes, wanted.remind_minutes, wanted.escalate_minutes)
 
 
 async def open_database(settings: Settings) -> Database:

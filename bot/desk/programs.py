@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.desk.actors import Actor, Role
 from bot.desk.house import DeskPart, no_phone
+from bot.desk.phonebook import PhoneBook
 
 
 class ProgramsDesk(DeskPart):
@@ -16,13 +17,20 @@ class ProgramsDesk(DeskPart):
 
         AccessDenied for a viewer, or for a phone that is not theirs; NotFound for one that nobody has seen.
         """
-        entries = await self.house.entries() if device_id else []
-        book = await self._book(entries)
-        wanted = self._phone_for(actor, book.serial(device_id) if device_id else "")
+        wanted, book = await self._meant(actor, device_id)
         await self._allow(actor, Role.OPERATOR, command, phone=wanted, serial=wanted, **detail)
         if device_id and wanted not in book.known:
             raise no_phone(device_id)
         return wanted
+
+    async def serial_of(self, actor: Actor, device_id: str = "") -> str:
+        """The serial that ``device_id`` stands for, as in ``may_act``; whether they may use it is not looked at."""
+        wanted, _ = await self._meant(actor, device_id)
+        return wanted
+
+    async def _meant(self, actor: Actor, device_id: str) -> tuple[str, PhoneBook]:
+        book = await self._book(await self.house.entries() if device_id else [])
+        return self._phone_for(actor, book.serial(device_id) if device_id else ""), book
 
     async def may_list(self, actor: Actor) -> None:
         """Whether they may see what phones there are; which of them are theirs is ``sees``."""

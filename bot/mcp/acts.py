@@ -46,7 +46,7 @@ class Acts:
     async def screenshot(self, actor: Actor, device_id: str) -> Shown:
         """What the phone shows, secrets covered as the settings say. Only read: no lease is taken."""
         jpeg = await self._house.phones.screenshot(actor, device_id or None, full=True)
-        named = device_id or self._house.core.settings.device.serial
+        named = await self._house.rights.serial_of(actor, device_id)
         if not named:
             named = next((phone.serial for phone in await self._house.phones.phones() if sees(actor, phone.serial)), "")
         return Shown(named, jpeg, await asyncio.to_thread(_size, jpeg))

@@ -22,7 +22,7 @@ from bot.desk.actors import BadRequest
 from bot.mcp.client import Client, form_of
 from bot.mcp.pictures import reply_of
 from bot.terminal.ask import TerminalHuman
-from scheduler.deadlines import AT_DEADLINE, answer_at_deadline
+from scheduler.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.ports import LOOK_SECONDS, given_answer, store_question
 from storage.engine import Database
 from storage.events import Events
@@ -105,19 +105,24 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
 class AskingHuman:
     """Fits ``agent_core.ports.Human``: the stored question goes to ``answerer``; whoever is first in any channel wins.
 
-    The phone is held for ``hold_seconds`` meanwhile; after that the session waits without it.
+    The phone is held for ``hold_seconds`` meanwhile; after that the session waits without it. ``times``: of what only
+    a person may decide, who may be somewhere else; what a client is asked waits for it as long as it likes.
     """
 
-    def __init__(self, db: Database, answerer: Answerer, *, leg: int, hold_seconds: float) -> None:
+    def __init__(
+        self, db: Database, answerer: Answerer, *, leg: int, hold_seconds: float, times: QuestionTimes = NO_TIMES
+    ) -> None:
         self._db = db
         self._questions = Questions(db)
         self._events = Events(db)
         self._answerer = answerer
         self._leg = leg
         self._hold = hold_seconds
+        self._times = times
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture, leg=self._leg)
+        times = NO_TIMES if question.kind in PROGRAM_MAY else self._times
+        await store_question(self._questions, self._events, session, question, picture, times=times, leg=self._leg)
         answer = await self._asked(session, question, picture)
         if answer is not None and question.accepts(answer):
             given = answer.model_dump(include={"choice", "text"})

@@ -16,6 +16,7 @@ from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.ports import Human
 from agent_core.session import FINAL, Answer, Session, Status
 from agent_core.tasks import NO_RULES, check_task
+from bot.app import question_times
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.mcp.arguments import ReplyMode, TaskCall
 from bot.mcp.asking import Answerer, AskingHuman, by_form, by_model, no_reply, nobody, read_reply, who_may
@@ -31,7 +32,7 @@ from scheduler.ports import given_answer
 from scheduler.signals import Reason
 from scheduler.worker import HeldLease
 from storage.leases import Leases
-from storage.questions import ANSWERED, Questions
+from storage.questions import OPEN, Questions
 from storage.runs import RUNNING, NewRun, RunRow, Runs
 
 CHANNEL = "mcp"  # stands in a run's options: who began it goes on with it
@@ -42,7 +43,7 @@ ASKING_STEP = frozenset({"interact", "take_over", "tap"})  # a step with one of 
 @dataclass(frozen=True, slots=True)
 class Leg:
     """One call on a session. ``before``: how many steps it had when this call began; ``number``: of the run's leg, 0
-    until it is taken up. ``fresh``: it begins from a clean beginning.
+    until it is taken up. ``fresh``: it begins from a clean beginning. ``seen``: the session as it was read, as stored.
     """
 
     actor: Actor
@@ -52,6 +53,7 @@ class Leg:
     number: int
     before: int
     fresh: bool
+    seen: str | None = None
 
 
 class Tasks:
@@ -98,7 +100,7 @@ class Tasks:
                 result = await self._call(leg, device, stopper)
             except BaseException as error:
                 if session.status is Status.RUNNING:
-                    session.end(Status.FAILED, str(error) or type(error).__name__)
+                    _end_by(session, error)
                 await self._close(leg)
                 raise
         return replace(result, task=task)
@@ -111,10 +113,11 @@ class Tasks:
         """Go on with a session that asks something. ``before``: where the client's call began, None for here."""
         self._check(call)
         row, session = await self._waiting(actor, call)
+        await self._questions.expire()  # no server beside us may watch the clock
         answer = await self._answer(actor, call, session)
         first = len(session.steps) if before is None else min(before, len(session.steps))
         session.max_steps = len(session.steps) + self._steps(call)
-        leg = Leg(actor, call, client, session, 0, before=first, fresh=False)
+        leg = Leg(actor, call, client, session, 0, before=first, fresh=False, seen=row.session)
         async with self._house.phone(row.serial) as device:
             result = await self._call(leg, device, stopper, answer)
         return replace(result, reply=call.reply_from_client or "")
@@ -135,10 +138,9 @@ class Tasks:
         if row is None or row.options.get("channel") != CHANNEL or not own:
             await self._house.rights.may_act(actor, "mcp reply", session=session_id[:64])
             raise NotFound(f"There is no session {session_id[:64]}.", advice="Begin a new task.")
-        await self._house.rights.may_act(
-            actor, "mcp reply", row.serial, session=row.id, reply=call.reply_from_client or ""
-        )
-        if call.device_id and call.device_id != row.serial:
+        # Not what is replied, which may be a password: the question's row has it.
+        await self._house.rights.may_act(actor, "mcp reply", row.serial, session=row.id)
+        if call.device_id and await self._house.rights.serial_of(actor, call.device_id) != row.serial:
             raise BadRequest(
                 f"The session {row.id} is on the phone {row.serial}.", advice="Leave device_id out, or give this one."
             )
@@ -154,11 +156,11 @@ class Tasks:
         return row, Session.model_validate_json(row.session)
 
     async def _answer(self, actor: Actor, call: TaskCall, session: Session) -> Answer | None:
-        """The client's answer, read; None where the question is answered already, or none is open."""
+        """The client's answer, read; None where the question is over already, or there is none."""
         if session.question is None:
             return None
         stored = await self._questions.get(session.question.id)
-        if stored is not None and stored.state == ANSWERED:
+        if stored is not None and stored.state != OPEN:
             return None
         there = self._house.settings.person_at_client
         return read_reply(session.question, call.reply_from_client or "", by=actor.name, person_there=there)
@@ -166,6 +168,9 @@ class Tasks:
     async def _taken_up(self, leg: Leg, answer: Answer | None) -> Leg:
         """With the phone in hand, so that no server beside us goes on first: the answer stored, the next leg begun."""
         session = leg.session
+        row = await self._runs.get(session.run_id)
+        if row is None or row.session != leg.seen:  # whoever had the phone until now went on with it
+            raise BadRequest(f"The session {session.run_id} went on meanwhile.", advice="Look what came of it first.")
         if session.question is not None:
             if answer is not None:
                 given = answer.model_dump(include={"choice", "text"})
@@ -197,11 +202,12 @@ class Tasks:
             call.enable_intermediate_image_caption,
         )
         story = Story(news, captions, wanted, lang=session.lang, before=leg.before)
-        lost = False
+        lost = taken = False
         final = None
         try:
             try:
                 async with self._house.held(device.serial, session.run_id, stopper) as lease:
+                    taken = True
                     if leg.number == 0:
                         leg = await self._taken_up(leg, answer)
                     final = await self._work(leg, device, lease, story)
@@ -213,6 +219,10 @@ class Tasks:
             shot = await self._shot(call, final, captions)
             logs = await story.logs(last_is_final=not _asked_after_last_step(session))
             return replace(told, logs=logs, final=shot)
+        except asyncio.CancelledError:
+            if taken:  # its answer may be stored, or its question asked: nobody is to go on with it unseen
+                await self._runs.request_stop(session.run_id, by=leg.actor.id)
+            raise
         finally:
             await news.close()
             await captions.close()
@@ -229,16 +239,19 @@ class Tasks:
                 final = await self._house.shot(device)
             if session.gate.enabled and session.status not in FINAL and await park(device, lease, session):
                 await store.save(session)
+            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            await self._close(leg)
         except LeaseLost:
             raise
         except BaseException as error:
-            if session.status not in FINAL and leg.number > 1:
+            stopped = lease.stop.reason is Reason.STOP
+            if session.status not in FINAL and leg.number > 1 and not stopped:
                 await self._runs.interrupt_leg(session.run_id, leg.number)
             elif session.status not in FINAL:
-                session.end(Status.FAILED, str(error) or type(error).__name__)
+                _end_by(session, error)
+            if session.status in FINAL and lease.stop.reason is not Reason.LEASE_LOST:
+                await self._close(leg)
             raise
-        # While the phone is still ours: a server beside us must not take the run for a dead one.
-        await self._close(leg)
         return final
 
     async def _agent_works(self, leg: Leg, device: AdbDevice, lease: HeldLease, story: Story) -> None:
@@ -284,7 +297,8 @@ class Tasks:
             case ReplyMode.PASS_TO_CLIENT if leg.client.asks is Asks.NOW:
                 answerer = by_form(leg.client, name=leg.actor.name, person_there=house.settings.person_at_client)
         hold = self._core.settings.run.hold_seconds
-        return AskingHuman(db, answerer, leg=leg.number, hold_seconds=hold)
+        times = question_times(self._core.settings)
+        return AskingHuman(db, answerer, leg=leg.number, hold_seconds=hold, times=times)
 
     @staticmethod
     async def _shot(call: TaskCall, jpeg: bytes | None, captions: Captions) -> Shot | None:
@@ -331,6 +345,14 @@ def _asked_after_last_step(session: Session) -> bool:
     if session.question is None or not session.steps:
         return False
     return (session.steps[-1].action or {}).get("kind") not in ASKING_STEP
+
+
+def _end_by(session: Session, error: BaseException) -> None:
+    """The end of a session whose call was cut: stopped where it was taken back, else failed."""
+    if isinstance(error, asyncio.CancelledError):
+        session.end(Status.STOPPED, "")
+    else:
+        session.end(Status.FAILED, str(error) or type(error).__name__)
 
 
 async def _begin_clean(device: AdbDevice, lease: HeldLease, session: Session) -> None:

@@ -127,6 +127,8 @@ async def test_single_acts_on_the_phone(world: World) -> None:
         shown = await client.call_tool("get_screenshot", {})
         assert [block.type for block in shown.content] == ["image", "text"]
         assert shown.structured_content == {"device_id": world.serial, "device_wm_size": [720, 1600]}
+        by_name = await client.call_tool("get_screenshot", {"device_id": phone["name"].upper()})
+        assert by_name.structured_content["device_id"] == world.serial != phone["name"]
         refusals: list[tuple[str, dict[str, Any], str]] = [
             ("AWAKE", {"value": "没有的应用"}, "There is no app '没有的应用'."),
             ("CLICK", {"point": [1, 2], "device_id": "nowhere"}, "There is no phone nowhere."),
