@@ -26,9 +26,10 @@ SHORTEST_SECRET = 8  # what is shorter is no secret, and would be found in every
 _SECRETS = re.compile(
     r"(?P<bot>(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,})"  # a bot token; in a URL it follows "bot" without a gap
     r"|(?P<bearer>(?i:bearer)\s+[A-Za-z0-9._~+/=-]{8,})"
-    r"|(?P<key>\b(?:sk|dataset|app)-[A-Za-z0-9_-]{12,})"
-    r"|(?P<login>(?<=://)[^\s/@:]*:[^\s/@]+(?=@))"  # user and password in a URL
-    r"|(?P<phone>(?<!\d)1[3-9]\d{9}(?!\d))"  # a full mobile number of mainland China
+    r"|(?P<key>\b(?:(?:sk|dataset|app)-|pdk_)[A-Za-z0-9_-]{12,})"
+    r"|(?P<login>(?<=://)(?:[^\s/@:]*:[^\s/@]+|[^\s/@:?#]+)(?=@))"  # user and password, or a token, in a URL
+    # a full mobile number of mainland China, also as 138-1234-5678, with its country or without
+    r"|(?P<phone>(?<!\d)(?:(?:\+|00)?86[ \u00a0-]?)?1[3-9]\d(?:[ \u00a0-]?\d{4}){2}(?!\d))"
 )
 # A value of a URL's query; the name before it stays. "sign" and its like are a request's signature.
 _QUERY = re.compile(
@@ -39,7 +40,7 @@ _known: set[str] = set()  # this process's own secrets, word for word
 
 def mask(text: str) -> str:
     """``text`` without tokens, keys, passwords in URLs (also in their queries) and full phone numbers."""
-    for secret in _known:
+    for secret in sorted(_known, key=len, reverse=True):  # one may begin with another
         text = text.replace(secret, "<secret>")
     text = _SECRETS.sub(lambda found: f"<{found.lastgroup}>", text)
     return _QUERY.sub(r"\1<secret>", text)

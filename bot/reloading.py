@@ -9,13 +9,14 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from hashlib import blake2b
 from pathlib import Path
 
 import structlog
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
+from agent_core.ports import KnowledgeBase
 from bot import logs
 from bot.app import Core, build_knowledge, build_reader
 from bot.models import build_chooser, build_model
@@ -143,19 +144,28 @@ async def renew(core: Core, settings: Settings) -> None:
     """
     old = core.settings
     model, knowledge, chooser = core.model, core.knowledge, core.chooser
+    reader = core.reader
     replaced: list[Close] = []
-    if settings.knowledge != old.knowledge:
-        knowledge = await build_knowledge(settings, core.store)
-        replaced += _closes(core)
-    if settings.model != old.model:
-        model = build_model(settings, core.meter)
-        replaced.append(core.model.close)
-    if settings.chooser != old.chooser:
-        chooser = build_chooser(settings, core.meter)
-        replaced += [core.chooser.close] if core.chooser is not None else []
-    if model is not core.model or settings.observe != old.observe:
-        core.reader = build_reader(settings, model)
+    async with AsyncExitStack() as built:  # is closed where something after it cannot be built
+        if settings.knowledge != old.knowledge:
+            knowledge = await build_knowledge(settings, core.store)
+            for close in _closes(core, knowledge):
+                built.push_async_callback(close)
+            replaced += _closes(core, core.knowledge)
+        if settings.model != old.model:
+            model = build_model(settings, core.meter)
+            built.push_async_callback(model.close)
+            replaced.append(core.model.close)
+        if settings.chooser != old.chooser:
+            chooser = build_chooser(settings, core.meter)
+            if chooser is not None:
+                built.push_async_callback(chooser.close)
+            replaced += [core.chooser.close] if core.chooser is not None else []
+        if model is not core.model or settings.observe != old.observe:
+            reader = build_reader(settings, model)
+        built.pop_all()
     core.settings, core.model, core.knowledge, core.chooser = settings, model, knowledge, chooser
+    core.reader = reader
     if settings.log_level != old.log_level:
         logs.set_level(settings.log_level)
     for follow in core.followers:
@@ -163,9 +173,8 @@ async def renew(core: Core, settings: Settings) -> None:
     await core.turnover.replaced(replaced)
 
 
-def _closes(core: Core) -> Sequence[Close]:
+def _closes(core: Core, base: KnowledgeBase) -> Sequence[Close]:
     """Of the knowledge base; the store of the shop's own entries stays, others have it too."""
-    base = core.knowledge
     parts = base.providers if isinstance(base, ChainKnowledge) else (base,)
     return [part.close for part in parts if part is not core.store]
 

@@ -200,18 +200,26 @@ def _problems(name: Name, text: str, file: Path) -> tuple[list[Problem], list[Pr
 
 
 def _replace(file: Path, text: str) -> None:
-    """At once, and for its user alone where a secret is in it."""
+    """At once, with the owner and group it had. One with a secret in it: for its user, and the group where it was the
+    only other one.
+    """
     if file.exists() and not (file.stat().st_mode & WRITABLE and os.access(file, os.W_OK)):
         # Whoever may write into its folder could put another in its place; somebody did not want that.
         raise ConfigInvalid(f"{file} is read-only.", advice=UNCHANGED, key="file_read_only", name=file)
     try:
-        mode = PRIVATE if _holds_secret(text) else (file.stat().st_mode & 0o777 if file.exists() else 0o644)
+        was = file.stat() if file.exists() else None
+        mode = 0o644 if was is None else was.st_mode & 0o777
+        if _holds_secret(text):
+            mode = PRIVATE if mode & 0o007 else mode & 0o660
         handle, made = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)  # 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
                 out.write(text)
                 out.flush()
                 os.fsync(out.fileno())
+            now = Path(made).stat()
+            if was is not None and (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+                os.chown(made, was.st_uid, was.st_gid)  # changed by root, the service must still be able to read it
             Path(made).chmod(mode)
             Path(made).replace(file)
         except BaseException:

@@ -86,7 +86,8 @@ class Metrics(Collector):
             self._reading = asyncio.create_task(self._look(), name="metrics")
         if self._reading is not None:
             await asyncio.wait([self._reading], timeout=PATIENCE_SECONDS)
-        self._read.down = self._reading is not None or self._db.away_since is not None
+        if self._reading is not None or self._db.away_since is not None:
+            self._read.down = True
 
     async def _look(self) -> None:
         try:
@@ -97,7 +98,10 @@ class Metrics(Collector):
                 self._read.answers = await self._censuses.answers()
                 self._read.answers_at = now
         except Exception as error:  # noqa: BLE001 - what this process knows by itself is still worth telling
+            self._read.down = True  # it may answer, with errors
             log.warning("metrics_without_database", error=repr(error))
+        else:
+            self._read.down = False
         finally:
             self._reading = None
 

@@ -13,6 +13,7 @@ from agent_core.errors import ConfigInvalid
 from bot import logs
 
 TOKEN = "1234567890:" + "AAE-x_" * 6
+NUMBERS = ("+8613812345678", "8613812345678", "+86 138 1234 5678", "86-138-1234-5678", "138-1234-5678", "138 1234 5678")
 URL = f"https://api.telegram.org/bot{TOKEN}/getMe"
 
 
@@ -27,7 +28,12 @@ URL = f"https://api.telegram.org/bot{TOKEN}/getMe"
         ("dataset-abcdefghijkl0", "<key>"),
         ("postgresql://desk:pa$$word@db/desk", "postgresql://<login>@db/desk"),
         ("call 13812345678 now", "call <phone> now"),
+        *((f"call {number}.", "call <phone>.") for number in NUMBERS),
         ("order 2138123456789", "order 2138123456789"),
+        ("at 1732185600.123, 1732185600123", "at 1732185600.123, 1732185600123"),
+        ("pdk_abcdefghijkl0", "<key>"),
+        ("https://T0KEN@git.example/x?to=a@b", "https://<login>@git.example/x?to=a@b"),
+        ("http://h/x?to=a@b", "http://h/x?to=a@b"),
         ("at 10:30, http://127.0.0.1:8000/v1", "at 10:30, http://127.0.0.1:8000/v1"),
         ("http://h/v1?key=QSECRET99&page=2", "http://h/v1?key=<secret>&page=2"),
         ("/v1?a=1&access_token=x%20y&api-key=z'", "/v1?a=1&access_token=<secret>&api-key=<secret>'"),
@@ -42,6 +48,8 @@ def test_what_is_secret_by_its_looks(text: str, masked: str) -> None:
 def test_secrets_of_the_settings_are_known_word_for_word() -> None:
     logs.configure(secrets=["plain-looking-key", "demo", ""])
     assert logs.mask("it is plain-looking-key, said the demo") == "it is <secret>, said the demo"
+    logs.know("plain-looking-key"[:length] for length in range(8, 17))
+    assert logs.mask("it is plain-looking-key") == "it is <secret>"
 
 
 def fail() -> None:

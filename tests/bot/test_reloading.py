@@ -11,13 +11,15 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from agent_core.errors import ConfigInvalid
 from bot import logs
 from bot.app import Core, open_core
-from bot.reloading import Reloader, _closes
+from bot.reloading import Reloader, _closes, renew
 from bot.settings import CONFIG_FILE, load
 from bot.settings.live import LIVE, change
 from bot.settings.names import names
 from bot.turnover import Turnover
+from knowledge.dify import DifyKnowledge
 from storage.tables import audit
 from tests.support.database import empty_sqlite
 
@@ -99,11 +101,31 @@ async def test_what_is_wrong_is_told_once_and_the_old_stays(core: Core) -> None:
     assert reloader.problem == ""
     assert core.knowledge.name == "embedded,dify"
     assert await store.count() == 0
-    assert len(_closes(core)) == 1  # not the shop's own entries: others have them, too
+    assert len(_closes(core, core.knowledge)) == 1  # not the shop's own entries: others have them, too
     assert logs.mask(f"said {TOKEN}") == "said <secret>"
     events = [line["event"] for line in lines]
     assert events == ["settings_refused", "settings_refused", "settings_usable_again", "settings_taken_over"]
     assert TOKEN not in str(lines)
+
+
+async def test_what_was_built_is_closed_where_the_rest_cannot_be(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[DifyKnowledge] = []
+    close = DifyKnowledge.close
+
+    async def told(base: DifyKnowledge) -> None:
+        closed.append(base)
+        await close(base)
+
+    monkeypatch.setattr(DifyKnowledge, "close", told)
+    write(f'[knowledge]\nprovider = "dify"\nbase_url = "http://127.0.0.1:9"\ndataset_id = "d"\ntoken = "{TOKEN}"\n')
+    new = load()
+    wrong = new.model_copy(update={"model": new.model.model_copy(update={"base_url": ""})})
+    knowledge, reader = core.knowledge, core.reader
+    with pytest.raises(ConfigInvalid, match="BASE_URL"):
+        await renew(core, wrong)
+    assert (len(closed), core.knowledge is knowledge, core.reader is reader) == (1, True, True)
+    await renew(core, new)
+    assert (core.knowledge.name, len(closed)) == ("dify", 1)
 
 
 async def test_what_is_still_being_written_and_what_says_the_same_is_left(core: Core) -> None:
@@ -190,10 +212,13 @@ def test_what_needs_a_restart_is_not_taken_over_with_the_rest() -> None:
         update={
             "timezone": "Asia/Tokyo",
             "device": old.device.model_copy(update={"names": {"S1": "Counter"}, "serial": "S2"}),
+            "sweep": old.sweep.model_copy(update={"cool_down_seconds": 9.0}),  # a watch keeps what it began with
         }
     )
     found = change(old, new)
-    assert (found.live, set(found.waiting)) == (("device.names",), {"timezone", "device.serial"})
+    needs_restart = {"timezone", "device.serial", "sweep.cool_down_seconds"}
+    assert (found.live, set(found.waiting)) == (("device.names",), needs_restart)
+    assert found.settings.sweep == old.sweep
     assert (found.settings.device.names, found.settings.device.serial) == ({"S1": "Counter"}, old.device.serial)
     known = {name.path[:length] for name in names() for length in (1, 2)}
     assert known >= LIVE

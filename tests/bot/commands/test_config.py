@@ -235,6 +235,19 @@ def test_it_says_in_the_users_language_why_a_value_cannot_be(monkeypatch: pytest
     assert "不能大于 2" in err
 
 
+def test_the_file_stays_its_owners_and_its_groups() -> None:
+    Path(CONFIG_FILE).write_text('[model]\nname = "old"\n')
+    if os.geteuid() == 0:
+        os.chown(CONFIG_FILE, 4321, 1234)
+    before = Path(CONFIG_FILE).stat()
+    # With a secret in it, only a file that was closed to all others stays readable for its group.
+    for was, becomes in ((0o640, 0o640), (0o660, 0o660), (0o600, 0o600), (0o644, 0o600)):
+        Path(CONFIG_FILE).chmod(was)
+        assert call("set", "model.api_key", "-", given=f"a-key-{was}\n")[0] == 0
+        now = Path(CONFIG_FILE).stat()
+        assert (now.st_uid, now.st_gid, mode()) == (before.st_uid, before.st_gid, becomes)
+
+
 def test_a_value_with_a_minus_and_one_from_nowhere() -> None:
     assert call("set", "alerts.chat", "-1001234567890")[0] == 0
     assert load().alerts.chat == "-1001234567890"

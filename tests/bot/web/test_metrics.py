@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import text
 
 from agent_core.errors import ModelTimeout
 from agent_core.ports import Event
@@ -100,6 +101,16 @@ async def test_the_database_is_read_now_and_then_and_not_waited_for(db: Database
     assert key("phonedesk_runs_in_line") not in samples(await never.text())  # not known is not none
     db.away_since = None
     await never.close()
+
+
+async def test_a_database_that_answers_with_errors_is_not_up(db: Database) -> None:
+    metrics = Metrics(db, Counts(), host="desk-1", fresh=False)
+    up = key("phonedesk_database_up", host="desk-1")
+    assert samples(await metrics.text())[up] == 1
+    for old, new, known in (("runs", "runs_elsewhere", 0), ("runs_elsewhere", "runs", 1)):
+        async with db.write() as connection:
+            await connection.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
+        assert samples(await metrics.text())[up] == known
 
 
 async def status(url: str, **headers: str) -> int:
