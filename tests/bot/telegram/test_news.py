@@ -130,6 +130,7 @@ async def test_the_outbox_tells_a_digest_handed_in_twice_once(shop: Shop) -> Non
             await owner.sees(lambda chat: chat.saying("模型 连不上了")[0])
             await owner.send("/whoami")  # when that is answered, what came before is written down as sent
             await owner.sees(partial(_told_of_themselves, times=times))
+            await _all_sent(shop)
         async with shop.db.write() as connection:  # as if nothing had been confirmed
             await connection.exec_driver_sql("DELETE FROM consumers")
     await watched.up("model")
@@ -170,3 +171,13 @@ async def test_in_quiet_hours_only_what_is_urgent_makes_a_sound(shop: Shop, now:
         answer = await owner.sees(lambda chat: chat.saying("身份")[0])
     sounds = [message.silent for message in (alert, plain, urgent, answer)]
     assert sounds == [quiet, quiet, False, False]
+
+
+async def _all_sent(shop: Shop) -> None:  # noqa: F811 - the fixture
+    async with asyncio.timeout(10):
+        while True:
+            async with shop.db.read() as connection:
+                waiting = "SELECT count(*) FROM outbox WHERE state = 'pending'"
+                if (await connection.exec_driver_sql(waiting)).scalar_one() == 0:
+                    return
+            await asyncio.sleep(0.01)
