@@ -81,6 +81,7 @@ class Outbox:
         self._live: OrderedDict[str, tuple[str, Draw]] = OrderedDict()  # ref → chat, how to draw it
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._developing: dict[int, asyncio.Task[None]] = {}  # by row
+        self._ended_now: set[str] = set()  # chats where work ended while the store is looked into: what it gives is older
         self._quiet: dict[str, float] = {}  # chat → loop time before which nothing is sent
         self._failures: dict[str, int] = {}  # of live cards, in a row
         self._tried: OrderedDict[int, _Tried] = OrderedDict()  # by row
@@ -149,9 +150,10 @@ class Outbox:
         try:
             while True:
                 self._wake.clear()
+                self._ended_now.clear()
                 looked = datetime.now(UTC)
                 for row in await whole(self._store.due(without=set(self._developing))):
-                    if not self._ready(row.chat_key):
+                    if row.chat_key in self._ended_now or not self._ready(row.chat_key):
                         continue
                     if self._films is not None and row.payload.get("film") and self._of(row).made is None:
                         self._develop(row, self._films)
@@ -213,6 +215,7 @@ class Outbox:
             await self._give_up(row, self._options.safe(error))
 
     def _ended(self, chat_id: str, task: asyncio.Task[None]) -> None:
+        self._ended_now.add(chat_id)
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             # Reached where the store itself fails; the row is still there and comes again.

@@ -14,6 +14,7 @@ from bot.desk.actors import ChatRef
 from bot.telegram import render
 from bot.telegram.fake import FakeUser
 from storage.inbox import Inbox
+from storage.outbox import Outbox
 from storage.tables import outbox
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
@@ -231,6 +232,37 @@ class TestRetries(WithARun):
             next(n for n, text in enumerate(said) if word in text) for word in ("使用说明", "身份：管理员")
         )
         assert helped < whoami
+
+    async def test_what_was_sent_while_the_store_was_looked_into_is_not_sent_again(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await operator.send("/start")
+        real_due, real_sent = Outbox.due, Outbox.sent
+        begun, looked, written = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def due(self: Outbox, *given: Any, **named: Any) -> Any:
+            rows = await real_due(self, *given, **named)
+            if begun.is_set() and not written.is_set():
+                looked.set()
+                await written.wait()
+                await asyncio.sleep(0.05)  # what was read is old by now
+            return rows
+
+        async def sent(self: Outbox, *given: Any, **named: Any) -> None:
+            begun.set()
+            await looked.wait()
+            await real_sent(self, *given, **named)
+            written.set()
+
+        monkeypatch.setattr(Outbox, "due", due)
+        monkeypatch.setattr(Outbox, "sent", sent)
+        async with house.adapter() as adapter:
+            await adapter._outbox.put("11", render.parcel(Card("甲句")))
+            await asyncio.wait_for(begun.wait(), 10)
+            await adapter._outbox.put("11", render.parcel(Card("乙句")))
+            await operator.sees(lambda chat: chat.saying("乙句"))
+            await until_out(house)
+        assert [len(operator.chat.saying(words)) for words in ("甲句", "乙句")] == [1, 1]
 
     async def test_given_up_after_a_day_with_a_row_that_says_why(self, house: House, operator: FakeUser) -> None:
         async with house.adapter(give_up_seconds=0.2):
