@@ -143,7 +143,7 @@ class PlanExecutor:
 
     async def list_devices(self) -> list[PhoneInfo]:
         entries = await self._entries()
-        busy = {lease.serial for lease in await Leases(self._core.db).held()}
+        busy = await self._busy()
         return [
             PhoneInfo(entry.serial, self._model(entry), _status(entry, busy), _connection(entry)) for entry in entries
         ]
@@ -282,13 +282,18 @@ class PlanExecutor:
         serial = PhoneBook(self._core.settings.device.names, models).serial(device_id)
         return serial if any(entry.serial == serial for entry in entries) else None
 
+    async def _busy(self) -> set[str]:
+        """The phones that somebody has."""
+        leases = Leases(self._core.db, seconds=self._core.settings.queue.lost_after_seconds)
+        return {lease.serial for lease in await leases.held()}
+
     async def _is_free(self, serial: str, call: _Call) -> bool:
         """Whether nobody has the phone, now or within the time that the settings say."""
         db, loop = self._core.db, asyncio.get_running_loop()
         until = loop.time() + self._core.settings.planner.busy_wait_seconds
         while not self._ended(call):
             waiter = db.signal("runs").waiter()
-            if serial not in {lease.serial for lease in await Leases(db).held()}:
+            if serial not in await self._busy():
                 return True
             left = until - loop.time()
             if left <= 0:

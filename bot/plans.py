@@ -37,7 +37,7 @@ from bot.turnover import Turnover
 from scheduler.runs import RunService
 from scheduler.worker import WATCH_SECONDS, Worker
 from storage.events import Events
-from storage.plans import Conversations, Plans
+from storage.plans import ConversationRow, Conversations, Plans
 from storage.runs import FAILED, PLAN, STOPPED, SUCCEEDED, NewRun, Runs
 
 log = structlog.get_logger(__name__)
@@ -75,15 +75,19 @@ class _Memory:
 
 @dataclass(eq=False)
 class _Plan:
-    """A plan of this process. ``why``: what ended it before its time."""
+    """A plan of this process. ``before``: its conversation as it was; ``why``: what ended it before its time;
+    ``closing``: its outcome is being stored, and told.
+    """
 
     run_id: str
     new: NewPlan
+    before: ConversationRow
     events: list[PlanEvent] = field(default_factory=list)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     executor: PlanExecutor | None = None
     task: asyncio.Task[None] | None = None
     why: str = ""
+    closing: bool = False
     over: bool = False
 
     async def tell(self, event: PlanEvent) -> None:
@@ -132,6 +136,7 @@ class PlanService:
             self._starting.discard(new.session)
 
     async def _start(self, new: NewPlan) -> str:
+        before = await self._conversations.open(new.session)  # whoever aborts it finds it
         row = NewRun(
             new.task,
             new.only or next(iter(new.serials), ""),
@@ -146,7 +151,8 @@ class PlanService:
         stored = await self._runs.get(run_id)
         # Asked again under the same key, it is under way, or over.
         if stored is not None and not stored.final and await self._plans.begin(run_id, new.session):
-            plan = self._known[run_id] = _Plan(run_id, new)
+            plan = self._known[run_id] = _Plan(run_id, new, before)
+            self._worker.at_work_beside.add(run_id)
             plan.task = asyncio.create_task(self._make(plan), name=f"plan-{run_id}")
             if self._watching is None or self._watching.done():
                 self._watching = asyncio.create_task(self._watch(), name="plans-watch")
@@ -213,7 +219,8 @@ class PlanService:
                 plan.executor.leave()
         finally:
             if plan.task is not None:
-                plan.task.cancel()
+                if not plan.closing:
+                    plan.task.cancel()
                 await asyncio.wait([plan.task])
         if not plan.over:  # it had not begun yet
             await self._close(plan, PlanDone("", success=False))
@@ -234,6 +241,7 @@ class PlanService:
     async def _close(self, plan: _Plan, end: PlanDone | PlanFailed) -> None:
         """Store the outcome, then tell of it."""
         words = texts(plan.new.lang)
+        plan.closing = True
         if plan.why:
             end = PlanDone(words.stopped, success=False) if plan.why == STOPPED else PlanFailed(words.interrupted)
         try:
@@ -241,21 +249,21 @@ class PlanService:
         except Exception as error:  # the database is away: the plan's heartbeat ends, and it is found dead
             log.exception("plan_not_stored", run_id=plan.run_id, error=repr(error))
         finally:
+            self._worker.at_work_beside.discard(plan.run_id)
             await plan.tell(end)
             self._tidy()
 
     async def _made(self, plan: _Plan) -> PlanDone | PlanFailed:
         core, new = self._core, plan.new
-        before = await self._conversations.open(new.session)
         place = PlanPlace(
             plan.run_id, new.lang, new.requested_by, new.chat, serials=(new.only,) if new.only else new.serials
         )
-        reply = reply_state(new.task, before.gate)
+        reply = reply_state(new.task, plan.before.gate)
 
         async def keep() -> None:
             """Also what is over: whoever goes on with the conversation goes on with these customers."""
-            state = reply.data() if reply is not None else before.gate
-            await self._conversations.set_gate(new.session, state)
+            if reply is not None:
+                await self._conversations.set_gate(new.session, reply.data())
 
         await keep()  # before anything is done: after a kill the conversation goes on under its gate
         executor = plan.executor = PlanExecutor(core, self._worker, self._service, place, reply, keep)
@@ -318,17 +326,25 @@ class PlanService:
             waiter = self._core.db.signal("runs").waiter()
             try:
                 asked = await self._runs.asked(list(live))
-                stopped = [live[run_id] for run_id, (stop, _) in asked.items() if stop and not live[run_id].why]
-                for plan in stopped:  # not waited for: the others' hearts beat on
-                    ending = asyncio.create_task(self._end(plan, STOPPED), name=f"plan-end-{plan.run_id}")
-                    self._ending.add(ending)
-                    ending.add_done_callback(self._ending.discard)
+                for run_id, (stop, _) in asked.items():
+                    if stop:
+                        self._end_soon(live[run_id], STOPPED)
                 if loop.time() - beaten >= BEAT_SECONDS:
                     beaten = loop.time()
-                    await self._plans.beat(list(live))
+                    going = await self._plans.beat(list(live))
+                    for run_id in live.keys() - going:  # the database was away, and another host took it for dead
+                        self._end_soon(live[run_id], FAILED)
             except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends no plan
                 log.warning("plans_not_watched", error=repr(error))
             await waiter.wait(WATCH_SECONDS)
+
+    def _end_soon(self, plan: _Plan, why: str) -> None:
+        """It is not waited for: the others' hearts beat on."""
+        if plan.why or plan.closing:
+            return
+        ending = asyncio.create_task(self._end(plan, why), name=f"plan-end-{plan.run_id}")
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 def check_planner(planner: PlannerSettings) -> None:

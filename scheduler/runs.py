@@ -179,7 +179,8 @@ class Reconciler:
 
     async def _tidy(self) -> None:
         """What time alone makes due: questions whose deadline passed, legs that died."""
-        at_work = self._worker.runs_at_work if self._worker is not None else []
+        worker = self._worker
+        at_work = [*worker.runs_at_work, *worker.at_work_beside] if worker is not None else []
         await self._questions.expire()
         if await self._is_clock_wrong():
             return

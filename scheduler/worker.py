@@ -117,6 +117,7 @@ class Worker:
         self._owner = owner
         self._heartbeat_seconds = lease_seconds / 3
         self._watch_seconds = watch_seconds
+        self.at_work_beside: set[str] = set()  # runs that this process makes without a leg: plans
         self._live: dict[str, _LiveLeg] = {}  # by run; a second leg of one is refused
         self._idle = asyncio.Event()
         self._idle.set()

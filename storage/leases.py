@@ -36,17 +36,21 @@ class Leases:
         self._db = db
         self.ttl = timedelta(seconds=seconds)
 
-    def _fresh(self, part: float = 1.0) -> sa.ColumnElement[bool]:
+    def fresh(self, part: float = 1.0) -> sa.ColumnElement[bool]:
         """Of a heartbeat. One of the future is as good as none: the clock was put back since."""
         now = self._db.now()
         return sa.and_(leases.c.heartbeat_at > now - self.ttl * part, leases.c.heartbeat_at < now + self.ttl)
+
+    def free(self) -> sa.ColumnElement[bool]:
+        """Of a phone's row: nobody has it, or whoever has is not heard any more."""
+        return sa.or_(leases.c.owner == "", ~self.fresh())
 
     async def acquire(self, serial: str, owner: str, run_id: str = "") -> LeaseRow | None:
         """The lease with a new fencing number, or None while somebody's heartbeat is fresh (our own too)."""
         now = self._db.now()
         take = (
             sa.update(leases)
-            .where(leases.c.serial == serial, sa.or_(leases.c.owner == "", ~self._fresh()))
+            .where(leases.c.serial == serial, self.free())
             .values(owner=owner, run_id=run_id, fencing=leases.c.fencing + 1, acquired_at=now, heartbeat_at=now)
             .returning(*leases.c)
         )
@@ -61,7 +65,7 @@ class Leases:
 
     async def renew_in_time(self, lease: LeaseRow) -> bool:
         """The same, while the heartbeat of before has not run out."""
-        return await self._change(lease, self._fresh(), heartbeat_at=self._db.now())
+        return await self._change(lease, self.fresh(), heartbeat_at=self._db.now())
 
     async def release(self, lease: LeaseRow) -> bool:
         done = await self._change(lease, owner="", run_id="", heartbeat_at=None)
@@ -78,7 +82,7 @@ class Leases:
             leases.c.serial == lease.serial,
             leases.c.fencing == lease.fencing,
             leases.c.owner == lease.owner,
-            self._fresh(HELD_PART),
+            self.fresh(HELD_PART),
         )
         async with self._db.read() as connection:
             return (await connection.execute(held)).scalar_one_or_none() is not None
@@ -103,7 +107,7 @@ class Leases:
 
     async def held(self) -> list[LeaseRow]:
         """Leases with a fresh heartbeat."""
-        live = sa.select(leases).where(leases.c.owner != "", self._fresh())
+        live = sa.select(leases).where(leases.c.owner != "", self.fresh())
         async with self._db.read() as connection:
             return [LeaseRow(**row) for row in (await connection.execute(live)).mappings()]
 

@@ -13,7 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.tables import planner_items, planner_sessions, plans
+from storage.runs import RUNNING
+from storage.tables import planner_items, planner_sessions, plans, runs
 from storage.uncut import uncut
 
 
@@ -38,11 +39,12 @@ class Plans:
             made = await connection.execute(new.on_conflict_do_nothing().returning(plans.c.run_id))
             return made.scalar_one_or_none() is not None
 
-    async def beat(self, run_ids: Sequence[str]) -> None:
-        """These plans are alive."""
-        alive = sa.update(plans).where(plans.c.run_id.in_(run_ids)).values(heartbeat_at=self._db.now())
+    async def beat(self, run_ids: Sequence[str]) -> set[str]:
+        """These plans are alive; those of them that are not over: another process may have taken one for dead."""
+        going = sa.select(runs.c.id).where(runs.c.id.in_(run_ids), runs.c.status == RUNNING)
+        alive = sa.update(plans).where(plans.c.run_id.in_(going)).values(heartbeat_at=self._db.now())
         async with self._db.write() as connection:
-            await connection.execute(alive)
+            return set((await connection.execute(alive.returning(plans.c.run_id))).scalars())
 
 
 @uncut

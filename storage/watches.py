@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.leases import LEASE_SECONDS
+from storage.leases import LEASE_SECONDS, Leases
 from storage.requests import AlreadyMade, made_under, remember
 from storage.runs import NewRun, insert_run
 from storage.schedules import Tick
@@ -31,8 +31,11 @@ class Use:
 
 @uncut
 class Watches:
-    def __init__(self, db: Database) -> None:
+    """``lease_seconds``: how long a lease lives without a heartbeat."""
+
+    def __init__(self, db: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._db = db
+        self._leases = Leases(db, seconds=lease_seconds)
 
     async def answer(self, watch_id: int, place: Place, one: NewSwept, *, key: str) -> str | None:
         """Start the run that answers a contact. None where ``key`` has started one before, or the watch is off."""
@@ -65,10 +68,9 @@ class Watches:
             .join(runs, runs.c.id == questions.c.run_id)
             .where(runs.c.serial == place.serial, questions.c.state == "open", questions.c.kind.in_(left_alone))
         )
-        dead = leases.c.heartbeat_at < self._db.now() - timedelta(seconds=LEASE_SECONDS)
         wanted = sa.select(leases.c.fencing, newest.label("looked_at")).where(
             leases.c.serial == place.serial,
-            sa.or_(leases.c.owner == "", dead),
+            self._leases.free(),
             leases.c.acquired_at > sa.func.coalesce(newest, sa.literal(_NEVER, sweeps.c.created_at.type)),
             ~asked.exists(),
         )

@@ -130,8 +130,11 @@ class DeskPart:
 
     async def _elsewhere(self) -> list[HostPhone]:
         """The phones of the other hosts, those of hosts that are not heard any more among them."""
-        fleet = self.house.fleet or Fleet(self._db)
-        return [phone for phone in (await fleet.phones()).values() if phone.host not in {"", self.house.host}]
+        return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.house.host}]
+
+    @property
+    def _fleet(self) -> Fleet:
+        return self.house.fleet or Fleet(self._db)
 
     @property
     def _zone(self) -> ZoneInfo:

@@ -28,7 +28,7 @@ State = Literal["free", "busy", "offline", "unauthorized", "away"]
 class PhonesDesk(DeskPart):
     async def phones(self) -> list[PhoneView]:
         """Those that are attached, by the names that they have everywhere, and those of hosts that are not heard."""
-        held = {lease.serial for lease in await Leases(self._db).held()}
+        held = {lease.serial for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
         entries = await self.house.entries()
         book = await self._book(entries)
         elsewhere = await self._elsewhere()

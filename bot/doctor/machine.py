@@ -91,7 +91,8 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
             return failed("newer", url=shown, current=current, head=head)
         if current != head:
             return warning("older", url=shown, current=current, head=head)
-        exam.held = frozenset(lease.serial for lease in await Leases(db).held())
+        leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
+        exam.held = frozenset(lease.serial for lease in await leases.held())
         return ok("current", url=shown, current=current)
     finally:
         await db.close()

@@ -35,13 +35,14 @@ async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once
     return run_id
 
 
-async def use_since_look(db: Database, place: Place) -> Use | None:
+async def use_since_look(db: Database, place: Place, lease_seconds: float) -> Use | None:
     """The newest use of a phone that is free now and whose list was not looked at since; None where there is none.
 
     While an app was in front it showed no notification of what others wrote, and what came into the open chat after a
     run had read it counts as read for the app. None, too, while somebody has the phone in hand.
     """
-    return await Watches(db).use_since_look(place, left_alone=[kind.value for kind in LEFT_ALONE])
+    watches = Watches(db, lease_seconds=lease_seconds)
+    return await watches.use_since_look(place, left_alone=[kind.value for kind in LEFT_ALONE])
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from scheduler.watches.order import KIND, read_watch
 from scheduler.watches.settling import Settling
 from storage.engine import Database
 from storage.ids import new_id
+from storage.leases import LEASE_SECONDS
 from storage.runs import ACTIVE, NewRun, RunRow, Runs
 from storage.schedules import ScheduleRow, Schedules
 from storage.sweeps import MarkRow, NewSwept, Place, Sweeps
@@ -46,13 +47,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Seconds. ``settle`` since the newest message, ``longest`` since the first; ``cool_down`` as with sweeps."""
+    """Seconds. ``settle`` since the newest message, ``longest`` since the first; ``cool_down`` as with sweeps;
+    ``lease``: how long somebody has a phone who is not heard.
+    """
 
     every: float = 2.0
     settle: float = 2.0
     longest: float = 15.0
     cool_down: float = 60.0
     refresh: float = REFRESH_SECONDS
+    lease: float = LEASE_SECONDS
 
 
 @dataclass(slots=True)
@@ -139,7 +143,7 @@ class PhoneWatch:
         what came while somebody used the phone.
         """
         serial, app = self.device.serial, watch.order.app
-        use = await use_since_look(self._db, Place(serial, app)) if watch.begun else None
+        use = await use_since_look(self._db, Place(serial, app), self._times.lease) if watch.begun else None
         if watch.begun and (use is None or (use.looked_at == watch.looked_at and now < watch.look_again_at)):
             return  # where a look fails, the next one waits
         coming = await looks_coming(self._db, app, await self._active())

@@ -5,19 +5,27 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+import sqlalchemy as sa
+
+from agent_core.planner.words import texts
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from bot.desk.history_port import HistoryAsked
 from bot.planning import ReplyState, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.web.keys import actor_of_key
+from scheduler.runs import Reconciler
 from storage.leases import Leases
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
 from storage.spending import Spending
+from storage.tables import plans
+from storage.tables import runs as runs_table
 from tests.support.model_server import Hang, Status, Text
 from tests.support.plans import (
     MEETING,
@@ -150,6 +158,30 @@ async def test_abort_frees_the_phone_at_once_and_so_does_leaving(tmp_path: Path)
         while await leases.held():
             await asyncio.sleep(0.01)
         assert time.monotonic() - begun < 1
+
+
+async def test_a_plan_that_another_host_took_for_dead_ends_here_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with plan_house(tmp_path, [Hang()], []) as house:
+        runs = Runs(house.core.db)
+        async with house.post("chat", {"message": PLAN, "session_id": "s"}) as stream:
+            while not house.planner.requests:
+                await asyncio.sleep(0.01)
+            plan, _ = await rows(house)
+            async with house.core.db.write() as connection:  # the database was away for longer than a heart may rest
+                await connection.execute(sa.update(plans).values(heartbeat_at=house.core.db.now() - timedelta(hours=1)))
+                await connection.execute(
+                    sa.update(runs_table).values(started_at=house.core.db.now() - timedelta(hours=1))
+                )
+            await Reconciler(house.core.db, None, worker=house.planning._worker).once()
+            assert [row.status for row in await runs.find()] == ["running"]  # not by its own host
+            monkeypatch.setattr("bot.plans.BEAT_SECONDS", 0.1)
+            assert await runs.revive(older_than=timedelta(seconds=30)) == [plan.id]
+            events = [event async for event in events_of(stream)]
+        assert events == [{"type": "error", "message": texts("zh").interrupted}]
+        plan, _ = await rows(house)
+        assert plan.status == "failed"
 
 
 async def test_the_gate_of_a_reply_lives_across_the_calls(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_are_runs_like_
     assert part is not None
     assert [row.id for row in await runs.parts_of(run_id)] == [part]
     clock.move(seconds=20)
-    await Plans(db).beat([run_id])
+    assert await Plans(db).beat([run_id]) == {run_id}
     assert await runs.revive(older_than=LEASE, alive_here=[part]) == []
     # A part that ends ends no plan: the planner goes on.
     assert await runs.end_leg(part, 1, status="succeeded")
@@ -40,6 +40,7 @@ async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_are_runs_like_
     assert plan is not None
     assert revived is not None
     assert (plan.status, plan.leg_due_at) == (FAILED, None)
+    assert await Plans(db).beat([run_id]) == set()
     assert (revived.status, revived.leg_due_at is not None) == ("waiting", True)
     told = [event.data["status"] for event in await Events(db).after(0, run_id=run_id) if event.kind == "status"]
     assert told == [RUNNING, FAILED]
