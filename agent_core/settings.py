@@ -80,7 +80,7 @@ def new_session(
     """
     gate = gate_for(task, policy)
     gate.number = number
-    now = datetime.now(ZoneInfo(settings.timezone) if settings.timezone else None).astimezone()
+    now = datetime.now(ZoneInfo(settings.timezone)) if settings.timezone else datetime.now().astimezone()
     return Session(
         run_id=run_id or uuid4().hex[:12],
         task=task,
