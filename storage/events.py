@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import EVENT_LOCK, Database
 from storage.legs import hold_turn
 from storage.tables import consumers, events, pictures
-from storage.uncut import uncut
+from storage.uncut import may_be_cut, uncut
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ class Events:
         async with self._db.read() as connection:
             return [EventRow(**row) for row in (await connection.execute(statement)).mappings()]
 
+    @may_be_cut
     async def wait_after(
         self,
         position: int,

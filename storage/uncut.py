@@ -20,6 +20,8 @@ from storage.engine import lost_to_another
 
 T = TypeVar("T")
 Repository = TypeVar("Repository")
+Method = TypeVar("Method", bound=Callable[..., Any])
+_MAY_BE_CUT: set[Callable[..., Any]] = set()
 
 
 async def whole(work: Coroutine[Any, Any, T]) -> T:
@@ -38,13 +40,19 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
+def may_be_cut(method: Method) -> Method:
+    """One that waits for what others do, and writes nothing itself."""
+    _MAY_BE_CUT.add(method)
+    return method
+
+
 def uncut(repository: type[Repository]) -> type[Repository]:
-    """Every public coroutine method of a repository is done whole; those that wait (``wait…``) can be cut.
+    """Every public coroutine method of a repository is done whole, but for those that ``may_be_cut``.
 
     One that makes several transactions leaves those that are committed; begun anew, it goes on with the rest.
     """
     for name, method in list(vars(repository).items()):
-        if inspect.iscoroutinefunction(method) and not name.startswith(("_", "wait")):
+        if inspect.iscoroutinefunction(method) and not name.startswith("_") and method not in _MAY_BE_CUT:
             setattr(repository, name, _whole_method(method))
     return repository
 

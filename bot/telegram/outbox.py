@@ -81,7 +81,7 @@ class Outbox:
         self._live: OrderedDict[str, tuple[str, Draw]] = OrderedDict()  # ref → chat, how to draw it
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._developing: dict[int, asyncio.Task[None]] = {}  # by row
-        self._ended_now: set[str] = set()  # chats where work ended while the store is looked into: what it gives is older
+        self._ended_now: set[str] = set()  # chats whose work ended while the store is looked into: what it gives is old
         self._quiet: dict[str, float] = {}  # chat → loop time before which nothing is sent
         self._failures: dict[str, int] = {}  # of live cards, in a row
         self._tried: OrderedDict[int, _Tried] = OrderedDict()  # by row

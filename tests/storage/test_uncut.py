@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from storage.engine import Database
+from storage.events import Events
 from storage.inbox import Inbox
+from storage.runs import Runs
 from storage.uncut import uncut
 
 
@@ -41,6 +44,16 @@ async def test_what_was_begun_is_done_and_the_cancellation_comes_after_it(tmp_pa
     assert writing.cancelled()
     assert await inbox.get(1) is not None
     await db.close()
+
+
+def test_only_what_waits_for_others_may_be_cut() -> None:
+    cut = {
+        name
+        for repository in (Events, Inbox, Runs)
+        for name, method in vars(repository).items()
+        if inspect.iscoroutinefunction(method) and not name.startswith("_") and not hasattr(method, "__wrapped__")
+    }
+    assert cut == {"wait_after"}
 
 
 class Lost(Exception):
