@@ -9,11 +9,16 @@ import tempfile
 from pathlib import Path
 
 import certifi
+import hypothesis
 import pytest
 
 from agent_core.screen.ocr import use_threads
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
+
+# How long an example, or the making of one, takes says how busy the machine is.
+hypothesis.settings.register_profile("shared", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("shared")
 
 # Every client of HTTP reads the authorities that it would trust, 17 ms for the whole bundle, and there are hundreds
 # of them here. All of them speak to 127.0.0.1 without TLS: one authority is enough.
