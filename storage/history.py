@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from storage.answers import SENT
 from storage.engine import Database
 from storage.questions import OPEN
-from storage.runs import LISTED, QUEUED, RUNNING, SUCCEEDED, WAITING, RunRow
+from storage.runs import QUEUED, RUNNING, SUCCEEDED, WAITING, RunRow
+from storage.runs.rows import LISTED
 from storage.tables import answers, questions, runs, sweeps
 from storage.uncut import uncut
 

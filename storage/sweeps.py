@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.events import append_event
 from storage.ledger import SENT
-from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, NewRun, insert_run
+from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, NewRun
+from storage.runs.changes import insert_run
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
 from storage.uncut import uncut
 

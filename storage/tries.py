@@ -17,9 +17,18 @@ GaveUp = Callable[[Mapping[str, Any], str], str]
 """What people are told of a run that was given up: its options, the last error ("" where only its process died)."""
 
 
+LeftAlone = Callable[[Mapping[str, Any]], str]
+"""What people are told of a run whose client waited for it when its process died, by its options."""
+
+
 def plain_words(_options: Mapping[str, Any], error: str) -> str:
     """A ``GaveUp`` that knows no language."""
     return f"Begun {MOST_TRIES} times without a step. {error}".strip()
+
+
+def plainly_left(_options: Mapping[str, Any]) -> str:
+    """A ``LeftAlone`` that knows no language."""
+    return "The server ended in the midst of it. Look at the phone before it is begun again."
 
 
 async def errors_since_step(connection: AsyncConnection, run_id: str) -> list[str]:

@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.leases import LEASE_SECONDS, Leases
 from storage.requests import AlreadyMade, made_under, remember
-from storage.runs import NewRun, insert_run
+from storage.runs import NewRun
+from storage.runs.changes import insert_run
 from storage.schedules import Tick
 from storage.sweeps import NewSwept, Place, begin_run
 from storage.tables import leases, questions, runs, schedules, sweeps

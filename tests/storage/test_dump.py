@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid
-from bot.app import open_database, own_entries
+from bot.app import open_database
 from bot.doctor.exam import Exam
 from bot.doctor.services import knowledge
 from bot.keeping import back_up, restore
+from bot.knowledge import own_entries
 from bot.settings import Settings, load
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from storage.engine import Database

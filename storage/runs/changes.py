@@ -1,0 +1,164 @@
+"""What becomes of runs, inside a transaction that is under way."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from storage.engine import Database
+from storage.events import append_event
+from storage.ids import new_id
+from storage.runs.rows import ACTIVE, FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, NewRun
+from storage.tables import questions, runs
+
+
+async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> str | None:
+    """Add a run inside a transaction that is under way. None where this tick of the schedule has its run already."""
+    now = db.now()
+    run_id = new_id()
+    statement = (
+        db.insert(runs)
+        .values(
+            id=run_id,
+            task=new.task,
+            serial=new.serial,
+            status=RUNNING if new.begun else QUEUED,
+            priority=new.priority,
+            created_at=now,
+            started_at=now if new.begun else None,
+            options=dict(new.options),
+            requested_by=new.requested_by,
+            chat=None if new.chat is None else dict(new.chat),
+            schedule_id=new.schedule_id,
+            planned_at=new.planned_at,
+            leg=1,
+            leg_due_at=None if new.begun else now,
+            parent_id=new.parent_id,
+        )
+        .on_conflict_do_nothing(index_elements=["schedule_id", "planned_at"])
+        .returning(runs.c.id)
+    )
+    made: str | None = (await connection.execute(statement)).scalar_one_or_none()
+    if made is not None:
+        await tell_status(connection, db, made)
+    return made
+
+
+async def tell_status(connection: AsyncConnection, db: Database, run_id: str, *, put_back: str | None = None) -> None:
+    """Append the run's present status to the event log. ``put_back``: a leg of it has just ended before its time."""
+    columns = (runs.c.status, runs.c.message, runs.c.leg, runs.c.serial, runs.c.hold)
+    row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).mappings().one()
+    more = {} if put_back is None else {"put_back": put_back}
+    await append_event(connection, db, run_id, "status", {**row, **more})
+
+
+async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> bool:
+    """Make the next leg of a run that waits due, inside a transaction. A run on Hold waits for Resume."""
+    statement = (
+        sa.update(runs)
+        .where(runs.c.id == run_id, runs.c.status == WAITING, runs.c.leg_due_at.is_(None), runs.c.hold.is_(False))
+        .values(leg=runs.c.leg + 1, leg_due_at=now)
+    )
+    return (await connection.execute(statement)).rowcount == 1
+
+
+def at_work(run: sa.FromClause = runs) -> sa.ColumnElement[bool]:
+    """Whether a run is in the line or under way, and does not merely wait for a person."""
+    in_line = sa.and_(run.c.status == WAITING, run.c.leg_due_at.is_not(None))
+    return sa.or_(run.c.status.in_((QUEUED, RUNNING)), in_line)
+
+
+def waits_for_people() -> sa.ColumnElement[bool]:
+    """Of ``runs``: a sweep all of whose runs that are not over wait for a person. It keeps nothing from beginning."""
+    its = runs.alias("its")
+    belongs = its.c.parent_id == runs.c.id
+    return sa.and_(
+        runs.c.status == WAITING,
+        runs.c.leg_due_at.is_(None),
+        sa.exists().where(belongs),
+        ~sa.exists().where(belongs, at_work(its)),
+    )
+
+
+async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bool:
+    """End a sweep whose runs are all over, inside a transaction. False where one is not, or it is no sweep."""
+    # Two of its runs may end at once: who comes second sees, with the row in hand, that the first is over.
+    locked = sa.update(runs).where(runs.c.id == sweep_id, runs.c.status == WAITING).values(status=WAITING)
+    if (await connection.execute(locked)).rowcount != 1:
+        return False
+    found = await connection.execute(sa.select(runs.c.status).where(runs.c.parent_id == sweep_id))
+    ended = list(found.scalars())
+    if not ended or any(status in ACTIVE for status in ended):
+        return False
+    outcome = FAILED if FAILED in ended and SUCCEEDED not in ended else SUCCEEDED
+    done = await connection.execute(
+        sa.update(runs)
+        .where(runs.c.id == sweep_id, runs.c.status == WAITING)
+        .values(
+            status=sa.case((runs.c.stop_requested, STOPPED), else_=outcome),
+            ended_at=db.now(),
+            leg_due_at=None,
+            hold=False,
+        )
+    )
+    if done.rowcount == 1:
+        await tell_status(connection, db, sweep_id)
+    return done.rowcount == 1
+
+
+async def lock_parent(connection: AsyncConnection, run_id: str) -> None:
+    """Take the row of the sweep that a run belongs to, before the run's own and the event log's lock.
+
+    Everybody takes them in this order; else a sweep that is stopped waits for a run that ends, and that one for it.
+    """
+    its = sa.select(runs.c.parent_id).where(runs.c.id == run_id)
+    if parent_id := (await connection.execute(its)).scalar_one_or_none():
+        await connection.execute(sa.select(runs.c.id).where(runs.c.id == parent_id).with_for_update())
+
+
+async def settle_parent(connection: AsyncConnection, db: Database, run_id: str) -> None:
+    """A run is over: so may be the sweep that it belongs to."""
+    found = await connection.execute(sa.select(runs.c.parent_id).where(runs.c.id == run_id))
+    if parent_id := found.scalar_one_or_none():
+        await settle(connection, db, parent_id)
+
+
+async def stop_runs_of(connection: AsyncConnection, db: Database, sweep_id: str, by: str) -> list[str]:
+    """A sweep is stopped: so are its runs. One that is at work ends by itself, and the sweep with it.
+
+    Those that are over with this, in order; it is yet to be told.
+    """
+    its = sa.and_(runs.c.parent_id == sweep_id, runs.c.parent_id != "", runs.c.status.in_(ACTIVE))
+    asked = sa.update(runs).where(its, runs.c.stop_requested.is_(False))
+    await connection.execute(asked.values(stop_requested=True, stopped_by=by))
+    ended = await connection.execute(
+        sa.update(runs)
+        .where(its, runs.c.status != RUNNING)
+        .values(status=STOPPED, ended_at=db.now(), leg_due_at=None, hold=False)
+        .returning(runs.c.id)
+    )
+    return sorted(ended.scalars())
+
+
+def is_sweep_at_work(run_id: str) -> sa.ColumnElement[bool]:
+    its = runs.alias("its")
+    return sa.exists().where(its.c.parent_id == run_id, its.c.status.in_(ACTIVE))
+
+
+async def has_runs(connection: AsyncConnection, run_id: str) -> bool:
+    """Whether the run is a sweep that has begun runs of its own."""
+    its = sa.select(runs.c.id).where(runs.c.parent_id == run_id).limit(1)
+    return (await connection.execute(its)).first() is not None
+
+
+async def is_asked(connection: AsyncConnection, run_id: str) -> bool:
+    """Whether a question of the run is open."""
+    asked = sa.select(questions.c.id).where(questions.c.run_id == run_id, questions.c.state == "open").limit(1)
+    return (await connection.execute(asked)).first() is not None
+
+
+async def expire_questions(connection: AsyncConnection, *run_ids: str) -> None:
+    open_ = sa.and_(questions.c.run_id.in_(run_ids), questions.c.state == "open")
+    await connection.execute(sa.update(questions).where(open_).values(state="expired"))

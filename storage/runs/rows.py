@@ -1,0 +1,89 @@
+"""What a run is, as its row tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.tables import runs
+
+QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
+SUCCEEDED, FAILED, STOPPED = "succeeded", "failed", "stopped"
+ACTIVE = (QUEUED, RUNNING, WAITING)
+FINAL = (SUCCEEDED, FAILED, STOPPED)
+PLAN, PLAN_PART = "plan", "part"  # the option ``kind`` of a plan, see ``storage.plans``, and of its runs
+
+# A session may be long; lists do without it.
+LISTED = (*(column for column in runs.c if column.name != "session"), sa.null().label("session"))
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """``serial``: the phone wanted or given, empty for any. ``session``: JSON text as saved by the agent, None before.
+
+    ``chat``: where it was asked from (channel, chat, thread, message). ``options``: max_steps, lang, dry_run …
+    ``host`` took leg ``host_leg``. ``any_phone``: it asked for none, ``serial`` was chosen for it.
+    ``parent_id``: the sweep or plan that it belongs to. A sweep waits until all its runs are over, and ends with the
+    last one; a plan ends by itself.
+    """
+
+    id: str
+    task: str
+    serial: str
+    status: str
+    priority: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    message: str
+    session: str | None
+    options: Mapping[str, Any]
+    requested_by: str
+    chat: Mapping[str, Any] | None
+    schedule_id: int | None
+    planned_at: datetime | None
+    leg: int
+    leg_due_at: datetime | None
+    stop_requested: bool
+    hold: bool
+    stopped_by: str = ""
+    parent_id: str = ""
+    host: str = ""
+    host_leg: int = 0
+    any_phone: bool = False
+
+    @property
+    def final(self) -> bool:
+        return self.status in FINAL
+
+    @property
+    def wanted(self) -> str:
+        """The phone that it must have; "" as long as any will do: what has begun on one stays there."""
+        return "" if self.any_phone and self.started_at is None else self.serial
+
+    def taken_by(self) -> str:
+        """The host that took the current leg; "" where none did."""
+        return self.host if self.host_leg == self.leg else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """``begun``: its first leg is at work already, in the process that adds it; no worker is to start it.
+
+    ``parent_id``: the sweep that it belongs to.
+    """
+
+    task: str
+    serial: str = ""
+    priority: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    requested_by: str = ""
+    chat: Mapping[str, Any] | None = None
+    schedule_id: int | None = None
+    planned_at: datetime | None = None
+    begun: bool = False
+    parent_id: str = ""

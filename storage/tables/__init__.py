@@ -1,0 +1,81 @@
+"""The tables, once for both engines. Times are UTC and aware; JSON is plain data; states are short words.
+
+Enumerations of the product (statuses, question kinds, provenance) are stored as their text, so that this package needs
+to know nobody.
+"""
+
+from storage.tables.asking import question_answers, question_copies, questions
+from storage.tables.columns import BigId, Json, UtcTime, metadata
+from storage.tables.customers import (
+    answers,
+    contact_marks,
+    contacts,
+    knowledge_entries,
+    knowledge_revision,
+    replies,
+    sweep_lists,
+    sweeps,
+)
+from storage.tables.devices import host_phones, hosts, leases, phone_requests, phones, watched
+from storage.tables.messages import cards, digest_chats, digests, inbox, outbox, requests, topics
+from storage.tables.spending import model_days, model_minutes
+from storage.tables.team import api_keys, audit, pairing_codes, people
+from storage.tables.work import (
+    consumers,
+    events,
+    pictures,
+    planner_items,
+    planner_sessions,
+    plans,
+    runs,
+    schedules,
+    trajectories,
+    trajectory_pictures,
+)
+
+__all__ = [
+    "BigId",
+    "Json",
+    "UtcTime",
+    "answers",
+    "api_keys",
+    "audit",
+    "cards",
+    "consumers",
+    "contact_marks",
+    "contacts",
+    "digest_chats",
+    "digests",
+    "events",
+    "host_phones",
+    "hosts",
+    "inbox",
+    "knowledge_entries",
+    "knowledge_revision",
+    "leases",
+    "metadata",
+    "model_days",
+    "model_minutes",
+    "outbox",
+    "pairing_codes",
+    "people",
+    "phone_requests",
+    "phones",
+    "pictures",
+    "planner_items",
+    "planner_sessions",
+    "plans",
+    "question_answers",
+    "question_copies",
+    "questions",
+    "replies",
+    "requests",
+    "runs",
+    "schedules",
+    "sweep_lists",
+    "sweeps",
+    "topics",
+    "trajectories",
+    "trajectory_pictures",
+    "watched",
+]

@@ -1,0 +1,149 @@
+"""Customers, what they asked and were sent, and what sweeps know of them; the entries that are answered from."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from storage.tables.columns import BigId, Json, UtcTime, metadata
+
+replies = sa.Table(
+    "replies",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("contact", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False, server_default=""),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("provenance", sa.Text),
+    sa.Column("record_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("record_source", sa.Text, nullable=False, server_default=""),
+    sa.Column("score", sa.Float),
+    sa.Column("person", sa.Text, nullable=False, server_default=""),
+    sa.Column("cluster", Json),
+    sa.Column("parts", Json),
+    sa.Column("part", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("app_version", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.UniqueConstraint("serial", "app", "contact", "fingerprint"),
+    sa.Index(None, "serial", "state"),
+    sa.Index(None, "run_id"),
+)
+
+answers = sa.Table(
+    "answers",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("contact", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("query", sa.Text, nullable=False, server_default=""),
+    sa.Column("records", Json, nullable=False),
+    sa.Column("sent", sa.Text, nullable=False, server_default=""),
+    sa.Column("provenance", sa.Text, nullable=False, server_default=""),
+    sa.Column("record_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("record_source", sa.Text, nullable=False, server_default=""),
+    sa.Column("score", sa.Float),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False, server_default=""),
+    sa.Column("rating", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("rated_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("rated_at", UtcTime),
+    # The row of the ledger that it tells of; rows of older releases have none.
+    sa.Column("ledger_id", sa.BigInteger),
+    # No foreign keys: SQLite cannot add one to a table that is there. A picture may be gone before its row.
+    sa.Column("before_picture_id", sa.BigInteger),
+    sa.Column("after_picture_id", sa.BigInteger),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "ledger_id", unique=True),
+    sa.Index(None, "created_at"),
+    sa.Index(None, "run_id"),
+    sa.Index(None, "contact"),
+)
+
+# Customers that are known beforehand. ``serial`` "" is any phone.
+contacts = sa.Table(
+    "contacts",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("serial", sa.Text, nullable=False, server_default=""),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("number", sa.Text, nullable=False, server_default=""),
+    sa.Column("tags", Json, nullable=False),
+    sa.Column("note", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.UniqueConstraint("serial", "app", "name"),
+    sqlite_autoincrement=True,
+)
+
+# What the look of a sweep found; its contacts are runs of their own.
+sweeps = sa.Table(
+    "sweeps",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("app", sa.Text, nullable=False),
+    sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("contacts", sa.Integer, nullable=False),  # looked at
+    sa.Column("started", sa.Integer, nullable=False),
+    sa.Column("calls", sa.Integer, nullable=False),  # round trips to the phone
+    sa.Column("details", Json, nullable=False),  # who was left out, and why
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
+# The list of chats as it was at the last look.
+sweep_lists = sa.Table(
+    "sweep_lists",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("app", sa.Text, primary_key=True),
+    sa.Column("memory", Json, nullable=False),
+    sa.Column("looked_at", UtcTime, nullable=False),
+)
+
+# What sweeps know of a contact. ``state``: of what was unread as the run was started; "" once nothing was.
+contact_marks = sa.Table(
+    "contact_marks",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("app", sa.Text, primary_key=True),
+    sa.Column("contact", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False, server_default=""),
+    sa.Column("waiting_since", UtcTime),  # None: they are not waiting
+    sa.Column("run_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("swept_at", UtcTime, nullable=False),
+)
+
+# The shop's own knowledge entries where several machines share them (PostgreSQL); each has a mirror of these rows.
+knowledge_entries = sa.Table(
+    "knowledge_entries",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("place", sa.Integer, nullable=False),  # the order in which entries were added
+    sa.Column("live", sa.Boolean, nullable=False),
+    sa.Column("entry", Json),  # its other columns; None: it was deleted
+    sa.Column("revision", sa.BigInteger, nullable=False),  # of the write that changed it last
+    sa.Index(None, "revision"),
+)
+
+# One row, which who writes entries holds: how many writes there were, and the marks of the newest, the last one again
+# in ``mark``. By its mark a mirror knows its database again.
+knowledge_revision = sa.Table(
+    "knowledge_revision",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("mark", sa.Text, nullable=False),
+    sa.Column("marks", Json, nullable=False),
+)

@@ -1,0 +1,80 @@
+"""Phones, the processes that work them, and who has which."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from storage.tables.columns import BigId, UtcTime, metadata
+
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, server_default=""),
+    sa.Column("run_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("fencing", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("acquired_at", UtcTime),
+    sa.Column("heartbeat_at", UtcTime),
+    sa.Index(None, "run_id"),
+)
+
+# What alerts are about: a phone that has been seen, the model, the knowledge base.
+watched = sa.Table(
+    "watched",
+    metadata,
+    sa.Column("subject", sa.Text, primary_key=True),  # phone:<serial>, model, knowledge
+    sa.Column("down_since", UtcTime),  # None: it is up
+    sa.Column("seen_down_at", UtcTime),
+    sa.Column("told_at", UtcTime),  # None: nobody was told of this time
+    sa.Column("why", sa.Text, nullable=False, server_default=""),
+    sa.Column("looked_at", UtcTime, nullable=False),
+)
+
+# The phones that were seen, so that one that is away keeps its name.
+phones = sa.Table(
+    "phones",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("model", sa.Text, nullable=False, server_default=""),  # as adb writes it, with underscores
+    sa.Column("seen_at", UtcTime, nullable=False),
+)
+
+# The processes that work phones, by name: one process a name at a time.
+hosts = sa.Table(
+    "hosts",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),  # of the process that has the name
+    sa.Column("release", sa.Text, nullable=False, server_default=""),
+    sa.Column("state", sa.Text, nullable=False),  # up, draining, ended
+    sa.Column("started_at", UtcTime, nullable=False),
+    sa.Column("heartbeat_at", UtcTime, nullable=False),
+)
+
+# What each host sees of the phones; a phone may be seen by several. It counts as long as its host's heartbeat is fresh.
+host_phones = sa.Table(
+    "host_phones",
+    metadata,
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),  # as adb writes it: device, offline, unauthorized; gone: not listed
+    sa.Column("since", UtcTime, nullable=False),
+    sa.Index(None, "serial"),
+)
+
+# What one process wants of a phone that another one reaches.
+phone_requests = sa.Table(
+    "phone_requests",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # screenshot
+    sa.Column("state", sa.Text, nullable=False),  # open, done, failed
+    sa.Column("jpeg", sa.LargeBinary),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("error_kind", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "host", "state"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,98 @@
+"""What comes from channels and goes to them."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from storage.tables.columns import BigId, Json, UtcTime, metadata, no
+
+inbox = sa.Table(
+    "inbox",
+    metadata,
+    sa.Column("update_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("raw", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("received_at", UtcTime, nullable=False),
+    sa.Index(None, "state"),
+)
+
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("chat_key", sa.Text, nullable=False),
+    sa.Column("ref", sa.Text, nullable=False, server_default=""),
+    sa.Column("payload", Json, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("next_at", UtcTime, nullable=False),
+    sa.Column("result", Json),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "state", "chat_key", "id"),
+    sa.Index(None, "ref"),
+    sqlite_autoincrement=True,
+)
+
+# Where a run or a question is shown, so that a restart goes on editing the same message.
+cards = sa.Table(
+    "cards",
+    metadata,
+    sa.Column("subject", sa.Text, primary_key=True),  # run or question
+    sa.Column("subject_id", sa.Text, primary_key=True),
+    sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
+    sa.Column("chat_id", sa.Text, nullable=False),
+    sa.Column("message_id", sa.Text, nullable=False),
+    sa.Column("picture", sa.Boolean, nullable=False, server_default=no()),
+    sa.Index(None, "chat_id", "message_id"),
+)
+
+# The topic of a phone in a chat that is a forum.
+topics = sa.Table(
+    "topics",
+    metadata,
+    sa.Column("chat_id", sa.Text, primary_key=True),
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("thread_id", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),  # as it was last set
+    sa.Column("closed", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "chat_id", "thread_id"),
+)
+
+# What a channel asked for under a key of its own: asked again, it gets what it got.
+requests = sa.Table(
+    "requests",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("subject_id", sa.Text, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
+# Where digests go. An owner's own chat without a row gets both; any other chat gets what its row says.
+digest_chats = sa.Table(
+    "digest_chats",
+    metadata,
+    sa.Column("chat_key", sa.Text, primary_key=True),  # channel:chat_id
+    sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
+    sa.Column("daily", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("weekly", sa.Boolean, nullable=False, server_default=no()),
+    # Who turned it on: the chat is shown what this person may see.
+    sa.Column("person_id", sa.Integer, nullable=False),
+    sa.Column("changed_at", UtcTime, nullable=False),
+)
+
+# One row a chat and period: what is here is not sent again.
+digests = sa.Table(
+    "digests",
+    metadata,
+    sa.Column("chat_key", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),  # daily or weekly
+    sa.Column("planned_at", UtcTime, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),  # sent, empty, missed
+    sa.Column("created_at", UtcTime, nullable=False),
+)

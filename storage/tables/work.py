@@ -1,0 +1,155 @@
+"""Runs, what they tell and show, what starts them, and plans."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from storage.tables.columns import BigId, Json, UtcTime, metadata, no
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False, server_default=""),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("started_at", UtcTime),
+    sa.Column("ended_at", UtcTime),
+    sa.Column("message", sa.Text, nullable=False, server_default=""),
+    sa.Column("session", sa.Text),
+    sa.Column("options", Json, nullable=False),
+    sa.Column("requested_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("chat", Json),
+    # No foreign key: a run outlives the schedule that started it.
+    sa.Column("schedule_id", sa.Integer),
+    sa.Column("planned_at", UtcTime),
+    sa.Column("leg", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("leg_due_at", UtcTime),
+    sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # who asked for it first, by name
+    sa.Column("hold", sa.Boolean, nullable=False, server_default=no()),
+    # Which host took which leg; another may take the run once that leg is not the current one, or the host is gone.
+    sa.Column("host", sa.Text, nullable=False, server_default=""),
+    sa.Column("host_leg", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("any_phone", sa.Boolean, nullable=False, server_default=no()),  # it asked for none; serial is a choice
+    sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep that it belongs to
+    sa.UniqueConstraint("schedule_id", "planned_at"),
+    sa.Index(None, "status", "leg_due_at"),
+    sa.Index(None, "parent_id"),
+    sa.Index(None, "created_at"),
+)
+
+pictures = sa.Table(
+    "pictures",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("jpeg", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("data", Json, nullable=False),
+    sa.Column("picture_id", BigId, sa.ForeignKey("pictures.id", ondelete="SET NULL")),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "run_id", "id"),
+    sa.Index(None, "created_at"),
+    sa.Index(None, "picture_id"),
+    sqlite_autoincrement=True,  # a number is never given twice, or a consumer would miss an event
+)
+
+consumers = sa.Table(
+    "consumers",
+    metadata,
+    sa.Column("consumer", sa.Text, primary_key=True),
+    sa.Column("position", sa.BigInteger, nullable=False),
+)
+
+# What the model was asked at a step, as compressed JSON, and what it was shown; a picture once a run.
+trajectories = sa.Table(
+    "trajectories",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("step", sa.Integer, primary_key=True),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("picture", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
+trajectory_pictures = sa.Table(
+    "trajectory_pictures",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("jpeg", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "created_at"),
+)
+
+schedules = sa.Table(
+    "schedules",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("kind", sa.Text, nullable=False, server_default="run"),
+    sa.Column("expression", sa.Text, nullable=False),
+    sa.Column("timezone", sa.Text, nullable=False),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("serial", sa.Text, nullable=False, server_default=""),
+    sa.Column("chat", Json),
+    sa.Column("options", Json, nullable=False),
+    sa.Column("missed", sa.Text, nullable=False, server_default="skip"),
+    sa.Column("jitter_seconds", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("quiet", sa.Text, nullable=False, server_default=""),
+    sa.Column("paused", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("created_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("last_planned_at", UtcTime),
+    sa.Column("started", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped_busy", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped_missed", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped_quiet", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("said", sa.Text, nullable=False, server_default=""),  # the expression as a person wrote it
+    sa.Column("overlap", sa.Text, nullable=False, server_default="skip"),
+    sa.Column("queued_for", UtcTime),  # the tick that starts its run when the one before it is over
+    sa.Column("last_what", sa.Text, nullable=False, server_default=""),  # what became of the newest tick
+    sa.Column("last_at", UtcTime),
+    sa.Column("last_run_id", sa.Text, nullable=False, server_default=""),
+    sa.Column("removed_at", UtcTime),  # kept for a while, to be put back
+    sqlite_autoincrement=True,  # runs keep the number of a schedule that was deleted
+)
+
+# A run that is a plan: which process makes it, and that it lives. Its executor calls are runs of their own.
+plans = sa.Table(
+    "plans",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("session_key", sa.Text, nullable=False),
+    sa.Column("heartbeat_at", UtcTime, nullable=False),
+)
+
+# A conversation with the planner. ``gate``: the state of a customer reply that it is about, None for none.
+planner_sessions = sa.Table(
+    "planner_sessions",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),  # whose it is, and their name for it
+    sa.Column("gate", Json),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.Index(None, "updated_at"),
+)
+
+planner_items = sa.Table(
+    "planner_items",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("session_key", sa.Text, nullable=False),
+    sa.Column("item", Json, nullable=False),
+    sa.Index(None, "session_key", "id"),
+)
