@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import structlog
 from PIL import Image
@@ -29,17 +28,17 @@ from agent_core.screen.readings import Source
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.tasks import TaskRules
+from agent_core.texts import kept_language
 from agent_core.thinking import in_words
 from agent_core.trajectory import Trajectory
 from bot.counting import CountedModel, CountedRuns, Counts
+from bot.knowledge import build_knowledge, own_entries
 from bot.limits import StoredMeter
 from bot.models import any_sees, build_chooser, build_model, model_profile_of
-from bot.settings import RemoteSettings, Settings
+from bot.settings import Settings
 from bot.turnover import Turnover
-from knowledge.chain import embedded_in
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import KnowledgeConfig, OwnConfig, build
 from knowledge.learning import Learning
 from scheduler.deadlines import QuestionTimes
 from scheduler.ports import StoredLedger, StoredRuns
@@ -144,7 +143,7 @@ class Core:
     def agent_settings(self, *, lang: str | None = None, max_steps: int | None = None) -> AgentSettings:
         settings = self.settings
         return AgentSettings(
-            lang="en" if (lang or settings.lang) == "en" else "zh",
+            lang=kept_language(lang or settings.lang),
             max_steps=max_steps or settings.run.max_steps,
             max_tokens=settings.run.max_tokens,
             max_cost=settings.run.max_cost,
@@ -284,62 +283,6 @@ def build_reader(settings: Settings, model: Model, ocr: OcrEngine | None = None)
         Source.MODEL: observe.model and any_sees(settings),
     }
     return ScreenReader(ocr=ocr or OcrEngine(), model=model, sources=[source for source, on in allowed.items() if on])
-
-
-async def build_knowledge(settings: Settings, own: EmbeddedKnowledge | None = None) -> KnowledgeBase:
-    """The knowledge base of the settings; an empty embedded one may get the sample entries. ``own``: the shop's own
-    entries, where they are not in this machine's file.
-    """
-    base = build(knowledge_config(settings), embedded=own)
-    embedded = embedded_in(base)
-    if embedded is not None and settings.knowledge.sample:
-        await embedded.seed_sample_if_empty()
-    return base
-
-
-def own_entries(settings: Settings, db: Database) -> EmbeddedKnowledge:
-    """The shop's own entries: in a file of this machine or, with PostgreSQL, in the database that all machines share.
-
-    Nothing is opened or asked yet.
-    """
-    file = knowledge_file(settings)
-    if db.is_sqlite:
-        return EmbeddedKnowledge(file)
-    return EmbeddedKnowledge.shared(db, settings.data_dir / "knowledge-mirror.sqlite3", former=file)
-
-
-def knowledge_file(settings: Settings) -> Path:
-    """Where the shop's own entries are; with PostgreSQL, where they were before."""
-    return settings.data_dir / "knowledge.sqlite3"
-
-
-def knowledge_config(settings: Settings) -> KnowledgeConfig:
-    knowledge = settings.knowledge
-    return KnowledgeConfig(
-        provider=knowledge.provider,
-        path=knowledge_file(settings),
-        base_url=knowledge.base_url,
-        dataset_id=knowledge.dataset_id,
-        token=knowledge.token.get_secret_value(),
-        timeout=knowledge.timeout_seconds,
-        min_score=knowledge.min_score,
-        own={
-            "dify": _own_config(knowledge.dify),
-            "ragflow": _own_config(knowledge.ragflow),
-            "http": _own_config(knowledge.http),
-        },
-        template=knowledge.http,
-    )
-
-
-def _own_config(remote: RemoteSettings) -> OwnConfig:
-    return OwnConfig(
-        base_url=remote.base_url,
-        dataset_id=remote.dataset_id,
-        token=remote.token.get_secret_value(),
-        timeout=remote.timeout_seconds,
-        min_score=remote.min_score,
-    )
 
 
 def question_times(settings: Settings) -> QuestionTimes:

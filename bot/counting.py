@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from PIL import Image
 
 from agent_core.errors import ModelError
-from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.model.base import Completion, Message, Model, OnThinking
+from agent_core.model.wrapper import ModelWrapper
 from agent_core.ports import Event, RunStore
 from agent_core.session import Session
 
@@ -73,39 +74,30 @@ class CountedRuns:
         self._counts.event(event)
 
 
-class CountedModel:
+class CountedModel(ModelWrapper):
     """A ``Model`` of which is counted what its calls fail with. Those that do not are counted by its meter."""
 
     def __init__(self, model: Model, counts: Counts) -> None:
-        self._model = model
+        super().__init__(model)
         self._counts = counts
 
-    @property
-    def name(self) -> str:
-        return self._model.name
+    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
+        with self._failures():
+            return await super().complete(messages, on_thinking=on_thinking)
 
-    async def complete(
-        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
-    ) -> Completion:
-        try:
-            return await self._model.complete(messages, on_thinking=on_thinking)
-        except ModelError as error:
-            self._counts.failed(self.name, error)
-            raise
-
-    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
-        try:
-            return await self._model.ask(messages)
-        except ModelError as error:
-            self._counts.failed(self.name, error)
-            raise
+    async def ask(self, messages: Sequence[Message]) -> Completion:
+        with self._failures():
+            return await super().ask(messages)
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
+        with self._failures():
+            return await super().transcribe(picture, instruction)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """What fails inside is counted, and raised as it was."""
         try:
-            return await self._model.transcribe(picture, instruction)
+            yield
         except ModelError as error:
             self._counts.failed(self.name, error)
             raise
-
-    async def close(self) -> None:
-        await self._model.close()

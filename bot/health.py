@@ -10,7 +10,8 @@ from dataclasses import replace
 from agent_core.errors import KnowledgeError, ModelError, PhonedeskError
 from agent_core.model.client import ChatModel
 from agent_core.ports import KnowledgeBase
-from bot.app import Core, knowledge_config
+from bot.app import Core
+from bot.knowledge import knowledge_config
 from bot.limits import Counted
 from bot.models import chat_model, endpoints
 from bot.settings import Settings

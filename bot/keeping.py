@@ -17,14 +17,15 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 
 from alembic.util import CommandError
 from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid
-from bot.app import knowledge_file, open_database
+from bot.app import open_database
+from bot.knowledge import knowledge_file
+from bot.release import release
 from bot.settings import Settings
 from scheduler.dbos_queue import ProcessLock
 from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy
@@ -96,7 +97,7 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
         raise ConfigInvalid(f"There is no database in {settings.data_dir}.", advice="Check PHONEDESK_DATA_DIR.")
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.absolute().parent) as folder:
-            made = _archive(Path(folder), sources, {"form": FORM, "made_at": now.isoformat(), "release": _release()})
+            made = _archive(Path(folder), sources, {"form": FORM, "made_at": now.isoformat(), "release": release()})
             made.replace(file)
     except (OSError, BrokenCopy) as error:
         raise ConfigInvalid(
@@ -228,10 +229,3 @@ def _exchange(settings: Settings, new: dict[Path, Path], now: datetime) -> Path 
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(made, target)
     return aside if old else None
-
-
-def _release() -> str:
-    try:
-        return metadata.version("phonedesk")
-    except metadata.PackageNotFoundError:
-        return ""

@@ -18,7 +18,8 @@ import structlog
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.ports import KnowledgeBase
 from bot import logs
-from bot.app import Core, build_knowledge, build_reader
+from bot.app import Core, build_reader
+from bot.knowledge import build_knowledge
 from bot.models import build_chooser, build_model
 from bot.settings import ENV_FILE, Settings, config_file
 from bot.settings.live import change

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 import structlog
@@ -19,9 +18,11 @@ from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
+from agent_core.texts import kept_language
 from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
+from bot.release import release
 from bot.settings import Settings
 from scheduler.dbos_queue import DbosQueue
 from scheduler.hosts import Fleet, Host
@@ -143,14 +144,8 @@ def watch_times(settings: Settings) -> WatchTimes:
         wanted.settle_seconds,
         max(wanted.settle_seconds, wanted.longest_settle_seconds),
         settings.sweep.cool_down_seconds,
+        lease=settings.queue.lost_after_seconds,
     )
-
-
-def release() -> str:
-    try:
-        return metadata.version("phonedesk")
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 async def until_ended(ended: asyncio.Event, work: Working | None) -> None:
@@ -199,7 +194,7 @@ class Legs:
         core = self._core
         of_plan = row.options.get("kind") == PLAN_PART
         if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
-            return LegOutcome("failed", words_of_plans("en" if row.options.get("lang") == "en" else "zh").interrupted)
+            return LegOutcome("failed", words_of_plans(kept_language(row.options.get("lang"))).interrupted)
         one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
         if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
             return later

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import structlog
 
 from agent_core.devices.base import Device, Key
 from agent_core.errors import LeaseLost, PhonedeskError
-from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.model.base import Completion, Message, Model, OnThinking
+from agent_core.model.wrapper import ModelWrapper
 from agent_core.ports import Lease
 from agent_core.session import QuestionKind, Session
 from scheduler.signals import StopSignal
@@ -51,29 +51,20 @@ async def go_home(device: Device, lease: Lease, run_id: str) -> bool:
     return True
 
 
-class ParkingModel:
-    """A model whose calls Hold may cut: while it thinks nothing is done on the phone."""
+class ParkingModel(ModelWrapper):
+    """A model whose calls Hold may cut: while it thinks nothing is done on the phone.
+
+    Not while it reads a picture: that may be in the middle of a delivery.
+    """
 
     def __init__(self, model: Model, stop: StopSignal) -> None:
-        self._model = model
+        super().__init__(model)
         self._stop = stop
 
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    async def complete(
-        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
         with self._stop.may_park():
-            return await self._model.complete(messages, on_thinking=on_thinking)
+            return await super().complete(messages, on_thinking=on_thinking)
 
-    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+    async def ask(self, messages: Sequence[Message]) -> Completion:
         with self._stop.may_park():
-            return await self._model.ask(messages)
-
-    async def transcribe(self, picture: Any, instruction: str) -> str:
-        return await self._model.transcribe(picture, instruction)
-
-    async def close(self) -> None:
-        await self._model.close()
+            return await super().ask(messages)

@@ -11,6 +11,16 @@ from typing import Any, Literal
 Lang = Literal["zh", "en"]
 
 
+def language_of(code: str) -> Lang:
+    """Our language for an IETF tag such as ``zh-hans``; English for all that is not Chinese."""
+    return "zh" if code.lower().startswith("zh") else "en"
+
+
+def kept_language(kept: object) -> Lang:
+    """The language that was kept with a run or a schedule; Chinese where none was."""
+    return "en" if kept == "en" else "zh"
+
+
 @cache
 def load_texts(package: str, lang: Lang) -> Mapping[str, str]:
     """All texts of a language, from ``LANG.toml`` in ``package``, by ``section.key``."""

@@ -8,25 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from bot.chat.cards import THUMBS, Button, Card, Line, rating_buttons, rating_lines, run_card, source_lines
 from bot.chat.kb_cards import row
+from bot.chat.pages import ELSEWHERE, PAGE, cut, numbers, times_of, turning
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
-PAGE = 10
 GROUPS = 10
-MAX_DATA = 64  # bytes of a button's action
-ELSEWHERE = "~"  # in a button: what was asked for is too long for it and stands in the message that was replied to
 ENTRY = "entry"  # the place of thumbs on the card of one answer; without it they are on the run's card
 
-_PERIODS = {
-    "today": "today", "今天": "today", "今日": "today",
-    "week": "week", "一周": "week", "本周": "week", "这周": "week", "近一周": "week",
-    "month": "month", "一个月": "month", "本月": "month", "近一个月": "month",
-}  # fmt: skip
-_YESTERDAY = {"yesterday", "昨天", "昨日"}
-_PERIOD = re.compile(r"\d{1,4}[mhdw]|\d{4}-\d\d-\d\d", re.ASCII)
-_DAYS = re.compile(r"(\d{1,4})天")
 _RATINGS = {
     "bad": -1, "差评": -1, "差": -1, "不好": -1, "👎": -1,
     "good": 1, "好评": 1, "好": 1, "👍": 1,
@@ -53,14 +43,8 @@ def read_asking(rest: str) -> Asking:
     asked, groups, words = AnswersAsked(), False, []
     for word in rest.split():
         plain = word.lower()
-        if plain in _PERIODS:
-            asked = replace(asked, since=_PERIODS[plain])
-        elif plain in _YESTERDAY:
-            asked = replace(asked, since="yesterday", until="yesterday")
-        elif found := _DAYS.fullmatch(plain):
-            asked = replace(asked, since=f"{found[1]}d")
-        elif _PERIOD.fullmatch(plain):
-            asked = replace(asked, since=plain)
+        if times := times_of(plain):
+            asked = replace(asked, since=times.since, until=times.until or asked.until)
         elif plain in _RATINGS:
             asked = replace(asked, rating=_RATINGS[plain])
         elif plain in _OPEN:
@@ -144,7 +128,7 @@ async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoin
 async def _how_to_add(turn: Turn, value: str) -> Said:
     view = await turn.desk.answer_entry(turn.actor, value)
     if (entry := await turn.desk.kb.means(turn.actor, view.question)) is not None:
-        lines = (Line(entry.question, f"#{entry.id}", "quote"), Line(_cut(entry.answer, 120), "", "quote"))
+        lines = (Line(entry.question, f"#{entry.id}", "quote"), Line(cut(entry.answer, 120), "", "quote"))
         shown = row(Button(f"kb:show:{entry.id}", turn.texts.get("answers.see_one")))
         return turn.say(
             Card(turn.texts.get("answers.has_entry" if entry.live else "answers.has_waiting"), lines, None, shown)
@@ -170,33 +154,24 @@ def _page_card(words: Texts, page: AnswersPage, rest: str, *, any_at_all: bool) 
     lines = [Line(words.get("answers.total", total=page.total))]
     for answer in page.answers:
         lines += _in_short(answer, words)
-    numbers = [Button(f"answer:{answer.id}", f"#{answer.id}") for answer in page.answers]
-    rows = tuple(tuple(numbers[start : start + 5]) for start in range(0, len(numbers), 5))
-    return Card(words.get("answers.title"), tuple(lines), None, rows + _turning(words, page, rest))
+    buttons = [Button(f"answer:{answer.id}", f"#{answer.id}") for answer in page.answers]
+    return Card(words.get("answers.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
 
 
 def _in_short(answer: AnswerView, words: Texts) -> list[Line]:
     state = words.get(f"answer_state.{answer.state}")
     marks = " ".join(part for part in (state, THUMBS.get(answer.rating, "")) if part)
     head = f"{answer.asked_at:%m-%d %H:%M} · {answer.contact} · {marks}"
-    said = _cut(answer.question, 60) + (f"\n→ {_cut(answer.sent, 80)}" if answer.sent else "")
+    said = cut(answer.question, 60) + (f"\n→ {cut(answer.sent, 80)}" if answer.sent else "")
     return [Line(head, f"#{answer.id}"), Line(said, "", "quote")]
 
 
 def _turning(words: Texts, page: AnswersPage, rest: str) -> tuple[tuple[Button, ...], ...]:
     if not page.answers:
         return ()
-    row = []
-    if page.newer:
-        row.append(Button(_page_action(f"a{page.answers[0].id}", rest), words.get("answers.newer")))
-    if page.older:
-        row.append(Button(_page_action(f"b{page.answers[-1].id}", rest), words.get("answers.older")))
-    return (tuple(row),) if row else ()
-
-
-def _page_action(place: str, rest: str) -> str:
-    action = f"answers:{place}:{rest}"
-    return action if len(action.encode()) <= MAX_DATA else f"answers:{place}:{ELSEWHERE}"
+    newer = page.answers[0].id if page.newer else None
+    older = page.answers[-1].id if page.older else None
+    return turning("answers", rest, words, newer=newer, older=older)
 
 
 def _entry_card(words: Texts, answer: AnswerView, role: Role) -> Card:
@@ -228,7 +203,7 @@ def _record_lines(answer: AnswerView, words: Texts) -> list[Line]:
             label = words.get("answers.record", number=number)
         else:
             label = words.get("answers.record_score", number=number, score=record.score)
-        lines.append(Line(_cut(record.text, 120), label))
+        lines.append(Line(cut(record.text, 120), label))
     return lines
 
 
@@ -251,10 +226,10 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
     buttons: list[Button] = []
     for number, group in enumerate(groups[:GROUPS], start=1):
         times = words.get("answers.asked_times", count=group.count, time=f"{group.newest:%m-%d %H:%M}")
-        people = words.get("answers.asked_by", contacts=_cut("、".join(group.contacts), 40))
-        lines += [Line(f"{times} · {people}", f"#{number}"), Line(_cut(group.example, 120), "", "quote")]
+        people = words.get("answers.asked_by", contacts=cut("、".join(group.contacts), 40))
+        lines += [Line(f"{times} · {people}", f"#{number}"), Line(cut(group.example, 120), "", "quote")]
         if group.answer:
-            lines.append(Line(_cut(group.answer, 120), words.get("answers.answered_so")))
+            lines.append(Line(cut(group.answer, 120), words.get("answers.answered_so")))
         if group.entry:
             known = words.get("answers.has_entry" if group.entry_live else "answers.has_waiting")
             lines.append(Line(f"#{group.entry}", known))
@@ -287,7 +262,7 @@ async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
         lines += [Line(add), Line(_add_text(words, answer.question), "", "code")]
     elif entry.id != answer.record_id:  # another one cannot be added
         known = words.get("answers.has_entry" if entry.live else "answers.has_waiting")
-        lines.append(Line(f"#{entry.id} {_cut(entry.question, 60)}", known))
+        lines.append(Line(f"#{entry.id} {cut(entry.question, 60)}", known))
     return Card(words.get("answers.bad_title"), tuple(lines))
 
 
@@ -297,8 +272,3 @@ def _add_text(words: Texts, question: str, answer: str = "") -> str:
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
-
-
-def _cut(text: str, length: int) -> str:
-    flat = _flat(text)
-    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"

@@ -94,16 +94,28 @@ _DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+ASKING = {"interact", "take_over"}  # what comes of them a person decides: they have not failed
+
+
 def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> str:
-    """What the step did, in words; empty where it did nothing. ``asks``: a person decides yet what comes of it."""
+    """What the step did, in words; empty where it did nothing. ``asks``: a person decides yet what comes of it, as of
+    those that ask by themselves.
+    """
     action = step.action or step.asked
     if not action:
-        return ""
+        return texts.get("action.unreadable") if unread(step) else ""
     kind = str(action.get("kind", ""))
     pattern = texts.find(f"action.{kind}", kind)
     values = {**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}}
     said = pattern.format(**values)
+    if kind in ASKING:
+        return said.rstrip(" :：")  # it may ask without a word
     return said if step.ok or asks else texts.get("action.failed", action=said)
+
+
+def unread(step: StepRecord) -> bool:
+    """The model's reply could not be read: the step's result was written for the model."""
+    return bool(step.model) and step.asked is None and step.action is None
 
 
 def _shown(value: object) -> object:
@@ -141,7 +153,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.message and (run.status.final or run.status is RunStatus.WAITING):
         lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED:
-        lines += [Line(said) for said in error_lines(run.error_kind, texts)]
+        lines += [Line(said) for said in error_lines(run.error_kind, texts, run.message)]
     lines += sent_lines(run.replies, texts)
     lines += note_lines(run.notes, texts) if run.status.final else []
     lines += rating_lines(run.answers, texts)
@@ -188,13 +200,14 @@ def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]
     return ((Button(f"replay:{run.id}", texts.get("button.replay")),),) if run.steps else ()
 
 
-def error_lines(kind: str, texts: Texts) -> list[str]:
-    """What went wrong and what to do about it, in the person's language; the error's own words stand elsewhere."""
-    return [
-        said
-        for said in (texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", ""))
-        if said
-    ]
+def error_lines(kind: str, texts: Texts, message: str = "") -> list[str]:
+    """What went wrong and what to do about it, in the person's language; the error's own words stand elsewhere.
+
+    Where these, ``message``, begin with what went wrong, it is not said again.
+    """
+    said, advice = texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", "")
+    told = bool(message) and message.startswith(said.rstrip("。."))
+    return [line for line in ("" if told else said, advice) if line]
 
 
 def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.errors import PhonedeskError
+from agent_core.texts import language_of
 from bot.chat import cards, commands, helping, offered, offering, runs
 from bot.chat.answering import read_answer, told, verdict
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
-from bot.chat.texts import Texts, language_of, texts
+from bot.chat.texts import Texts, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.port import AnswerResult, Desk, QuestionView

@@ -12,6 +12,7 @@ from bot.chat import answers
 from bot.chat.cards import Button, Card, Line
 from bot.chat.chart import Column, draw_chart
 from bot.chat.history import took_words
+from bot.chat.pages import cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
@@ -209,13 +210,8 @@ def _share(share: ModelShare, currency: str, words: Texts) -> str:
 def _often_lines(often: Sequence[Often], label: str) -> list[Line]:
     if not often:
         return []
-    said = "\n".join(f"{entry.count}× {_cut(entry.example)}" for entry in often)
+    said = "\n".join(f"{entry.count}× {cut(entry.example, MOST_LETTERS)}" for entry in often)
     return [Line(said, label, "quote")]
-
-
-def _cut(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= MOST_LETTERS else flat[: MOST_LETTERS - 1].rstrip() + "…"
 
 
 def _buttons(view: DigestView, words: Texts) -> tuple[tuple[Button, ...], ...]:

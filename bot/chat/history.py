@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from bot.chat.cards import Button, Card, Document, FilmOrder, Line, describe_action, state_of
 from bot.chat.commands import Command, parse
+from bot.chat.pages import ELSEWHERE, PAGE, cut, numbers, times_of, turning
 from bot.chat.sweeps import card_of
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
@@ -16,20 +17,8 @@ from bot.desk.history_port import FilmKind, FilmView, FrameView, HistoryAsked, H
 from bot.replay.film import MOST_FRAMES, Film, make_film
 from bot.replay.shots import Shot
 
-PAGE = 10
-MAX_DATA = 64  # bytes of a button's action
 MOST_NAMED = 100  # characters of the list of steps that are not in a film
-ASKING = {"interact", "take_over"}  # what a person answered is no failure of the step
-ELSEWHERE = "~"  # in a button: what was asked for is too long for it and stands in the message that was replied to
 
-_PERIODS = {
-    "today": "today", "今天": "today", "今日": "today",
-    "week": "week", "一周": "week", "本周": "week", "这周": "week", "近一周": "week",
-    "month": "month", "一个月": "month", "本月": "month", "近一个月": "month",
-}  # fmt: skip
-_YESTERDAY = {"yesterday", "昨天", "昨日"}
-_PERIOD = re.compile(r"\d{1,4}[mhdw]|\d{4}-\d\d-\d\d", re.ASCII)
-_DAYS = re.compile(r"(\d{1,4})天")
 _STATUSES = {
     "failed": "failed", "失败": "failed", "没成功": "failed",
     "done": "succeeded", "succeeded": "succeeded", "成功": "succeeded", "完成": "succeeded", "已完成": "succeeded",
@@ -50,14 +39,8 @@ def read_asking(rest: str) -> HistoryAsked:
     asked, words = HistoryAsked(), []
     for word in rest.split():
         plain = word.lower()
-        if plain in _PERIODS:
-            asked = replace(asked, since=_PERIODS[plain])
-        elif plain in _YESTERDAY:
-            asked = replace(asked, since="yesterday", until="yesterday")
-        elif found := _DAYS.fullmatch(plain):
-            asked = replace(asked, since=f"{found[1]}d")
-        elif _PERIOD.fullmatch(plain):
-            asked = replace(asked, since=plain)
+        if times := times_of(plain):
+            asked = replace(asked, since=times.since, until=times.until or asked.until)
         elif plain in _STATUSES:
             asked = replace(asked, status=_STATUSES[plain])
         else:
@@ -148,9 +131,8 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
     lines = [Line(words.get("history.total", total=page.total))]
     for run in page.runs:
         lines += past_lines(run, words)
-    numbers = [Button(f"past:{run.id}", f"#{run.number}") for run in page.runs]
-    rows = tuple(tuple(numbers[start : start + 5]) for start in range(0, len(numbers), 5))
-    return Card(words.get("history.title"), tuple(lines), None, rows + _turning(words, page, rest))
+    buttons = [Button(f"past:{run.id}", f"#{run.number}") for run in page.runs]
+    return Card(words.get("history.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
 
 
 def past_lines(run: PastRun, words: Texts) -> list[Line]:
@@ -160,11 +142,11 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
-    said = [_cut(run.task, 60), *(f"→ {_cut(contact, 20)}: {_cut(text, 60)}" for contact, text in run.sent[:2])]
+    said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}: {cut(text, 60)}" for contact, text in run.sent[:2])]
     if more := len(run.sent) - 2:
         said += [words.get("history.more_sent", count=more)] if more > 0 else []
     if not run.sent and run.message:
-        said.append(_cut(run.message, 60))
+        said.append(cut(run.message, 60))
     return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
 
 
@@ -178,22 +160,9 @@ def took_words(seconds: float | None, words: Texts) -> str:
 
 
 def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, ...], ...]:
-    row = []
-    if page.newer:
-        row.append(Button(_page_action(f"a{page.runs[0].number}", rest), words.get("history.newer")))
-    if page.older:
-        row.append(Button(_page_action(f"b{page.runs[-1].number}", rest), words.get("history.older")))
-    return (tuple(row),) if row else ()
-
-
-def _page_action(place: str, rest: str) -> str:
-    action = f"history:{place}:{rest}"
-    return action if len(action.encode()) <= MAX_DATA else f"history:{place}:{ELSEWHERE}"
-
-
-def _cut(text: str, length: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"
+    newer = page.runs[0].number if page.newer else None
+    older = page.runs[-1].number if page.older else None
+    return turning("history", rest, words, newer=newer, older=older)
 
 
 # Films ----------------------------------------------------------------------------------------------------------------
@@ -223,8 +192,7 @@ def shots_of(view: FilmView, words: Texts) -> list[Shot]:
 def _shot(frame: FrameView, steps: int, words: Texts) -> Shot:
     if frame.step is not None:
         step = frame.step
-        asks = step.action is not None and step.action.get("kind") in ASKING
-        title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step, asks=asks)}"
+        title = f"{step.index}/{max(steps, step.index)} {describe_action(words, step)}"
         return Shot(frame.picture, title, step.thinking or step.result, str(step.index))
     if frame.question is not None:
         return Shot(frame.picture, words.get(f"question.{frame.question.kind.value}"), frame.question.text)

@@ -44,8 +44,10 @@ async def offer(turn: Turn) -> Said:
         for n, view in enumerate(taking, start=1)
     ]
     task = [Button("go", words.get("offer.task")), Button("no", words.get("offer.no"))]
-    if isinstance(_timed(said), ScheduleRequest) and turn.actor.role is Role.OWNER:
-        task.insert(0, _timed_button(words))
+    if isinstance(_timed(said), ScheduleRequest):
+        task[0] = Button("go:now", words.get("offer.now"))
+        if turn.actor.role is Role.OWNER:
+            task.insert(0, _timed_button(words))
     title = words.get("offer.which_question" if several else "offer.answer")
     return turn.say(Card(title, tuple(lines), None, (*answers, tuple(task))))
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from agent_core.tasks import NO_RULES
 from bot.chat import cards, commands
 from bot.chat.cards import Button, Card, Line
+from bot.chat.pages import cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.plans_port import PlanCallView, PlanView
@@ -61,14 +62,9 @@ def _call_lines(call: PlanCallView, texts: Texts, *, several: bool, over: bool) 
     """``several``: more than one phone is at work. ``over``: so is the plan, and what has no result was cut off."""
     state = "failed" if over and call.state == "going" else call.state
     words = call.args.get("message") or call.args.get("query") or ""
-    what = _cut(words) if call.tool == "chat" else texts.find(f"plan.tool_{call.tool}", call.tool)
+    what = cut(words, MOST_WORDS) if call.tool == "chat" else texts.find(f"plan.tool_{call.tool}", call.tool)
     if call.tool != "chat" and words:
-        what = f"{what}: {_cut(words)}"
+        what = f"{what}: {cut(words, MOST_WORDS)}"
     said = " · ".join(part for part in (what, call.phone if several else "") if part)
     line = Line(f"{texts.get(f'plan.mark_{state}')} {said}")
-    return [line, Line(_cut(call.result), "", "quote")] if state == "failed" and call.result else [line]
-
-
-def _cut(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= MOST_WORDS else flat[: MOST_WORDS - 1].rstrip() + "…"
+    return [line, Line(cut(call.result, MOST_WORDS), "", "quote")] if state == "failed" and call.result else [line]

@@ -18,16 +18,20 @@ from rich.console import Console
 
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
+from agent_core.texts import language_of
 from bot import logs
 from bot.chat.cards import error_lines
-from bot.chat.texts import Lang, language_of, texts
+from bot.chat.texts import Lang, texts
 from bot.desk.actors import BadRequest, NotFound
-from bot.settings import ENV_FILE, Settings, load, unknown_names
-from bot.settings.loading import SettingsWrong
+from bot.settings import ENV_FILE, Settings, load
+from bot.settings.loading import SettingsWrong, passed_over
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+
+
+_PASSED_OVER = {"unknown": "setting_unknown", "seconds": "setting_is_no_number", "line": "line_unreadable"}
 
 
 class Exit(IntEnum):
@@ -77,8 +81,8 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     sys.excepthook = logs.uncaught
     logs.configure("warning")  # what is said while they are read goes to standard error too
     _spoken.lang = overrides.get("lang")
-    for name, meant in unknown_names().items():
-        log.warning("setting_unknown", name=name, **({"did_you_mean": meant} if meant else {}))
+    for one in passed_over():
+        log.warning(_PASSED_OVER[one.kind], name=one.name, **({"did_you_mean": one.meant} if one.meant else {}))
     try:
         settings = load(**overrides)
     except PhonedeskError as error:
@@ -97,7 +101,24 @@ def log_to_file(settings: Settings) -> None:
     try:
         logs.configure(settings.log_level, secrets=settings.secrets(), file=file)
     except PhonedeskError as error:
-        fail(error)
+        fail(_same_host(settings) or error)
+
+
+def _same_host(settings: Settings) -> PhonedeskError | None:
+    """The error of a process that has our name, where there is one: its log file is not what is to be changed."""
+    from scheduler.dbos_queue import ProcessLock
+
+    name = settings.queue.executor_id
+    path = settings.data_dir / f"{name}.lock"
+    if not path.exists():
+        return None
+    lock = ProcessLock(path)
+    try:
+        lock.acquire()
+    except PhonedeskError as error:
+        return error
+    lock.release()
+    return None
 
 
 def fail(error: PhonedeskError) -> NoReturn:

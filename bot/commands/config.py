@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from agent_core.errors import ConfigError, ConfigInvalid
 from bot import logs
 from bot.chat.texts import Texts, texts
-from bot.commands.common import Exit, fail, print_json, run_async, settings_from, speak, spoken_language
-from bot.settings import Settings, config_file, unknown_names
+from bot.commands.common import Exit, err, fail, print_json, run_async, settings_from, speak, spoken_language
+from bot.settings import Settings, config_file
 from bot.terminal.render import harmless
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bot.settings.origin import Place, Shown
 
 STDIN = "-"
+NAME_CELLS, VALUE_CELLS = 18, 40  # of the columns: at least, at most
 REACHED = ("database", "model", "model_name", "knowledge", "token")  # of the doctor's checks
 LONGEST_SECRET = 65536  # characters that are read from standard input
 
@@ -45,15 +46,35 @@ def show(
     changed: Annotated[bool, typer.Option("--changed", help="Only what is not as it is by default.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show every setting: its value, and where it comes from; secrets hidden. Example: phonedesk config show model"""
-    from bot.settings.origin import survey
+    """Show every setting: its value, and where it comes from; secrets hidden. Example: phonedesk config show model
 
-    settings = settings_from()
-    found = [one for one in _of(survey(settings), name) if one.changed or not changed]
+    Where some are wrong, they are shown as they were written, with what is wrong below; the exit code is 2.
+    """
+    from bot.commands.wrong import refusal
+    from bot.settings.loading import SettingsWrong, attempt
+    from bot.settings.origin import survey
+    from bot.settings.partial import survey_of_wrong
+
+    _, problems = attempt()
+    if problems:
+        logs.configure("error")
+        settings, every, problems = survey_of_wrong(problems)
+        speak(settings.lang)
+    else:
+        settings = settings_from()
+        every = survey(settings)
+    found = [one for one in _of(every, name) if one.changed or not changed]
+    words = texts(settings.lang)
     if as_json:
         print_json([_plain(one) for one in found])
-        return
-    words = texts(settings.lang)
+    else:
+        _show_settings(words, found)
+    if problems:
+        err.print(refusal(words, SettingsWrong("", problems)), style="red", markup=False, highlight=False)
+        raise typer.Exit(Exit.USAGE)
+
+
+def _show_settings(words: Texts, found: Sequence[Shown]) -> None:
     console = Console(highlight=False)
     if not found:
         console.print(words.get("config.all_default"))
@@ -90,6 +111,7 @@ def _plain(shown: Shown) -> dict[str, Any]:
         "changed": shown.changed,
         "secret": shown.name.is_secret,
         "live": is_live(shown.name),
+        "wrong": shown.wrong,
     }
 
 
@@ -98,19 +120,34 @@ def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows
 
     if section:
         console.print(Text(f"\n[{'.'.join(section)}]", "bold"))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(min_width=18)
-    table.add_column(ratio=1, overflow="fold")
-    table.add_column(overflow="fold")
-    for shown in rows:
-        style = "bold" if shown.changed else ""
-        first, *over = shown.places
-        place = Text(_told(words, first), "" if shown.changed else "dim")
-        for hidden in over:
-            place.append("\n" + words.get("config.over", place=_told(words, hidden)), "dim")
-        value = harmless(as_text(shown.value)) or "—"
-        table.add_row(Text(shown.name.path[-1], style), Text(value, style), place)
-    console.print(table)
+    lines = [(shown, harmless(as_text(shown.value)) or "—") for shown in rows]
+    names = max(NAME_CELLS, *(cell_len(shown.name.path[-1]) for shown, _ in lines)) + 2
+    values = min(VALUE_CELLS, max(cell_len(value) for _, value in lines)) + 2
+    for shown, value in lines:
+        _show_one(console, words, shown, value, names, values)
+
+
+def _show_one(console: Console, words: Texts, shown: Shown, value: str, names: int, values: int) -> None:
+    """Name, value and place on a line; where that is too long the place stands below. Nothing is cut: it is copied."""
+    first, *over = shown.places
+    style = "bold red" if shown.wrong else "bold" if shown.changed else ""
+    place = Text(_told(words, first), "" if shown.changed else "dim")
+    line = Text(_padded(shown.name.path[-1], names) + _padded(("✗ " if shown.wrong else "") + value, values), style)
+    if line.cell_len + place.cell_len <= console.width:
+        indent = line.cell_len
+        console.print(line.append_text(place), soft_wrap=True)
+    else:
+        indent = names + 2
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+        console.print(Text(" " * indent).append_text(place), soft_wrap=True)
+    for hidden in over:
+        told = words.get("config.over", place=_told(words, hidden))
+        console.print(Text(" " * indent + told, "dim"), soft_wrap=True)
+
+
+def _padded(text: str, cells: int) -> str:
+    return text + " " * max(cells - cell_len(text), 2)
 
 
 def _told(words: Texts, place: Place) -> str:
@@ -127,12 +164,15 @@ def check(
     What is wrong is listed with its place. `phonedesk doctor` looks at everything else: phone, keyboard, screen.
     """
     from bot.commands.wrong import told
-    from bot.settings.loading import attempt
+    from bot.settings.loading import attempt, passed_over
     from bot.settings.origin import Places
-    from bot.settings.whole import incomplete
+    from bot.settings.partial import survey_of_wrong
+    from bot.whole import incomplete
 
     logs.configure("error")
     settings, problems = attempt()
+    if settings is None:
+        _, _, problems = survey_of_wrong(problems)
     speak(settings.lang if settings else None)
     words = texts(spoken_language())
     if settings is not None:
@@ -140,8 +180,8 @@ def check(
     places = Places()
     wrong = [told(words, problem, places) for problem in problems]
     doubtful = [
-        {"name": name, "where": "", "message": words.get("config.unknown"), "meant": meant}
-        for name, meant in unknown_names().items()
+        {"name": one.name, "where": "", "message": words.get(f"config.{one.kind}"), "meant": one.meant}
+        for one in passed_over()
     ]
     unreached = _unreached(settings, words) if settings and reach else []
     if as_json:
@@ -162,8 +202,10 @@ def _show_check(
     for mark, style, found in (("✗", "bold red", [*wrong, *unreached]), ("!", "yellow", doubtful)):
         for one in found:
             name = one["name"] + (f"  ({one['where']})" if one["where"] else "")
-            console.print(Text(f"{mark} {name}".rstrip(), style))
-            console.print(Text(f"  {harmless(one['message'])}"))
+            message = harmless(one["message"])
+            console.print(Text(f"{mark} {name or message}", style))
+            if name:
+                console.print(Text(f"  {message}"))
             if one.get("meant"):
                 console.print(Text("  " + words.get("config.meant", name=one["meant"])))
     if settings and not wrong and not unreached:
@@ -205,13 +247,14 @@ def set_(
     """
     from bot.settings.names import find
     from bot.settings.writing import set_value
+    from bot.whole import incomplete
 
     _speak()
     try:
         found, inside = find(name)
         text = _from_stdin(found.key) if value == STDIN else value
         logs.know([text] if found.is_secret else [])
-        written = set_value(found, inside, text, file or config_file())
+        written = set_value(found, inside, text, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
     if found.is_secret and value != STDIN:
@@ -224,11 +267,12 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
     """Take a setting out of phonedesk.toml, so that its default holds. Example: phonedesk config unset model.name"""
     from bot.settings.names import find
     from bot.settings.writing import unset as take_out
+    from bot.whole import incomplete
 
     _speak()
     try:
         found, inside = find(name)
-        written = take_out(found, inside, file or config_file())
+        written = take_out(found, inside, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
     _say(found, inside, "config.taken_out", written.file, written.over, written.changed, file, as_json)

@@ -14,8 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_core.errors import ConfigError
+from agent_core.texts import language_of
 from bot import logs
-from bot.chat.texts import Lang, language_of
+from bot.chat.texts import Lang
 from bot.commands.common import Exit, print_json, run_async
 from bot.doctor.report import Result, Status
 from bot.doctor.texts import Texts

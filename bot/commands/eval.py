@@ -55,7 +55,7 @@ def evaluate(
             raise ConfigMissing("A model has an address and a name.", advice="Give --model-url and --model-name.")
         cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match)
     except BrokenFiles as error:
-        err.print(error.message, style="red", markup=False, highlight=False, soft_wrap=True)
+        err.print(error.message, style="red", markup=False, highlight=False)
         err.print(error.advice, markup=False)
         raise typer.Exit(Exit.USAGE) from None
     except ConfigError as error:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_core.model.prices import money
-from bot.chat.cards import describe_action
+from bot.chat.cards import describe_action, unread
 from bot.chat.history import film_lines, past_lines, shots_of, took_words
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
@@ -143,7 +143,8 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
         facts = facts_of(recording, words)
     else:
         seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
-        facts = [words.get(f"card.{run.status.value}"), run.serial, run.by, took_words(seconds, words)]
+        by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
+        facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words)]
     console.print(Text(harmless(" · ".join(fact for fact in facts if fact))))
     currency = recording.session.spent.currency if recording is not None else ""
     table = _two_columns()
@@ -167,7 +168,8 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
         told.append(f"\n{harmless(line)}", style="yellow")
     told_before = {verdict.message for verdict in step.verdicts}
     if step.result.strip() and step.result not in told_before:
-        told.append(f"\n{harmless(step.result.strip())}", style="dim" if step.ok else "red")
+        label = f"{words.get('replay.told_model')}: " if unread(step) else ""
+        told.append(f"\n{label}{harmless(step.result.strip())}", style="dim" if step.ok or label else "red")
     if costs := _costs(step, words, currency):
         told.append(f"\n{costs}", style="cyan")
     return told

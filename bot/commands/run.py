@@ -55,13 +55,15 @@ async def _run(
     from bot.app import open_core
     from bot.running import run_here
     from bot.terminal.ask import TerminalHuman
-    from bot.terminal.live import LiveRuns, outcome_line, timings_line
+    from bot.terminal.live import LiveRuns, left_open, outcome_line, timings_line
+    from bot.terminal.waiting import WaitedFor, waiting_line
     from scheduler.ports import StoredHuman
 
     words = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(leg=1), console, words)
+        core.model = WaitedFor(core.model, lambda seconds: console.print(waiting_line(seconds, settings, words)))
+        store = LiveRuns(core.runs(leg=1), console, words, names=settings.device.names)
         human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,
@@ -74,5 +76,7 @@ async def _run(
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))
-        console.print(timings_line(session, words))
+        for line in (timings_line(session, words), left_open(session, words)):
+            if line.plain:
+                console.print(line, soft_wrap=True)  # a command that is cut in two cannot be copied
         return session

@@ -29,8 +29,9 @@ def reason(words: Texts, problem: Problem) -> str:
         return words.get("config.unknown")
     key = f"wrong.{problem.kind}"
     if problem.path and words.find(key, ""):
-        values = {name: value.replace(" or ", ", ") for name, value in problem.values.items()}
-        return logs.mask(words.get(key, **values))
+        # Our own words show what an address with a password looks like.
+        values = {name: logs.mask(value.replace(" or ", ", ")) for name, value in problem.values.items()}
+        return words.get(key, **values)
     return logs.mask(f"{problem.message} {problem.advice}".strip())
 
 
@@ -42,7 +43,8 @@ def refusal(words: Texts, error: SettingsWrong) -> str:
         one = told(words, problem, places)
         # What was asked for stands nowhere yet.
         where = f"  ({one['where']})" if one["where"] and not error.refused else ""
-        lines += [f"\u2717 {one['name']}{where}".rstrip(), f"  {one['message']}"]
+        head = f"\u2717 {one['name']}{where}".rstrip()
+        lines += [head, f"  {one['message']}"] if one["name"] else [f"\u2717 {one['message']}"]
         lines += ["  " + words.get("config.meant", name=one["meant"])] if one["meant"] else []
     return "\n".join(lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agent_core.texts import language_of
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.desk.house import DeskPart, no_phone
 from bot.desk.people import plain_name
@@ -33,7 +34,7 @@ def actor_of_row(row: KeyRow) -> Actor:
         channel=API,
         user_id=str(row.id),
         name=row.name,
-        lang="zh" if row.lang == "zh" else "en",
+        lang=language_of(row.lang),
         role=Role(row.role),
         phones=tuple(row.serials or ()),
     )

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from agent_core.errors import RateLimited
+from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
 from bot.desk.house import DeskPart, House
 from bot.desk.pairing import Notebook, PairingLimit
@@ -73,9 +74,7 @@ class PeopleDesk(DeskPart):
     async def _paired(self, channel: str, user_id: str, name: str, lang: str, code: str) -> PersonRow | None:
         if channel != TELEGRAM or not user_id.isdecimal():
             return None
-        row = await People(self._db).pair(
-            code, telegram_id=int(user_id), name=name, lang="zh" if lang.lower().startswith("zh") else "en"
-        )
+        row = await People(self._db).pair(code, telegram_id=int(user_id), name=name, lang=language_of(lang))
         if row is None or OWN_CHAT not in (row.chats or ()):
             return row
         chats = [f"{TELEGRAM}:{user_id}" if chat == OWN_CHAT else chat for chat in row.chats or ()]
@@ -147,7 +146,7 @@ def actor_of(row: PersonRow) -> Actor:
         channel=TELEGRAM,
         user_id=str(row.telegram_id),
         name=row.name,
-        lang="zh" if row.lang == "zh" else "en",
+        lang=language_of(row.lang),
         role=Role(row.role),
         phones=() if row.role == Role.OWNER else tuple(row.serials or ()),
         chats=() if row.role == Role.OWNER else tuple(row.chats or ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_core.session import Answer, Question, QuestionKind
+from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.house import DeskPart, chat_data, chat_ref, sees
 from bot.desk.port import AnswerResult, QuestionView
@@ -152,7 +153,7 @@ class QuestionsDesk(DeskPart):
             run_id=row.run_id,
             question=Question.model_validate(dict(row.payload)),
             chat=await self.chat_of(run) if run else None,
-            lang="en" if run and run.options.get("lang") == "en" else "zh",
+            lang=kept_language(run.options.get("lang") if run else None),
             deadline=row.deadline.astimezone(self._zone) if row.deadline else None,
             then=AT_DEADLINE[QuestionKind(row.kind)].then if row.deadline else "wait",
             open=row.state == OPEN,

@@ -12,6 +12,7 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session, Spent, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
+from agent_core.texts import kept_language
 from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers import AnswersDesk
 from bot.desk.house import chat_data, no_phone, sees
@@ -192,7 +193,7 @@ class RunsDesk(AnswersDesk):
             id=row.id,
             task=row.task,
             status=status,
-            lang="en" if row.options.get("lang") == "en" else "zh",
+            lang=kept_language(row.options.get("lang")),
             serial=row.serial,
             phone=(await self._book()).name(row.serial),
             chat=await self.chat_of(row),

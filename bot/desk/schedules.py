@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
+from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
 from bot.desk.house import chat_data, chat_ref, no_phone, sees
 from bot.desk.port import RunStatus, RunView
@@ -187,7 +188,7 @@ class SchedulesDesk(RunsDesk):
         zone = parse_zone(row.timezone)
         return ScheduleNews(
             schedule=await self._schedule_view(row),
-            lang="en" if row.options.get("lang") == "en" else "zh",
+            lang=kept_language(row.options.get("lang")),
             chat=chat,
             count=int(data.get("count") or 0),
             since=datetime.fromisoformat(str(since)).astimezone(zone),

@@ -20,9 +20,9 @@ from agent_core.errors import (
     ModelUnreachable,
 )
 from agent_core.model.client import ChatModel, ModelCheck
-from bot.app import knowledge_config, knowledge_file
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.knowledge import knowledge_config, knowledge_file
 from bot.models import chat_model, endpoint_profile, unpriced
 from bot.settings import KnowledgeSettings, Settings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries

@@ -16,13 +16,14 @@ from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.model.demo.server import MODEL_NAME
 from agent_core.screen.ocr import OcrEngine
-from bot.app import Core, build_knowledge, build_reader, open_core
+from bot.app import Core, build_reader, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.eval.knowledge import FaultyKnowledge, entry
 from bot.eval.model import EvalModel, WatchedModel
 from bot.eval.people import ScriptedPeople
 from bot.eval.scenario import EntryPart, EvalScenario, Mode
+from bot.knowledge import build_knowledge
 from bot.settings import Settings, load
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs import RunService

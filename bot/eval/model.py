@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 from PIL import Image
 
 from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.model.base import Completion, Model, OnThinking
+from agent_core.model.base import Completion, Message, Model, OnThinking
 from agent_core.model.demo.reading import BadRequest, ChatRequest, View
 from agent_core.model.demo.server import DemoModel
+from agent_core.model.wrapper import ModelWrapper
 from agent_core.screen.ocr import OcrEngine
 from bot.eval.scenario import ChooserPart, ReplyPart
 
@@ -105,54 +104,45 @@ class EvalModel(DemoModel):
             await runner.cleanup()
 
 
-@dataclass
-class WatchedModel:
+class WatchedModel(ModelWrapper):
     """A model that tells the phone's world when it is asked, and counts. Seconds and tokens are sums."""
 
-    model: Model
-    phone: VirtualPhone
-    calls: int = 0
-    readings: int = 0  # pictures that it was given to read
-    seconds: float = 0.0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    def __init__(self, model: Model, phone: VirtualPhone) -> None:
+        super().__init__(model)
+        self.phone = phone
+        self.calls = 0
+        self.readings = 0  # pictures that it was given to read
+        self.seconds = 0.0
+        self.tokens_in = 0
+        self.tokens_out = 0
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    async def complete(
-        self, messages: Sequence[dict[str, Any]], *, on_thinking: OnThinking | None = None
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
         self.calls += 1
         self.phone.model_asked()
-        begun = time.monotonic()
-        try:
-            completion = await self.model.complete(messages, on_thinking=on_thinking)
-        finally:
-            self.seconds += time.monotonic() - begun
-        self.tokens_in += completion.usage.tokens_in
-        self.tokens_out += completion.usage.tokens_out
-        return completion
+        with self._timed():
+            completion = await super().complete(messages, on_thinking=on_thinking)
+        return self._counted(completion)
 
-    async def ask(self, messages: Sequence[dict[str, Any]]) -> Completion:
+    async def ask(self, messages: Sequence[Message]) -> Completion:
         self.calls += 1
-        begun = time.monotonic()
-        try:
-            completion = await self.model.ask(messages)
-        finally:
-            self.seconds += time.monotonic() - begun
-        self.tokens_in += completion.usage.tokens_in
-        self.tokens_out += completion.usage.tokens_out
-        return completion
+        with self._timed():
+            completion = await super().ask(messages)
+        return self._counted(completion)
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         self.readings += 1
+        with self._timed():
+            return await super().transcribe(picture, instruction)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
         begun = time.monotonic()
         try:
-            return await self.model.transcribe(picture, instruction)
+            yield
         finally:
             self.seconds += time.monotonic() - begun
 
-    async def close(self) -> None:
-        await self.model.close()
+    def _counted(self, completion: Completion) -> Completion:
+        self.tokens_in += completion.usage.tokens_in
+        self.tokens_out += completion.usage.tokens_out
+        return completion

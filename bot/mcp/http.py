@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib import metadata
 
 import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -24,6 +23,7 @@ from bot.desk.keys import API, actor_of_key
 from bot.desk.pairing import Notebook
 from bot.mcp.house import ToolHouse
 from bot.mcp.server import Context, make_server
+from bot.release import release
 from bot.settings.sections import McpSettings
 from storage.engine import Database
 from storage.people import Audit
@@ -111,13 +111,6 @@ def server(house: ToolHouse) -> uvicorn.Server:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return _Server(config)
-
-
-def release() -> str:
-    try:
-        return metadata.version("phonedesk")
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 @asynccontextmanager

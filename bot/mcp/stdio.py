@@ -8,8 +8,8 @@ from mcp.server.stdio import stdio_server
 
 from bot.desk.actors import Actor, Role
 from bot.mcp.house import ToolHouse
-from bot.mcp.http import release
 from bot.mcp.server import make_server
+from bot.release import release
 
 HERE = "terminal"
 

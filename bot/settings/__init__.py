@@ -1,11 +1,11 @@
-"""Every setting: written (``sources``), by subject (``sections``), in layers (``layers``), by name (``names``), read
-(``loading``), told where it comes from (``origin``), changed in the file (``writing``) and while we run (``live``).
+"""Every setting: written (``sources``), checked (``values``), by subject (``sections``), in layers (``layers``), by
+name (``names``), read (``loading``), told where it comes from (``origin``), changed in the file (``writing``) and while
+we run (``live``).
 """
 
 from bot.settings.layers import Settings
 from bot.settings.loading import load, unknown_names
 from bot.settings.sections import (
-    HOST_NAME,
     DigestSettings,
     EndpointSettings,
     KnowledgeSettings,
@@ -14,6 +14,7 @@ from bot.settings.sections import (
     TelegramSettings,
 )
 from bot.settings.sources import CONFIG_FILE, ENV_FILE, aliases, config_file
+from bot.settings.values import HOST_NAME
 
 __all__ = [
     "CONFIG_FILE",

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy.engine.url import make_url
@@ -21,7 +21,6 @@ from tzlocal import get_localzone_name
 from bot.settings.sections import (
     AlertSettings,
     ChooserSettings,
-    DatabaseUrl,
     DeviceSettings,
     DigestSettings,
     KnowledgeSettings,
@@ -43,6 +42,11 @@ from bot.settings.sections import (
     WebSettings,
 )
 from bot.settings.sources import ENV_FILE, PREFIX, ConfigFile, KnowledgeAliases
+from bot.settings.values import DatabaseUrl
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value  # INFO, as most programs write it
 
 
 class Settings(BaseSettings):
@@ -59,7 +63,7 @@ class Settings(BaseSettings):
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
     lang: Literal["zh", "en"] = "zh"
     timezone: str = Field(default_factory=get_localzone_name)
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_file: str = ""  # "": none; {host} in it is this process's name
     log_file_mb: float = Field(default=10.0, gt=0, le=1000)  # over it the file is put aside
     log_files_kept: int = Field(default=5, ge=0, le=100)  # of those that were put aside

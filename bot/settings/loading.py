@@ -7,7 +7,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from dotenv import dotenv_values
 from pydantic import ValidationError
@@ -16,7 +16,16 @@ from pydantic_settings import SettingsError
 from agent_core.errors import ConfigInvalid
 from bot.settings.layers import Settings
 from bot.settings.names import Path, environment_name, names, nearest
-from bot.settings.sources import CONFIG_NAME, ENV_FILE, PREFIX, config_file, written
+from bot.settings.sources import (
+    ALIAS_SECONDS,
+    CONFIG_NAME,
+    ENV_FILE,
+    PREFIX,
+    config_file,
+    no_seconds,
+    unread_lines,
+    written,
+)
 
 UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
@@ -69,7 +78,7 @@ def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
     except ValidationError as error:
         return None, [*_unknown_in_file(), *problems_of(error)]
     except SettingsError as error:  # a value of the environment that is to be JSON; its message holds no value
-        if problems := [*_no_json(), *_unknown_in_file()]:
+        if problems := [*no_json(), *_unknown_in_file()]:
             return None, problems
         advice = "Set single values, such as PHONEDESK_MODEL__NAME; a table is written as JSON."
         return None, [Problem((), "environment", f"The environment is not usable: {error}.", advice)]
@@ -104,7 +113,7 @@ def _unknown_in_file() -> Iterator[Problem]:
         yield Problem((name,), UNKNOWN, "there is no such setting")
 
 
-def _no_json() -> Iterator[Problem]:
+def no_json() -> Iterator[Problem]:
     """The variables that begin as JSON and are none."""
     for name, value in {**written(), **os.environ}.items():
         if name.upper().startswith(PREFIX) and value.lstrip()[:1] in {"{", "["}:
@@ -115,6 +124,26 @@ def _no_json() -> Iterator[Problem]:
                 yield Problem(path, "json_invalid", f"it is no JSON: {error}", values={"error": str(error)})
 
 
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """What is meant for us and counts for nothing. ``name`` is as it was written, with its line where it has none.
+
+    ``kind``: unknown (``meant`` may be the right name), seconds (no number of them), line (it cannot be read).
+    """
+
+    name: str
+    kind: Literal["unknown", "seconds", "line"]
+    meant: str = ""
+
+
+def passed_over() -> list[PassedOver]:
+    """Of the environment and of ``.env``."""
+    found = [PassedOver(name, "unknown", meant) for name, meant in unknown_names().items()]
+    if no_seconds({**written(), **os.environ}):
+        found.append(PassedOver(ALIAS_SECONDS, "seconds"))
+    return [*found, *(PassedOver(f"{ENV_FILE}:{line}", "line") for line in unread_lines())]
+
+
 def unknown_names() -> dict[str, str]:
     """Names of the environment and of ``.env`` that are meant for us and set nothing: each with the setting that may be
     meant, "" where none is near. A wrong name inside a section is not among them, ``load`` refuses it.
@@ -122,8 +151,12 @@ def unknown_names() -> dict[str, str]:
     every = tuple(name.environment for name in names())
     known = {*every, CONFIG_NAME, *OF_COMMANDS}
     sections = {name.split("__")[0] for name in every if "__" in name}
-    given = {name.upper() for name in (*os.environ, *dotenv_values(ENV_FILE)) if name.upper().startswith(PREFIX)}
-    return {name: nearest(name, every) for name in sorted(given - known) if name.split("__")[0] not in sections}
+    in_file = dotenv_values(ENV_FILE)
+    given = {name.upper() for name in (*os.environ, *in_file) if name.upper().startswith(PREFIX)}
+    wrong = {name: nearest(name, every) for name in sorted(given - known) if name.split("__")[0] not in sections}
+    # ``.env`` is mostly ours alone, and no other program has names of this form.
+    bare = {name: PREFIX + name.upper() for name in sorted(in_file) if "__" in name}
+    return wrong | {name: meant for name, meant in bare.items() if meant in every}
 
 
 def _line(problem: Problem) -> str:

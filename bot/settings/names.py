@@ -90,6 +90,9 @@ def find(written: str) -> tuple[Name, str]:
     raise ConfigInvalid(
         f"There is no setting {written}.",
         advice=f"Did you mean {meant}?" if meant else "See `phonedesk config show` for all of them.",
+        key="no_setting_meant" if meant else "no_setting",
+        name=written,
+        meant=meant,
     )
 
 

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 
 from bot.logs import mask
 from bot.settings.layers import Settings
+from bot.settings.loading import no_json
 from bot.settings.names import Name, Path, environment_name, names, value_of
 from bot.settings.sources import ALIAS_PREFIX, ALIASES, ENV_FILE, aliases, config_file, lines_of_file, written
 
@@ -38,6 +39,7 @@ class Shown:
     value: Any
     places: tuple[Place, ...]
     changed: bool  # it is not as it is by default
+    wrong: bool = False  # ``value`` is what was written, and cannot be used
 
 
 def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[Shown]:
@@ -93,6 +95,13 @@ class Places:
             ("file", *_file()),
         ]
 
+    def merged(self) -> dict[str, Any]:
+        """What all of them say together, not checked."""
+        found: dict[str, Any] = {}
+        for _, data, _ in reversed(self._layers):
+            _merge(found, data)
+        return found
+
     def of(self, path: Path) -> tuple[Place, ...]:
         return tuple(Place(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
 
@@ -101,16 +110,32 @@ def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
     config = Settings.model_config
     more = {"env_file": ENV_FILE} if source is DotEnvSettingsSource else {}
     made: Callable[..., EnvSettingsSource] = source
+    read = made(
+        Settings,
+        env_prefix=config["env_prefix"],
+        env_nested_delimiter=config["env_nested_delimiter"],
+        env_ignore_empty=True,
+        **more,
+    )
     try:
-        return made(
-            Settings,
-            env_prefix=config["env_prefix"],
-            env_nested_delimiter=config["env_nested_delimiter"],
-            env_ignore_empty=True,
-            **more,
-        )()
+        return read()
+    except SettingsError:  # what is no JSON hides nothing else
+        broken = {environment_name(problem.path).lower() for problem in no_json()}
+        read.env_vars = {name: value for name, value in read.env_vars.items() if name.lower() not in broken}
+    try:
+        return read()
     except SettingsError:
         return {}
+
+
+def _merge(into: dict[str, Any], data: Mapping[str, Any]) -> None:
+    for key, value in data.items():
+        inside = into.get(key)
+        if isinstance(value, Mapping):
+            into[key] = dict(inside) if isinstance(inside, Mapping) else {}
+            _merge(into[key], value)
+        else:
+            into[key] = value
 
 
 def _has(data: object, path: Path) -> bool:

@@ -1,132 +1,36 @@
-"""The settings by subject, each value checked."""
+"""The settings by subject."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import NoDecode
-from sqlalchemy.exc import ArgumentError
 
-from agent_core.errors import ConfigInvalid, InputRejected
-from agent_core.model.profile import BY_NAME, model_profile
+from agent_core.model.profile import BY_NAME
 from agent_core.planner.tools import EXTRA
+from bot.settings.values import (
+    HOST_NAME,
+    Addresses,
+    DatabaseUrl,
+    Filled,
+    KnownProfile,
+    KnownProviders,
+    KnownTools,
+    Listed,
+    Named,
+    WebAddress,
+    WebAddressOrNone,
+    checked_by,
+)
 from knowledge.factory import Provider, providers_of
 from knowledge.template import Template
 from scheduler.digests import parse_digest_time
 from scheduler.times import parse_quiet
-from storage.engine import database_url
-
-HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-
-
-def _usable_database(url: str) -> str:
-    """The message never repeats the URL, which may hold a password."""
-    if url:
-        try:
-            database_url(url)
-        except (ValueError, ArgumentError):
-            raise PydanticCustomError(
-                "database_form", "a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
-            ) from None
-    return url
-
-
-def _json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise PydanticCustomError("json_invalid", "it is no JSON: {error}", {"error": str(error)}) from None
-
-
-def _listed(value: object) -> object:
-    """``a:1,b:2`` from the environment, as well as a JSON list."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        return _json(value)
-    return [part.strip() for part in value.split(",") if part.strip()]
-
-
-def _named(value: object) -> object:
-    """``S1=Counter,S2=Back office`` from the environment, as well as a JSON object."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("{"):
-        return _json(value)
-    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
-    if not all(serial.strip() and name.strip() for serial, _, name in pairs):
-        raise PydanticCustomError("names_form", "write it as SERIAL=Name,SERIAL=Name")
-    return {serial.strip(): name for serial, _, name in pairs}
-
-
-def _told_apart(names: dict[str, str]) -> dict[str, str]:
-    """One line of 1 to 40 letters each, and no two alike."""
-    plain = {serial: " ".join(name.split()) for serial, name in names.items()}
-    if not all(0 < len(name) <= 40 for name in plain.values()):
-        raise PydanticCustomError("name_length", "a phone's name has 1 to 40 letters")
-    if len({name.casefold() for name in plain.values()}) < len(plain):
-        raise PydanticCustomError("names_alike", "two phones have the same name")
-    return plain
-
-
-DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
-Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
-Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
-
-
-_ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}", re.ASCII)
-
-
-def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
-    for address in written:
-        if not _ADDRESS.fullmatch(address):
-            raise PydanticCustomError(
-                "address_form", "{said} is no address; write it as 192.168.1.20:5555", {"said": repr(address[:100])}
-            )
-    return written
-
-
-Addresses = Annotated[Listed, AfterValidator(_addresses)]
 
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _known_profile(name: str) -> str:
-    if name != BY_NAME:
-        try:
-            model_profile(name)
-        except ConfigInvalid as error:
-            raise PydanticCustomError("no_profile", "{why}", {"why": str(error)}) from None
-    return name
-
-
-def _web_address(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise PydanticCustomError("web_address", "it must begin with http:// or https://")
-    return url
-
-
-def _web_address_or_none(url: str) -> str:
-    return _web_address(url) if url else url
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("empty", "it must not be empty")
-    return text
-
-
-# Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
-WebAddress = Annotated[str, AfterValidator(_web_address)]
-WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
-Filled = Annotated[str, AfterValidator(_filled)]
 
 
 class EndpointSettings(Section):
@@ -141,7 +45,7 @@ class EndpointSettings(Section):
     frequency_penalty: float = Field(default=0.2, ge=-2, le=2)
     extra_body: dict[str, Any] = Field(default_factory=dict)
     timeout_seconds: float = Field(default=60.0, gt=0)
-    profile: Annotated[str, AfterValidator(_known_profile)] = BY_NAME  # how the model is asked
+    profile: KnownProfile = BY_NAME  # how the model is asked
     dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says
     vision: bool = True  # False: it is sent no pictures, whatever its profile says
 
@@ -158,10 +62,6 @@ class ModelSettings(EndpointSettings):
 
     fallbacks: tuple[FallbackSettings, ...] = ()
     fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until one that failed is asked again
-
-
-def _known_providers(written: str) -> str:
-    return ",".join(providers_of(written))
 
 
 class RemoteSettings(Section):
@@ -184,7 +84,7 @@ class KnowledgeSettings(Section):
     ``ragflow``: datasets of RAGFlow. ``http``: any service, by template. Several with commas are asked in this order.
     """
 
-    provider: Annotated[str, AfterValidator(_known_providers)] = "embedded"
+    provider: KnownProviders = "embedded"
     base_url: str = ""
     dataset_id: str = ""
     token: SecretStr = SecretStr("")
@@ -200,51 +100,37 @@ class KnowledgeSettings(Section):
         return providers_of(self.provider)
 
 
-class ChooserSettings(Section):
-    """The text model that chooses among records. Without one only a sure record is sent."""
+class OtherModelSettings(Section):
+    """A model that has another work than driving the phone."""
 
     base_url: WebAddressOrNone = ""  # "": none
     name: str = ""
     api_key: SecretStr = SecretStr("")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> OtherModelSettings:
+        if bool(self.base_url.strip()) != bool(self.name.strip()):
+            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
+        return self
+
+
+class ChooserSettings(OtherModelSettings):
+    """The text model that chooses among records. Without one only a sure record is sent."""
+
     timeout_seconds: float = Field(default=20.0, gt=0)
     compose: bool = False  # it may write a short reply from several records; code checks it against them
     max_records: int = Field(default=5, ge=1, le=10)
     min_score: float = Field(default=0.3, ge=0, le=1)  # a record under it is not chosen
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> ChooserSettings:
-        if bool(self.base_url.strip()) != bool(self.name.strip()):
-            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
-        return self
 
+class PlannerSettings(OtherModelSettings):
+    """The text model that plans what takes several parts, and has phones do them. Without one there are no plans."""
 
-def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
-    if unknown := [name for name in names if name not in EXTRA]:
-        raise PydanticCustomError(
-            "no_tool",
-            "there is no tool {said}; there are {known}",
-            {"said": repr(unknown[0]), "known": ", ".join(EXTRA)},
-        )
-    return tuple(dict.fromkeys(names))
-
-
-class PlannerSettings(Section):
-    """The text model that plans what takes several parts, and has phones do them."""
-
-    base_url: WebAddressOrNone = ""  # "": none, and no plans
-    name: str = ""
-    api_key: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=60.0, gt=0)
     layered_max_turns: int = Field(default=50, ge=1, le=500)  # how often it is asked for one plan
     executor_steps: int = Field(default=5, ge=1, le=100)  # of one part, on the phone
     busy_wait_seconds: float = Field(default=0.0, ge=0, le=600)  # for a phone that another task has
-    tools: Annotated[Listed, AfterValidator(_known_tools)] = EXTRA  # what it has besides the phones
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> PlannerSettings:
-        if bool(self.base_url.strip()) != bool(self.name.strip()):
-            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
-        return self
+    tools: KnownTools = EXTRA  # what it has besides the phones
 
 
 class DeviceSettings(Section):
@@ -307,24 +193,11 @@ class QuestionSettings(Section):
     escalate_chat: str = Field(default="", pattern=r"^(-?[0-9]{1,19})?$")  # a Telegram chat; "": every other owner
 
 
-def _checked_by(read: Callable[[str], object]) -> AfterValidator:
-    """A text that ``read`` can read, or "off"; its InputRejected becomes the setting's error."""
-
-    def check(text: str) -> str:
-        try:
-            read("" if text.strip().lower() == "off" else text)
-        except InputRejected as error:
-            raise PydanticCustomError("time_form", "{why}", {"why": str(error)}) from None
-        return "" if text.strip().lower() == "off" else text.strip()
-
-    return AfterValidator(check)
-
-
 class DigestSettings(Section):
     """When a summary is sent, in the owner's zone; "off", or "" in the file, is off."""
 
-    daily: Annotated[str, _checked_by(parse_digest_time)] = "09:00"
-    weekly: Annotated[str, _checked_by(lambda text: parse_digest_time(text, weekly=True))] = "mon 09:00"
+    daily: Annotated[str, checked_by(parse_digest_time)] = "09:00"
+    weekly: Annotated[str, checked_by(lambda text: parse_digest_time(text, weekly=True))] = "mon 09:00"
 
 
 class AlertSettings(Section):
@@ -338,7 +211,7 @@ class AlertSettings(Section):
 class QuietSettings(Section):
     """Digests wait until the end of these hours, and what is said in them makes no sound."""
 
-    hours: Annotated[str, _checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
+    hours: Annotated[str, checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
 
 
 class ModelPrice(Section):
@@ -394,19 +267,12 @@ class WebSettings(Section):
     port: int = Field(default=8737, ge=0, lt=65536)
 
 
-class HelperSettings(Section):
-    """The model that sees which puts screens into words, and answers where a client asks for auto_reply."""
+class HelperSettings(OtherModelSettings):
+    """The model that sees which puts screens into words, and answers where a client asks for auto_reply. Without one
+    the model that drives the phone does it.
+    """
 
-    base_url: WebAddressOrNone = ""  # "": the model that drives the phone
-    name: str = ""
-    api_key: SecretStr = SecretStr("")
     timeout_seconds: float = Field(default=30.0, gt=0)
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> HelperSettings:
-        if bool(self.base_url.strip()) != bool(self.name.strip()):
-            raise PydanticCustomError("half_given", "base_url and name belong together: set both or none")
-        return self
 
 
 class McpSettings(Section):

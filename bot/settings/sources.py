@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -10,20 +11,21 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-import structlog
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from agent_core.errors import ConfigInvalid
 
-log = structlog.get_logger(__name__)
+logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would tell of each line at each reading: we do, once
 
 CONFIG_FILE = "phonedesk.toml"
 PREFIX = "PHONEDESK_"
 CONFIG_NAME = f"{PREFIX}CONFIG"
 ENV_FILE = ".env"
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
+ALIAS_SECONDS = f"{ALIAS_PREFIX}TIMEOUT_SECONDS"
 ALIASES = {
     "BASE_URL": "base_url",
     "DATASET_ID": "dataset_id",
@@ -51,6 +53,15 @@ def reading(file: Path) -> Iterator[None]:
         _instead.reset(token)
 
 
+def unread_lines() -> list[int]:
+    """The numbers of the lines of ``.env`` that cannot be read; what stands in them may be a secret."""
+    try:
+        with Path(ENV_FILE).open(encoding="utf-8") as file:
+            return [binding.original.line for binding in parse_stream(file) if binding.error]
+    except (OSError, ValueError):
+        return []
+
+
 def written() -> dict[str, str]:
     """The values of ``.env`` in the folder that we were started from; empty ones count for nothing."""
     return {name: value for name, value in dotenv_values(ENV_FILE).items() if value}
@@ -76,7 +87,7 @@ class ConfigFile(TomlConfigSettingsSource):
 class KnowledgeAliases(PydanticBaseSettingsSource):
     """``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or ``…_TOKEN``.
 
-    An address means the Dify form. A time-out that is no number of seconds is reported and the default kept.
+    An address means the Dify form. Of a time-out that is no number of seconds the default is kept, see ``no_seconds``.
     """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
@@ -94,15 +105,18 @@ def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
         for theirs, ours in ALIASES.items()
         if environment.get(ALIAS_PREFIX + theirs) and theirs != "TIMEOUT_SECONDS"
     }
-    seconds = environment.get(ALIAS_PREFIX + "TIMEOUT_SECONDS", "")
-    if seconds:
-        if (number := _seconds(seconds)) is not None:
-            found["timeout_seconds"] = number
-        else:
-            log.warning("setting_ignored", name=ALIAS_PREFIX + "TIMEOUT_SECONDS", reason="not a number; default kept")
+    seconds = environment.get(ALIAS_SECONDS, "")
+    if (number := _seconds(seconds)) is not None:
+        found["timeout_seconds"] = number
     if "base_url" in found:
         found["provider"] = "dify"
     return found
+
+
+def no_seconds(environment: Mapping[str, str]) -> bool:
+    """Whether the alias of the time-out is given and counts for nothing."""
+    text = environment.get(ALIAS_SECONDS, "")
+    return bool(text) and _seconds(text) is None
 
 
 def _seconds(text: str) -> float | None:

@@ -6,13 +6,13 @@ import json
 import os
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from pydantic.fields import FieldInfo
 from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -21,12 +21,15 @@ from bot.settings.layers import Settings
 from bot.settings.loading import Problem, SettingsWrong, attempt, problems_of
 from bot.settings.names import Name, names
 from bot.settings.origin import Place, Places
+from bot.settings.partial import OnlyGiven
 from bot.settings.sources import reading
-from bot.settings.whole import incomplete
 
 PRIVATE = 0o600
 WRITABLE = 0o222
 UNCHANGED = "Nothing was changed."
+
+# What keeps a server from its start by settings each of which is right: who builds its parts can tell.
+Incomplete = Callable[[Settings], list[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,50 +41,61 @@ class Written:
     changed: bool
 
 
-class _OfFile(Settings):
-    """What a file alone says, whatever stands in the environment."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
-
-
-def set_value(name: Name, inside: str, text: str, file: Path) -> Written:
+def set_value(name: Name, inside: str, text: str, file: Path, incomplete: Incomplete) -> Written:
     """Write the value that ``text`` says (as in the environment) into ``file``, which is made where it is missing.
     ``inside``: the key in the setting's table, "" for the setting itself. ConfigInvalid where the value is wrong, or
     the settings with it would be; then the file is as it was.
     """
-    value = {inside: text} if inside else _value(name, text)
-    return _write(name, inside, value[inside] if inside else value, file)
-
-
-def unset(name: Name, inside: str, file: Path) -> Written:
-    """Take the setting out of ``file``. ConfigInvalid where the settings without it would be wrong."""
-    return _write(name, inside, None, file)
-
-
-def _value(name: Name, text: str) -> Any:
-    """``text`` checked and as TOML writes it. None where it stands for nothing."""
+    keys = _keys(name, inside)
     try:
-        checked = _adapter(name).validate_python(_parsed(name, text))
+        return _write(name, keys, _value(name, keys, text), file, incomplete)
+    except SettingsWrong as error:
+        if len(keys) < 2 or not any(problem.kind == "missing" for problem in error.problems):
+            raise
+        entry = ".".join((*name.path, keys[0]))
+        said = f"It is not there yet: write it whole, as in {entry} '{{\"{keys[1]}\": {text}, …}}'."
+        told = Problem((*name.path, *keys), "not_whole", said, values={"name": entry, "field": keys[1], "value": text})
+        raise SettingsWrong(said, [told], advice=UNCHANGED, refused=True) from None
+
+
+def unset(name: Name, inside: str, file: Path, incomplete: Incomplete) -> Written:
+    """Take the setting out of ``file``. ConfigInvalid where the settings without it would be wrong."""
+    return _write(name, _keys(name, inside), None, file, incomplete)
+
+
+def _entry(name: Name) -> type[BaseModel] | None:
+    """What an entry of the setting's table is, where that is a table, too."""
+    found = get_args(name.field.annotation)[-1:] if name.is_table else ()
+    return found[0] if found and isinstance(found[0], type) and issubclass(found[0], BaseModel) else None
+
+
+def _keys(name: Name, inside: str) -> tuple[str, ...]:
+    """The keys below the setting: of its table, and of the table there. Names of models hold dots."""
+    entry, (before, _, last) = _entry(name), inside.rpartition(".")
+    if entry is not None and before and last in entry.model_fields:
+        return before, last
+    return (inside,) if inside else ()
+
+
+def _value(name: Name, keys: tuple[str, ...], text: str) -> Any:
+    """``text`` checked and as TOML writes it. None where it stands for nothing."""
+    entry = _entry(name)
+    if keys and entry is None:
+        return text
+    kind: TypeAdapter[Any] = _adapter(name.field)
+    if entry is not None and keys:
+        kind = TypeAdapter(entry) if len(keys) == 1 else _adapter(entry.model_fields[keys[1]])
+    try:
+        checked = kind.validate_python(_parsed(name, text))
     except ValidationError as error:
-        problems = [replace(problem, path=(*name.path, *problem.path)) for problem in problems_of(error)]
+        problems = [replace(problem, path=(*name.path, *keys, *problem.path)) for problem in problems_of(error)]
         why = "; ".join(problem.message for problem in problems)
         raise SettingsWrong(f"{name.key} cannot be that: {why}.", problems, advice=UNCHANGED, refused=True) from None
     return _plain(checked)
 
 
-def _adapter(name: Name) -> TypeAdapter[Any]:
-    return TypeAdapter(
-        Annotated[name.field.annotation, *name.field.metadata] if name.field.metadata else name.field.annotation
-    )
+def _adapter(field: FieldInfo) -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation)
 
 
 def _parsed(name: Name, text: str) -> Any:
@@ -106,11 +120,11 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _write(name: Name, inside: str, value: Any, file: Path) -> Written:
+def _write(name: Name, keys: tuple[str, ...], value: Any, file: Path, incomplete: Incomplete) -> Written:
     given, file = file, file.expanduser().resolve()  # a link stays a link
     before = _text(file)
-    after = _edited(before, (*name.path, *([inside] if inside else [])), value, file)
-    new = _new_problems(name, before, after, file)
+    after = _edited(before, (*name.path, *keys), value, file)
+    new = _new_problems(name, before, after, file, incomplete)
     if new:
         why = "; ".join(f"{'.'.join(problem.path) or file.name}: {problem.message}" for problem in new)
         raise SettingsWrong(f"With that the settings are not usable. {why}.", new, advice=UNCHANGED, refused=True)
@@ -164,10 +178,10 @@ def _drop_empty(document: Any, path: tuple[str, ...]) -> None:
         del around[path[length - 1]]
 
 
-def _new_problems(name: Name, before: str, after: str, file: Path) -> list[Problem]:
+def _new_problems(name: Name, before: str, after: str, file: Path, incomplete: Incomplete) -> list[Problem]:
     """What is wrong with ``after`` and was not before."""
-    old, old_parts = _problems(name, before, file)
-    new, new_parts = _problems(name, after, file)
+    old, old_parts = _problems(name, before, file, incomplete)
+    new, new_parts = _problems(name, after, file, incomplete)
     if old_parts is None:  # it could not be told: what is wrong with another subject was so already
         old_parts = [problem for problem in new_parts or [] if problem.path[:1] != name.path[:1]]
     return [
@@ -177,13 +191,13 @@ def _new_problems(name: Name, before: str, after: str, file: Path) -> list[Probl
     ]
 
 
-def _problems(name: Name, text: str, file: Path) -> tuple[list[Problem], list[Problem] | None]:
+def _problems(name: Name, text: str, file: Path, incomplete: Incomplete) -> tuple[list[Problem], list[Problem] | None]:
     """What is wrong with the settings where ``file`` holds ``text``; of the setting ``name`` also where another layer
     hides it. Then what keeps a server from its start by them, None where that cannot be told.
     """
     problems = []
     try:
-        _OfFile(**tomllib.loads(text))
+        OnlyGiven(**tomllib.loads(text))
     except ValidationError as error:
         problems = [problem for problem in problems_of(error) if problem.path[: len(name.path)] == name.path]
     except ValueError as error:

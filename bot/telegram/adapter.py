@@ -18,9 +18,10 @@ from telegram import Bot, Message, Update
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 from telegram.request import HTTPXRequest
 
+from agent_core.texts import language_of
 from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
-from bot.chat.texts import Lang, language_of, texts
+from bot.chat.texts import Lang, texts
 from bot.desk.actors import ChatRef, Role
 from bot.desk.port import Desk
 from bot.telegram import render, updates

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.acceptance.replies import LIMIT, USUAL_LIMIT, complaint, fuzz
+from tests.acceptance.replies import LIMIT, USUAL_LIMIT, fuzz
+from tests.acceptance.replies_rules import complaint
 
 
 def test_nothing_is_read_that_the_rules_do_not_allow() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_core import errors
+from agent_core.texts import say
 from bot.chat.texts import LANGUAGES, Lang, texts
 
 OF_ITS_OWN = {"security"}  # each says what to do in words of its own
@@ -26,5 +27,8 @@ def test_each_kind_is_told_with_what_to_do(lang: Lang) -> None:
     kinds = {kind.kind for kind in tree(errors.PhonedeskError)}
     assert len(kinds) > 30
     assert [kind for kind in kinds if not words.find(f"error.{kind}", "")] == []
+    # What a run says of a model begins as its kind does: then a card does not say it twice.
+    for kind in ("unreachable", "timeout", "auth", "quota", "unknown", "format"):
+        assert say(lang, f"model.{kind}", error="x").startswith(words.get(f"error.model.{kind}").rstrip("。."))
     without = {kind for kind in kinds if not words.find(f"advice.{kind}", "")}
     assert without - OF_ITS_OWN == NOTHING_TO_DO

@@ -12,8 +12,9 @@ import pytest
 
 import storage
 from agent_core.errors import ConfigInvalid
-from bot.app import knowledge_file, open_database
+from bot.app import open_database
 from bot.keeping import back_up, database_file, restore
+from bot.knowledge import knowledge_file
 from bot.settings import Settings, load
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.dbos_queue import ProcessLock

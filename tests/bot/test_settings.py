@@ -10,6 +10,7 @@ from agent_core.model.prices import Price
 from bot.commands.eval import KEY_NAME
 from bot.models import build_model, prices_of
 from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
+from bot.settings.loading import PassedOver, passed_over
 
 TOKEN = "123456789:" + "A" * 35
 
@@ -220,17 +221,23 @@ def test_our_own_name_goes_before_the_alias_and_the_alias_before_the_file(
 
 
 @pytest.mark.parametrize("bad", ["soon", "nan", "inf", "-1", "0", " "])
-def test_a_time_out_that_is_no_number_is_reported_and_the_default_kept(
-    bad: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_a_time_out_that_is_no_number_is_told_of_and_the_default_kept(
+    bad: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bot import logs
-
-    logs.configure("warning")
+    assert passed_over() == []
     monkeypatch.setenv("PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS", bad)
     assert load().knowledge.timeout_seconds == 10.0
-    out, err = capfd.readouterr()
-    assert "PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS" in err
-    assert out == ""
+    assert [(one.name, one.kind) for one in passed_over()] == [("PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS", "seconds")]
+
+
+def test_lines_of_the_env_file_that_cannot_be_read_are_told_of_without_what_they_hold(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / ".env").write_text('no name\nMODEL__NAME=x\nSOMEBODYS__ELSE=y\nPHONEDESK_LANG="en\n')
+    assert load().lang == "zh"
+    told = [PassedOver("MODEL__NAME", "unknown", "PHONEDESK_MODEL__NAME")]
+    assert passed_over() == [*told, PassedOver(".env:1", "line"), PassedOver(".env:4", "line")]
+    assert caplog.text == ""  # not by the library, each time
 
 
 def test_the_aliases_may_stand_in_dotenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

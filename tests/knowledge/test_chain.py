@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from agent_core.choosing import sure_record
 from agent_core.errors import KnowledgeAuth, KnowledgeUnreachable
 from agent_core.ports import KnowledgeBase
-from bot.app import build_knowledge
+from bot.knowledge import build_knowledge
 from bot.settings import load
 from knowledge import ChainKnowledge, DifyKnowledge, EmbeddedKnowledge, Entry, RagflowKnowledge, embedded_in
 from tests.support.knowledge_servers import SHOP, FakeDify, FakeRagflow, Item, Plain

@@ -92,6 +92,7 @@ async def test_the_record_that_is_picked_is_sent_word_for_word(reply: str) -> No
         Whole(None, refusal="I will not"),
         Raw("<html>login</html>"),
         Raw("{}", content_type="application/json"),
+        Raw('{"choices": [{"message": {"content": [{"text": "{}"}]}}]}', content_type="application/json"),
         Status(401, f"wrong key {KEY}"),
         Status(429),
         Status(500, body="boom"),

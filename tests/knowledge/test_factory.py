@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
-from bot.app import knowledge_config
+from bot.knowledge import knowledge_config
 from bot.settings import load
 from knowledge import (
     ChainKnowledge,

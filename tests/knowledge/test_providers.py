@@ -24,7 +24,7 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import KnowledgeBase, Record
-from bot.app import knowledge_config
+from bot.knowledge import knowledge_config
 from bot.settings import load
 from knowledge import EmbeddedKnowledge, Entry, build
 from tests.support.knowledge_servers import (

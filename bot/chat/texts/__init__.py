@@ -22,11 +22,6 @@ def catalogue(lang: Lang) -> Mapping[str, str]:
     return load_texts(__name__, lang)
 
 
-def language_of(code: str) -> Lang:
-    """Our language for an IETF tag such as ``zh-hans``; English for all that is not Chinese."""
-    return "zh" if code.lower().startswith("zh") else "en"
-
-
 class Texts:
     """The texts of one language."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_core.session import Choice, Question, QuestionKind
 from agent_core.tasks import NO_RULES, TaskRules
-from bot.chat.texts import language_of
+from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.contacts_port import ContactView

@@ -71,10 +71,15 @@ def test_the_notes_of_a_run_stand_on_its_card_at_the_end() -> None:
 
 
 def test_what_waits_for_a_person_has_not_failed() -> None:
-    step = StepRecord(index=1, action={"kind": "take_over", "message": "登录"}, ok=False)
-    waiting = replace(RUN, status=RunStatus.WAITING, last_step=step)
-    assert "操作: 请人接手：登录" in lines(run_card(waiting, ZH, now=NOW))
-    assert "操作: 请人接手：登录（未成功）" in lines(run_card(replace(waiting, status=RunStatus.RUNNING), ZH, now=NOW))
+    waiting = replace(RUN, status=RunStatus.WAITING)
+    running = replace(waiting, status=RunStatus.RUNNING)
+    back = StepRecord(index=1, action={"kind": "back"}, ok=False)
+    assert "操作: 返回" in lines(run_card(replace(waiting, last_step=back), ZH, now=NOW))
+    assert "操作: 返回（未成功）" in lines(run_card(replace(running, last_step=back), ZH, now=NOW))
+    for action, said in (({"kind": "take_over", "message": "登录"}, "请人接手：登录"), ({"kind": "interact"}, "询问")):
+        step = StepRecord(index=1, action=action, ok=False)  # and neither has what asks by itself
+        for run in (waiting, running):
+            assert f"操作: {said}" in lines(run_card(replace(run, last_step=step), ZH, now=NOW))
     held = replace(waiting, held=True)
     assert labels(status_card(StatusView((), (held,)), ZH)) == [["继续 · QQ回复联系人11", "停止 · QQ回复联系人11"]]
     assert labels(status_card(StatusView((), (held,)), ZH, may_act=False)) == []

@@ -136,4 +136,6 @@ class TestTimes:
     async def test_beside_an_answer(self, desk: MemoryDesk, wang: Talker) -> None:
         desk.ask(await a_run(desk, wang), QuestionKind.NO_SURE_ANSWER, *RECORDS)
         shown = await wang.say("明早8点 QQ回复联系人11")
-        assert shown.endswith("[原样发给客户]\n[定时]\n[这是一个任务]\n[不用]")
+        assert shown.endswith("[原样发给客户]\n[定时]\n[现在执行]\n[不用]")
+        await wang.tap("go:now", subject="明早8点 QQ回复联系人11")
+        assert [run.task for run in desk.runs.values()] == ["QQ回复联系人11"] * 2

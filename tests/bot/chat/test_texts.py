@@ -8,8 +8,9 @@ import pytest
 from agent_core import errors
 from agent_core.actions.types import Action
 from agent_core.session import QuestionKind
+from agent_core.texts import kept_language, language_of
 from bot.chat import commands
-from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue, language_of
+from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue
 from bot.desk import actors, port
 
 
@@ -59,3 +60,7 @@ def test_an_error_is_told_in_the_persons_language() -> None:
 @pytest.mark.parametrize(("code", "lang"), [("zh-hans", "zh"), ("ZH", "zh"), ("de", "en"), ("", "en")])
 def test_the_language_of_a_person(code: str, lang: str) -> None:
     assert language_of(code) == lang
+
+
+def test_what_was_kept_without_a_language_is_told_in_chinese() -> None:
+    assert [kept_language(kept) for kept in ("en", "zh", None, "")] == ["en", "zh", "zh", "zh"]

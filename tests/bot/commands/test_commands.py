@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import subprocess
@@ -28,6 +29,7 @@ from bot.chat.texts import Lang, catalogue
 from bot.cli import app
 from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
+from scheduler.dbos_queue import ProcessLock
 
 TASK = "QQ回复联系人11"
 SECRET = "123456789:" + "A" * 35
@@ -227,6 +229,20 @@ def test_a_name_that_sets_nothing_is_told_with_the_right_one(tmp_path: Path, mon
     assert "PHONEDESK_MODEL__NAME" in model
     assert "PHONEDESK_TIMEZON" in zone
     assert "PHONEDESK_TIMEZONE" in zone
+
+
+def test_a_second_server_of_the_same_name_is_told_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_LOG_FILE", str(tmp_path / "{host}.log"))
+    monkeypatch.setenv("PHONEDESK_LANG", "zh")
+    first = ProcessLock(tmp_path / "data" / "phonedesk-1.lock")
+    first.acquire()
+    with (tmp_path / "phonedesk-1.log").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        code, _, err = call("serve")
+        assert (code, "phonedesk-1" in err, "--host" in err) == (Exit.USAGE, True, True)
+        assert "日志" not in err
+        first.release()
+        assert "日志文件" in call("serve")[2]
 
 
 def test_ctrl_c_is_130() -> None:

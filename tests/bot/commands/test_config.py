@@ -149,6 +149,8 @@ def test_a_secret_comes_by_standard_input_into_a_file_of_its_user() -> None:
         ("knowledge.provider", "dify", "still needs PHONEDESK_KNOWLEDGE__BASE_URL"),
         ("device.names", '{"a": "One", "b": "one"}', "the same name"),
         ("model", "{}", "There is no setting model"),
+        ("price.models.m-4.5v.tokens_in", "3", """config set price.models.m-4.5v '{"tokens_in": 3, …}'"""),
+        ("price.models.m-4.5v", '{"tokens_in": "much", "tokens_out": 1}', "price.models.m-4.5v.tokens_in"),
     ],
 )
 def test_what_is_wrong_is_not_written(name: str, value: str, said: str) -> None:
@@ -187,7 +189,8 @@ def test_a_file_with_two_mistakes_is_mended_one_by_one() -> None:
 def test_check_names_each_wrong_one_and_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("check")[0] == 0
     Path(CONFIG_FILE).write_text('[model]\nnaem = "x"\ntop_p = 7\n')
-    Path(".env").write_text("PHONEDESK_WEB__PORT=many\nPHONEDESK_TIMEZON=x\n")
+    Path(".env").write_text("PHONEDESK_WEB__PORT=many\nPHONEDESK_TIMEZON=x\nno name\n")
+    monkeypatch.setenv("PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS", "soon")
     code, out, _ = call("check", "--json")
     found = json.loads(out)
     assert code == 2
@@ -196,7 +199,11 @@ def test_check_names_each_wrong_one_and_its_place(monkeypatch: pytest.MonkeyPatc
         ("model.top_p", "phonedesk.toml:3", ""),
         ("web.port", ".env: PHONEDESK_WEB__PORT", ""),
     }
-    assert [(one["name"], one["meant"]) for one in found["doubtful"]] == [("PHONEDESK_TIMEZON", "PHONEDESK_TIMEZONE")]
+    assert [(one["name"], one["meant"]) for one in found["doubtful"]] == [
+        ("PHONEDESK_TIMEZON", "PHONEDESK_TIMEZONE"),
+        ("PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS", ""),
+        (".env:3", ""),
+    ]
     out = call("check")[1]
     for said in ("model.naem", "phonedesk.toml:3", "Did you mean model.name?", "phonedesk doctor"):
         assert said in out
@@ -230,6 +237,7 @@ def test_it_says_in_the_users_language_why_a_value_cannot_be(monkeypatch: pytest
     assert "config check" not in err  # nothing was changed: it would find nothing
     assert "Input" not in err
     Path(CONFIG_FILE).write_text("[model]\ntemperature = 9\n")
+    assert "你是指 model.name 吗" in call("set", "modl.name", "x")[2]
     err = call("show")[2]
     assert "✗ model.temperature  (phonedesk.toml:2)" in err
     assert "不能大于 2" in err
@@ -260,6 +268,48 @@ def test_a_value_with_a_minus_and_one_from_nowhere() -> None:
     Path(CONFIG_FILE).chmod(0o400)
     code, _, err = call("set", "model.name", "m")
     assert (code, "read-only" in err, load().model.name) == (2, True, "autoglm-phone-9b")
+
+
+def test_an_entry_of_a_table_and_a_level_as_other_programs_write_it() -> None:
+    assert call("set", "price.models.m-4.5v", '{"tokens_in": 3, "tokens_out": 4}')[0] == 0
+    assert call("set", "price.models.m-4.5v.tokens_in", "5")[0] == 0
+    assert call("set", "log_level", "INFO")[0] == 0
+    price = load().price.models["m-4.5v"]
+    assert (price.tokens_in, price.tokens_out, load().log_level) == (5, 4, "info")
+    assert call("unset", "price.models.m-4.5v")[0] == 0
+    assert load().price.models == {}
+
+
+def test_what_is_right_is_shown_beside_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(CONFIG_FILE).write_text(FILE.replace("0.5", "9") + '[telegram]\nmode = "webhook"\n')
+    monkeypatch.setenv("PHONEDESK_DATABASE_URL", "postgresql:/desk:the-password@db/desk")
+    monkeypatch.setenv("PHONEDESK_PRICE__MODELS", "{a")
+    code, out, err = call("show", "--changed", "--json")
+    assert code == 2
+    every = {row["name"]: (row["value"], row["wrong"]) for row in json.loads(out)}
+    assert every == {
+        "lang": ("en", False),
+        "model.name": ("of-file", False),
+        "model.temperature": (9, True),
+        "telegram.mode": ("webhook", False),
+        "database_url": ("••••", True),
+        "price.models": ("{a", True),
+    }
+    for name in ("model.temperature  (phonedesk.toml:7)", "telegram  (", "database_url  (", "price.models  ("):
+        assert f"✗ {name}" in err
+    assert "✗ 9" in call("show", "model")[1]
+    Path(CONFIG_FILE).write_text("[model\n")
+    code, out, err = call("show", "--changed")
+    assert (code, "✗ ••••" in out, "✗ phonedesk.toml cannot be read" in err) == (2, True, True)
+    assert "the-password" not in out + err
+
+
+def test_names_and_values_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("PHONEDESK_MODEL__BASE_URL", f"http://127.0.0.1/{'long/' * 10}v1")
+    value, place = call("show", "model.base_url")[1].splitlines()[-2:]
+    assert value.endswith(f"http://127.0.0.1/{'long/' * 10}v1")
+    assert place.endswith("PHONEDESK_MODEL__BASE_URL")
 
 
 def test_a_mistake_elsewhere_does_not_keep_one_from_mending() -> None:

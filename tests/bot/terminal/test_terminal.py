@@ -14,20 +14,25 @@ from typing import TextIO
 import pytest
 from rich.console import Console
 
+from agent_core.errors import ModelTimeout
+from agent_core.model.client import ChatModel
 from agent_core.ports import Event, RunStore
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import texts
+from bot.settings import Settings
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.lines import read_line
-from bot.terminal.live import LiveRuns, outcome_line, timings_line
+from bot.terminal.live import LiveRuns, left_open, outcome_line, timings_line
 from bot.terminal.render import panel
+from bot.terminal.waiting import WaitedFor, waiting_line
 from scheduler.ports import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
+from tests.support.model_server import Hang, ScriptedModel, Text
 
 QUESTION = Question(
     id="q1",
@@ -204,7 +209,7 @@ def test_a_card_shows_its_words_as_they_are() -> None:
 async def test_a_run_line_by_line(db: Database) -> None:
     session, console = await session_in(db), printed()
     stored: RunStore = StoredRuns(db)
-    live = LiveRuns(stored, console, texts("en"))
+    live = LiveRuns(stored, console, texts("en"), names={"a": "Counter"})
     done = Choice(value="done", label="I have done it")
     session.question = Question(id="q2", kind=QuestionKind.TAKE_OVER, text="", choices=[done])
     await live.save(session)
@@ -224,6 +229,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
         ("reply", reply.model_dump()),
         ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
         ("step", asked.model_dump()),
+        ("step", StepRecord(index=4, model="m", ok=False, result="Your reply is no good").model_dump()),
         ("answered", {"question": "q1", "by": "Desk A", "text": "可以"}),
         ("answered", {"question": "q2", "by": PERSON, "text": "done"}),
         ("note", {"text": "n"}),
@@ -235,6 +241,9 @@ async def test_a_run_line_by_line(db: Database) -> None:
     for part in ("▶ QQ回复联系人11", "  1  Open QQ  (1.3 s)", "想[b][31m", "it failed", "48小时内", "Desk A: 可以"):
         assert part in shown
     assert "terminal: I have done it" in shown
+    assert f"Phone: Counter · {session.run_id}" in shown
+    assert "  4  The model's reply could not be read" in shown
+    assert "Your reply" not in shown  # that was said to the model
     assert shown.count("(no success)") == 1  # of the step that failed, not of the one that asks
     assert shown.index("it failed") < shown.index("48小时内")  # what was sent stands below the step that sent it
     assert "opened" not in shown  # what went well needs no more words
@@ -243,6 +252,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
         "started",
         "step",
         "reply",
+        "step",
         "step",
         "step",
         "answered",
@@ -259,6 +269,28 @@ async def test_a_run_line_by_line(db: Database) -> None:
 def test_each_outcome_has_its_line(status: Status) -> None:
     line = outcome_line(Session(run_id="r", task="t", status=status, message="why\x1b"), texts("zh"))
     assert line.plain.endswith("  why")
+
+
+def test_a_question_that_is_left_open_says_how_to_answer_it() -> None:
+    session = Session(run_id="r", task="t", status=Status.WAITING, question=QUESTION)
+    assert "phonedesk questions answer q1 " in left_open(session, texts("en")).plain
+    session.status = Status.FAILED
+    assert left_open(session, texts("en")).plain == ""
+
+
+async def test_a_model_that_says_nothing_is_told_of_while_it_does() -> None:
+    told: list[int] = []
+    hello = [{"role": "user", "content": "hello"}]
+    async with ScriptedModel([Hang(), Text("finish(message='x')")]) as server:
+        model = WaitedFor(ChatModel(server.url, "m", timeout=0.3, alone=False), told.append, every=0.1)
+        with pytest.raises(ModelTimeout):
+            await model.complete(hello)
+        assert told[:2] == [0, 0]  # seconds
+        assert (await model.complete(hello)).text
+        assert "model-waited-for" not in {task.get_name() for task in asyncio.all_tasks()}  # of a call that is over
+        await model.close()
+    said = waiting_line(10, Settings(), texts("en")).plain
+    assert "(10 s). After 60 s without a word it is tried again" in said
 
 
 def test_a_run_ends_with_where_its_seconds_went() -> None:

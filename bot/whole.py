@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
+from typing import Protocol
 
 from agent_core.errors import ConfigError
-from bot.settings.layers import Settings
+from bot.knowledge import knowledge_config
+from bot.models import build_chooser, build_model
+from bot.settings import Settings
 from bot.settings.loading import Problem
 from bot.settings.names import Path
+from knowledge.factory import build
 
 _NAMES = re.compile(r"PHONEDESK_[A-Z0-9_]+")
 
 
-def incomplete(settings: Settings) -> list[Problem]:
-    """What ``serve`` would refuse at its start, without opening or asking anything."""
-    from bot.app import knowledge_config  # they know the settings, and not all that reads settings needs them
-    from bot.models import build_chooser, build_model
-    from knowledge.factory import build
+class _Part(Protocol):
+    async def close(self) -> None: ...
 
-    found = []
-    parts = (
+
+def incomplete(settings: Settings) -> list[Problem]:
+    """What ``serve`` would refuse at its start, without opening or asking anything. Not to be called in a loop."""
+    return [*asyncio.run(_unbuilt(settings)), *_no_log(settings)]
+
+
+async def _unbuilt(settings: Settings) -> list[Problem]:
+    """The parts that cannot be built; the others are closed again."""
+    parts: tuple[tuple[Path, Callable[[], _Part | None]], ...] = (
         (("knowledge", "provider"), lambda: build(knowledge_config(settings))),
         (("model",), lambda: build_model(settings)),
         (("chooser",), lambda: build_chooser(settings)),
     )
+    found = []
     for path, made in parts:
         try:
-            made()
+            part = made()
         except ConfigError as error:
             found.append(_problem(path, error))
-    return [*found, *_no_log(settings)]
+        else:
+            if part is not None:
+                await part.close()
+    return found
 
 
 def _problem(path: Path, error: ConfigError) -> Problem:

@@ -1,0 +1,158 @@
+"""What a single value may be: read from a text as in the environment, and checked, one by one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_core import PydanticCustomError
+from pydantic_settings import NoDecode
+from sqlalchemy.exc import ArgumentError
+
+from agent_core.errors import ConfigInvalid, InputRejected
+from agent_core.model.profile import BY_NAME, model_profile
+from agent_core.planner.tools import EXTRA
+from knowledge.factory import providers_of
+from storage.engine import database_url
+
+HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+
+
+def _usable_database(url: str) -> str:
+    """The message never repeats the URL, which may hold a password."""
+    if url:
+        try:
+            database_url(url)
+        except (ValueError, ArgumentError):
+            raise PydanticCustomError(
+                "database_form", "a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+            ) from None
+    return url
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise PydanticCustomError("json_invalid", "it is no JSON: {error}", {"error": str(error)}) from None
+
+
+def _listed(value: object) -> object:
+    """``a:1,b:2`` from the environment, as well as a JSON list."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return _json(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _named(value: object) -> object:
+    """``S1=Counter,S2=Back office`` from the environment, as well as a JSON object."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return _json(value)
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(serial.strip() and name.strip() for serial, _, name in pairs):
+        raise PydanticCustomError("names_form", "write it as SERIAL=Name,SERIAL=Name")
+    return {serial.strip(): name for serial, _, name in pairs}
+
+
+def _told_apart(names: dict[str, str]) -> dict[str, str]:
+    """One line of 1 to 40 letters each, and no two alike."""
+    plain = {serial: " ".join(name.split()) for serial, name in names.items()}
+    if not all(0 < len(name) <= 40 for name in plain.values()):
+        raise PydanticCustomError("name_length", "a phone's name has 1 to 40 letters")
+    if len({name.casefold() for name in plain.values()}) < len(plain):
+        raise PydanticCustomError("names_alike", "two phones have the same name")
+    return plain
+
+
+DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
+Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
+
+
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}", re.ASCII)
+
+
+def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
+    for address in written:
+        if not _ADDRESS.fullmatch(address):
+            raise PydanticCustomError(
+                "address_form", "{said} is no address; write it as 192.168.1.20:5555", {"said": repr(address[:100])}
+            )
+    return written
+
+
+Addresses = Annotated[Listed, AfterValidator(_addresses)]
+
+
+def _known_profile(name: str) -> str:
+    if name != BY_NAME:
+        try:
+            model_profile(name)
+        except ConfigInvalid as error:
+            raise PydanticCustomError("no_profile", "{why}", {"why": str(error)}) from None
+    return name
+
+
+KnownProfile = Annotated[str, AfterValidator(_known_profile)]
+
+
+def _web_address(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise PydanticCustomError("web_address", "it must begin with http:// or https://")
+    return url
+
+
+def _web_address_or_none(url: str) -> str:
+    return _web_address(url) if url else url
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("empty", "it must not be empty")
+    return text
+
+
+# Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
+Filled = Annotated[str, AfterValidator(_filled)]
+
+
+def _known_providers(written: str) -> str:
+    return ",".join(providers_of(written))
+
+
+KnownProviders = Annotated[str, AfterValidator(_known_providers)]
+
+
+def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [name for name in names if name not in EXTRA]:
+        raise PydanticCustomError(
+            "no_tool",
+            "there is no tool {said}; there are {known}",
+            {"said": repr(unknown[0]), "known": ", ".join(EXTRA)},
+        )
+    return tuple(dict.fromkeys(names))
+
+
+KnownTools = Annotated[Listed, AfterValidator(_known_tools)]
+
+
+def checked_by(read: Callable[[str], object]) -> AfterValidator:
+    """A text that ``read`` can read, or "off"; its InputRejected becomes the setting's error."""
+
+    def check(text: str) -> str:
+        try:
+            read("" if text.strip().lower() == "off" else text)
+        except InputRejected as error:
+            raise PydanticCustomError("time_form", "{why}", {"why": str(error)}) from None
+        return "" if text.strip().lower() == "off" else text.strip()
+
+    return AfterValidator(check)
