@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
 
+from bot.settings.free import secrets_in
 from bot.settings.sections import (
     AlertSettings,
     ChooserSettings,
@@ -147,8 +148,9 @@ def _secrets(section: BaseModel) -> Iterator[str]:
             yield from _secrets(value)
         elif isinstance(value, tuple):
             yield from (secret for part in value if isinstance(part, BaseModel) for secret in _secrets(part))
-        elif isinstance(value, dict):  # headers; a short one would blot out whole messages
-            yield from (secret for secret in map(_header_secret, value.values()) if len(secret) >= 6)
+        elif isinstance(value, dict):  # headers, free tables; a short one would blot out whole messages
+            found = (*map(_header_secret, value.values()), *secrets_in(value))
+            yield from (secret for secret in found if len(secret) >= 6)
 
 
 def _header_secret(value: object) -> str:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
 from bot.logs import mask
+from bot.settings.free import is_secret
 from bot.settings.layers import Settings
 from bot.settings.loading import no_json
 from bot.settings.names import Name, Path, environment_name, names, value_of
@@ -66,7 +67,7 @@ def plain_of(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return {key: plain_of(item) for key, item in value}
     if isinstance(value, Mapping):
-        return {str(key): plain_of(item) for key, item in value.items()}
+        return {str(key): masked(item) if is_secret(key, item) else plain_of(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain_of(item) for item in value]
     return mask(str(value))

@@ -43,7 +43,7 @@ class EndpointSettings(Section):
     temperature: float = Field(default=0.0, ge=0, le=2)
     top_p: float = Field(default=0.85, ge=0, le=1)
     frequency_penalty: float = Field(default=0.2, ge=-2, le=2)
-    extra_body: dict[str, Any] = Field(default_factory=dict)
+    extra_body: dict[str, Any] = Field(default_factory=dict, repr=False)
     timeout_seconds: float = Field(default=60.0, gt=0)
     profile: KnownProfile = BY_NAME  # how the model is asked
     dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says

@@ -17,6 +17,7 @@ from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import ConfigInvalid
+from bot.settings.free import secrets_in
 from bot.settings.layers import Settings
 from bot.settings.loading import Problem, SettingsWrong, attempt, problems_of
 from bot.settings.names import Name, names
@@ -255,6 +256,8 @@ def _secret_in(data: Any, name: Name) -> bool:
         data = data[part]
     if name.is_secret:
         return bool(data)
+    if next(secrets_in(data), ""):
+        return True
     try:
         return isinstance(data, str) and "://" in data and make_url(data).password is not None
     except (ArgumentError, ValueError):

@@ -150,12 +150,12 @@ def test_secrets_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     password = "open-sesame-17"
     settings = load(
         telegram={"token": TOKEN, "webhook_secret": "hook-secret-1"},
-        model={"api_key": "key-secret-1"},
+        model={"api_key": "key-secret-1", "extra_body": {"auth": [{"secret": "free-secret-1"}]}},
         knowledge={"token": "kb-secret-1"},
         database_url=f"postgresql://desk:{password}@db/desk",
         queue={"database_url": f"postgresql://desk:{password}@db/queue"},
     )
-    every = {TOKEN, "hook-secret-1", "key-secret-1", "kb-secret-1", password}
+    every = {TOKEN, "hook-secret-1", "key-secret-1", "kb-secret-1", "free-secret-1", password}
     assert set(settings.secrets()) == every
     for text in (repr(settings), str(settings), f"{settings.telegram}", repr(settings.queue)):
         assert not [secret for secret in every if secret in text]

@@ -89,6 +89,7 @@ def test_no_secret_is_shown_whatever_holds_it(monkeypatch: pytest.MonkeyPatch) -
         "PHONEDESK_DATABASE_URL": "postgresql://desk:the-password@db/desk",
         "PHONEDESK_KNOWLEDGE__HTTP__HEADERS": '{"X-Key": "header-secret-1"}',
         "PHONEDESK_MODEL__FALLBACKS": '[{"base_url": "http://b/v1", "name": "b", "api_key": "fallback-secret"}]',
+        "PHONEDESK_MODEL__EXTRA_BODY": '{"max_tokens": 3, "guard": {"api_key": "of-a-free-table"}}',
     }
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
@@ -98,7 +99,7 @@ def test_no_secret_is_shown_whatever_holds_it(monkeypatch: pytest.MonkeyPatch) -
     assert every["database_url"]["value"] == "postgresql://<login>@db/desk"
     assert every["knowledge.http.headers"]["value"] == {"X-Key": "••••"}
     for text in (json.dumps(every), call("show")[1], call("check", "--json")[1]):
-        for secret in (TOKEN, "short-key", "the-password", "header-secret-1", "fallback-secret"):
+        for secret in (TOKEN, "short-key", "the-password", "header-secret-1", "fallback-secret", "of-a-free-table"):
             assert secret not in text
 
 
@@ -130,6 +131,10 @@ def test_a_secret_comes_by_standard_input_into_a_file_of_its_user() -> None:
     told = json.loads(call("set", "model.temperature", "0.1", "--json")[1])
     assert (told["name"], told["file"], told["over"]) == ("model.temperature", CONFIG_FILE, [])
     assert all(told[name] is True for name in ("changed", "live", "read"))
+    assert mode() == 0o600
+    assert call("unset", "telegram.token")[0] == 0
+    Path(CONFIG_FILE).chmod(0o644)
+    assert call("set", "model.extra_body", '{"guard": {"api_key": "of-a-free-table"}}')[0] == 0
     assert mode() == 0o600
     assert "shell's history" in call("set", "model.api_key", "typed")[2]
 

@@ -1,0 +1,29 @@
+"""Secrets in tables of the owner's own making, such as ``model.extra_body``: told by the names of their fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_NAMED = re.compile(
+    r"(^|[^a-z])(api[-_]?key|key|token|secret|password|passwd|authorization|credential)s?$", re.IGNORECASE
+)
+
+
+def is_secret(name: object, value: object) -> bool:
+    """Whether a text under this name is one: ``{"api_key": "…"}``."""
+    return isinstance(value, str) and _NAMED.search(str(name)) is not None
+
+
+def secrets_in(data: Any) -> Iterator[str]:
+    """Every such text, at any depth."""
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            if is_secret(name, value):
+                yield value
+            else:
+                yield from secrets_in(value)
+    elif isinstance(data, list | tuple):
+        for item in data:
+            yield from secrets_in(item)
