@@ -19,12 +19,21 @@ from agent_core.actions.types import (
 from agent_core.actions.write import to_autoglm
 from agent_core.delivery.flow import ReplyFlow
 from agent_core.devices.base import Device, TouchWatch
-from agent_core.errors import ActionFailed, AppNotFound, CommandFailed, KnowledgeError, TextInputFailed
+from agent_core.errors import (
+    ActionFailed,
+    AppNotFound,
+    CommandFailed,
+    DeviceError,
+    KnowledgeError,
+    TextInputFailed,
+)
+from agent_core.gate import Judgement, Situation, approval
 from agent_core.hand import do_on
 from agent_core.observer import Observation
 from agent_core.ports import KnowledgeBase, Lease
 from agent_core.result import ActResult, Ending
-from agent_core.session import Session, Status
+from agent_core.retry import RETRIES
+from agent_core.session import GateState, Session, Status
 from agent_core.summing import Summary
 from agent_core.texts import say
 
@@ -55,14 +64,16 @@ class Actor:
         self._summary = summary
         self._failed = 0
 
-    async def attempt(self, action: Action, seen: Observation) -> ActResult:
-        """Do it. ``seen`` is what the action was proposed on.
+    async def attempt(self, judgement: Judgement, seen: Observation) -> ActResult:
+        """Do what the gate has made of a proposal. ``seen`` is what that was made on.
 
         What the model can help (no such app, no keyboard, a command that failed) is a failed result that it is told;
         what it cannot (the phone is gone, denied, or somebody else's) is raised.
         """
+        if judgement.action is None:
+            return ActResult("", ok=False)
         try:
-            return await self._act(action, seen)
+            return await self._act(judgement.action, seen, judgement.to_ask)
         except RETRIABLE as error:
             return ActResult(say(self._session.lang, "run.failed", error=error), ok=False)
 
@@ -78,7 +89,7 @@ class Actor:
         self._failed = 0
         return result
 
-    async def _act(self, action: Action, seen: Observation) -> ActResult:
+    async def _act(self, action: Action, seen: Observation, to_ask: str) -> ActResult:
         session = self._session
         if session.dry_run:
             told = say(session.lang, "run.dry_run", action=to_autoglm(action))
@@ -102,8 +113,9 @@ class Actor:
                 return self._ask_model_question(text, choices)
             case TakeOver(message=message):
                 return ActResult("", ok=False, question=questions.take_over(self._session, message))
-            case Tap(message=message) if message and action != self._session.approved:
-                return ActResult("", ok=False, question=questions.sensitive_tap(self._session, action))
+            case Tap(message=message) if message and not approval.holds(session, action, _situation(seen)):
+                question = questions.sensitive_tap(session, action, _situation(seen), to_ask)
+                return ActResult("", ok=False, question=question)
             case CallAPI(instruction=instruction):
                 text, usage = await self._summary.make(session, seen, instruction)
                 return ActResult(say(session.lang, "run.summary", text=text), usage=usage)
@@ -111,12 +123,32 @@ class Actor:
                 return await self._touch(action, seen)
 
     async def _touch(self, action: Action, seen: Observation) -> ActResult:
-        await self._lease.check()
-        if self._touches.touched:
-            return ActResult("", ok=False, question=questions.person_on_phone(self._session))
-        await do_on(self._device, action, seen.size, self._session.lang)
-        self._session.approved = None  # allowed was the next act, not one that looks like it later
-        return ActResult(say(self._session.lang, "run.done", action=action.kind))
+        """Do it; once more where it is sure that nothing was done, and the screen is as the model saw it."""
+        waits = iter(RETRIES[ActionFailed].delays)
+        while True:
+            await self._lease.check()
+            if self._touches.touched:
+                return ActResult("", ok=False, question=questions.person_on_phone(self._session))
+            try:
+                await do_on(self._device, action, seen.size, self._session.lang)
+            except DeviceError as error:
+                if not error.may_repeat:
+                    self._used(action, seen)
+                wait = next(waits, None)
+                if wait is None or error.retried or not error.may_repeat or not await self._same_after(wait, seen):
+                    raise
+            else:
+                self._used(action, seen)
+                return ActResult(say(self._session.lang, "run.done", action=action.kind))
+
+    def _used(self, action: Action, seen: Observation) -> None:
+        """Allowed was one tap, not another one later that looks like it."""
+        if approval.holds(self._session, action, _situation(seen)):
+            self._session.approval = None
+
+    async def _same_after(self, seconds: float, seen: Observation) -> bool:
+        await asyncio.sleep(seconds)
+        return (await self._device.screenshot()).digest == seen.frame.digest
 
     async def _ask_knowledge(self, query: str) -> ActResult:
         """Outside a reply task the answer is reported to the model and nothing is sent."""
@@ -132,3 +164,7 @@ class Actor:
 
     def _ok(self, key: str) -> ActResult:
         return ActResult(say(self._session.lang, key))
+
+
+def _situation(seen: Observation) -> Situation:
+    return Situation(None, seen.window, seen.size, GateState(), seen.readings, frame=seen.frame)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -70,15 +69,18 @@ class PhoneAgent:
 
     async def step(self, task: str | None = None) -> StepResult:
         """One step of a run; the first one needs the task (ValueError)."""
+        over = self._run is not None and self.session.status in FINAL
         if self._run is None:
             if not task:
                 raise ValueError("The first step needs a task.")
             self._run = take_up(new_session(task, self._outside.device.serial, self._settings), self._outside)
-            await self._guarded(self._outside.device.wake)
+            await self._guarded(self._begin)
         session = self.session
         before = len(session.steps)
         if session.status is Status.RUNNING:
-            await self._guarded(self._step)
+            await self._guarded(self._one)
+        if session.status in FINAL and not over:
+            await self._now.recorder.outcome()
         return StepResult.of(session, steps_before=before, action=self._now.recorder.last_action)
 
     def reset(self) -> None:
@@ -109,13 +111,19 @@ class PhoneAgent:
         await self._now.recorder.save()
         await self._now.recorder.outcome()
 
-    async def _loop(self) -> None:
-        session, device = self.session, self._outside.device
+    async def _begin(self) -> None:
         await self._outside.lease.check()
-        await device.recover()
-        await device.wake()
-        async with device.kept_awake(), self._now.touches.followed(device):
-            await self._now.recorder.started()
+        await self._now.prepare()
+        await self._now.recorder.started()
+
+    async def _one(self) -> None:
+        async with self._now.at_work():
+            await self._step()
+
+    async def _loop(self) -> None:
+        session = self.session
+        await self._begin()
+        async with self._now.at_work():
             session.status = Status.RUNNING
             if session.question is not None and session.answered is not None:
                 await self._take_answer(session.question)
@@ -125,37 +133,25 @@ class PhoneAgent:
                 await self._step()
 
     async def _step(self) -> None:
-        run, session, begun = self._now, self.session, time.monotonic()
-        if (halt := run.halt()) is not None:
+        run, session = self._now, self.session
+        if (halt := await run.halt()) is not None:
             await self._apply(halt, None)
             return
         if run.touches.touched:
             looked = await self._outside.observer.observe(None, read=False)
             await self._ask(questions.person_on_phone(session), looked.frame)
             return
-        observer = self._outside.observer
-        seen = (
-            await observer.observe_closely(run.profile)
-            if run.profile is not None
-            else await observer.observe(None, read=self._settings.elements)
-        )
-        early = await run.actor.before_model(run.flow, seen) if run.flow and not session.dry_run else None
-        if early is not None:
-            await run.recorder.early(seen, early)
-            await self._apply(early, seen)
-            return
-        session.observation = run.repeats.look(seen, session.observation)
-        thought = await self._outside.thinker.think(session, seen, run.profile, run.recorder)
-        thought_at = time.monotonic()
-        judgement = await run.judge(thought, seen)
-        judged_at = time.monotonic()
-        result = thought.problem or run.repeats.count(thought.action, seen)
-        if result is None:
-            result = await run.actor.attempt(judgement.action, seen) if judgement.action else ActResult("", ok=False)
-        now = time.monotonic()
-        timings = {"gate": judged_at - thought_at, "act": now - judged_at, "step": now - begun}
-        await run.recorder.step(seen, thought, judgement, result, timings)
-        await self._apply(result, seen, judgement.messages)
+        seen = await run.look(self._outside.observer, read=self._settings.elements)
+        async with run.recorder.taking(seen) as step:
+            result = await run.before_model(seen)
+            if result is None:
+                session.observation = run.repeats.look(seen, session.observation)
+                step.thinks(thought := await self._outside.thinker.think(session, seen, run.profile, run.recorder))
+                step.judges(judgement := await run.judge(thought, seen))
+                result = thought.problem or run.repeats.count(thought.action, seen)
+                result = result or await run.actor.attempt(judgement, seen)
+            step.result = result
+        await self._apply(result, seen, step.judgement.messages)
 
     async def _apply(self, result: ActResult, seen: Observation | None, messages: Sequence[str] = ()) -> None:
         """Let a result take effect: what the model is told next, a question, or the end."""
@@ -173,7 +169,7 @@ class PhoneAgent:
             session.questions.append(question)
         session.message = question.text
         await recorder.save()
-        picture = await recorder.picture(frame) if frame else None
+        picture = await recorder.picture_for(question, frame)
         session.answered = await self._outside.human.ask(session, question, picture=picture)
         if session.answered is not None:
             await self._take_answer(question)
@@ -189,7 +185,9 @@ class PhoneAgent:
         await self._now.recorder.answered(question.id, answer.by, answer.text or answer.choice)
         self._now.touches.forget()  # who was asked may have had the phone in hand
         result = await decisions.take(question, answer) if decisions else None
-        await self._apply(result or answers.take_answer(session, question, answer), None)
+        result = result or answers.take_answer(session, question, answer)
+        answers.keep(session, question, result)
+        await self._apply(result, None)
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         """Run a part of the run; what goes wrong becomes its outcome, and the state is saved in any case."""

@@ -16,7 +16,7 @@ from agent_core.ports import (
     Record,
     ReplyState,
 )
-from agent_core.session import Answer, Question, Session
+from agent_core.session import Answer, Elsewhere, Question, Session
 
 
 class NoKnowledge:
@@ -136,6 +136,9 @@ class MemoryLedger:
         return any(
             (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
         )
+
+    async def waits(self, run_id: str) -> Elsewhere:
+        return Elsewhere(run_id=run_id)
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         self._rows[row_id] = replace(self._rows[row_id], run_id=run_id)

@@ -21,6 +21,7 @@ class PhonedeskError(Exception):
         self.key = key
         self.values = values
         self.retried = False  # it was tried again as often as it may; whoever called does not begin anew
+        self.may_repeat = False  # it is sure that nothing was done on the phone, and in a moment it may go well
         self.advice = self.default_advice if advice is None else advice
         super().__init__(f"{message} {self.advice}".strip())
 
@@ -142,10 +143,17 @@ class ModelAuth(ModelError):
 
 
 class ModelQuota(ModelError):
-    """HTTP 429 after the retries, or a spent balance."""
+    """HTTP 429 after the retries."""
 
     kind = "model.quota"
     default_advice = "Top up the account or lower the rate."
+
+
+class ModelSpent(ModelQuota):
+    """The balance is used up: the same fails until somebody tops it up."""
+
+    kind = "model.quota.spent"
+    default_advice = "Top up the account."
 
 
 class ModelLimit(ModelError):
@@ -188,10 +196,6 @@ class ActionParseError(ActionError):
     """A reply that holds no complete, valid call. ``message`` is meant for the model: what was wrong, exactly."""
 
     kind = "action.parse"
-
-
-class ActionParameterError(ActionError):
-    kind = "action.parameters"
 
 
 class ActionFailed(ActionError):

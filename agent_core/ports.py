@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from agent_core.session import Answer, Question, Session
+from agent_core.session import Answer, Elsewhere, Question, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +157,9 @@ class Ledger(Protocol):
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         """Make ``run_id`` the run that has this row. False where another one has it and waits for a person."""
+
+    async def waits(self, run_id: str) -> Elsewhere:
+        """What this run, which has a row, waits for a person with."""
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""

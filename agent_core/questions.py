@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
+from agent_core.gate import Situation
+from agent_core.gate.approval import asked_about
+from agent_core.model.history import cut
 from agent_core.model.prices import money
 from agent_core.ports import LedgerRow, Record
 from agent_core.screen.readings import ChatScreen
@@ -15,6 +19,7 @@ from agent_core.texts import say
 
 CANDIDATES = 3
 LEAST_SCORE = 0.05  # a record below has nothing to do with the question: one tap must not send it
+LONGEST_SAID = 200  # characters of the model's words beside ours
 SKIP = "skip"
 
 
@@ -165,19 +170,28 @@ def chat_changed(session: Session) -> Question:
     return _question(session, QuestionKind.CHAT_CHANGED, text, {"retry": "retry", SKIP: "skip"})
 
 
-def sensitive_tap(session: Session, tap: Tap) -> Question:
-    text = say(session.lang, "run.ask_tap", message=tap.message)
+def sensitive_tap(session: Session, tap: Tap, situation: Situation, to_ask: str = "") -> Question:
+    """What the button says in our own words, ``to_ask`` where a policy has some, and the model's behind it, quoted:
+    a page may have talked it into them.
+    """
+    target = situation.target(tap.element)
+    named = say(session.lang, "run.ask_tap_on", target=target) if target else say(session.lang, "run.ask_tap")
+    said = "" if tap.message == to_ask else cut(" ".join(re.sub("[“”]", " ", tap.message or "").split()), LONGEST_SAID)
+    words = say(session.lang, "run.ask_tap_said", said=said) if said else ""
+    text = " ".join(filter(None, (to_ask or named, words)))
     choices = {"allow": "allow", "deny": "deny"}
-    return _question(session, QuestionKind.SENSITIVE_TAP, text, choices, tap=tap.model_dump(mode="json"))
+    return _question(session, QuestionKind.SENSITIVE_TAP, text, choices, **asked_about(tap, situation))
 
 
 def take_over(session: Session, message: str) -> Question:
-    return _question(session, QuestionKind.TAKE_OVER, message, {"done": "done", "stop": "stop"})
+    text = message.strip() or say(session.lang, "run.take_over_blank")
+    return _question(session, QuestionKind.TAKE_OVER, text, {"done": "done", "stop": "stop"})
 
 
 def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
     """In one's own words, or one of the model's choices: blank ones and a second of the same are left out."""
     named = dict.fromkeys(choice for choice in choices if choice.strip())
+    text = text.strip() or say(session.lang, "run.interact_blank")
     question = _question(session, QuestionKind.INTERACT, text, {}, free_text=True)
     return question.model_copy(update={"choices": [Choice(value=c, label=c) for c in named]})
 

@@ -4,23 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from agent_core.actions.types import Action, GetKnowledgeData
+from agent_core.actions.types import Action, GetKnowledgeData, Tap
 from agent_core.devices.base import Frame
+from agent_core.errors import LeaseLost, ModelLimit, PhonedeskError
 from agent_core.gate.base import Judgement
+from agent_core.model.base import Completion
 from agent_core.model.profile import ModelProfile
 from agent_core.observer import Observation
 from agent_core.ports import AnswerEvent, Event, RunStore
 from agent_core.result import ActResult
 from agent_core.screen.marks import mark, to_jpeg
 from agent_core.screen.veil import Veil
-from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
+from agent_core.session import Question, QuestionKind, ReplyRecord, Session, Status, StepRecord, StepVerdict
 from agent_core.thinking import Thought
 from agent_core.trajectory import Tape, Trajectory
 
 THINKING_EVERY = 1.0  # seconds between two events of a thought that streams
+
+
+@dataclass
+class Taken:
+    """A step, as far as it has come."""
+
+    seen: Observation
+    thought: Thought | None = None
+    judgement: Judgement = field(default_factory=lambda: Judgement(None))
+    result: ActResult | None = None
+    _ends: list[float] = field(default_factory=lambda: [time.monotonic()])  # of its phases
+
+    def thinks(self, thought: Thought) -> None:
+        self.thought = thought
+        self._ends.append(time.monotonic())
+
+    def judges(self, judgement: Judgement) -> None:
+        self.judgement = judgement
+        self._ends.append(time.monotonic())
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds of its phases as far as it came, and of all of it with the look before."""
+        ends = [*self._ends, time.monotonic()]
+        phases = dict(zip(("model", "gate", "act"), (end - begun for begun, end in pairwise(ends)), strict=False))
+        return {
+            "observe": self.seen.seconds,
+            **self.seen.phases,
+            **phases,
+            "step": ends[-1] - ends[0] + self.seen.seconds,
+        }
 
 
 class Recorder:
@@ -32,6 +68,8 @@ class Recorder:
         self._store = store
         self._veil = veil
         self._last_thinking = 0.0
+        self._seen: Observation | None = None  # the newest screen that a step was taken on
+        self._model, self._heard = "", ""  # of that step: who was asked, and what it thought until now
         self.last_action: Action | None = None  # what became of the newest proposal
 
     async def started(self) -> None:
@@ -43,29 +81,51 @@ class Recorder:
         self, seen: Observation, messages: Sequence[dict[str, Any]], model: str, profile: ModelProfile
     ) -> None:
         """The model is being asked; it is written down meanwhile."""
+        self._model, self._heard = model, ""
         if self._tape is not None:
             await self._tape.asked(seen, messages, model, profile)
 
     async def thinking(self, text: str) -> None:
-        now = time.monotonic()
+        self._heard, now = text, time.monotonic()
         if now - self._last_thinking >= THINKING_EVERY:
             self._last_thinking = now
             await self._event("thinking", {"text": text, "step": len(self._session.steps) + 1})
 
-    async def step(
-        self, seen: Observation, thought: Thought, judgement: Judgement, result: ActResult, timings: dict[str, float]
-    ) -> None:
-        """Add the step to the session and its picture, with the act drawn on it, to the event log."""
+    @asynccontextmanager
+    async def taking(self, seen: Observation) -> AsyncIterator[Taken]:
+        """A step is being taken on this screen. It is added to the session when it is over, and its picture, with the
+        act drawn on it, to the event log; also where the phone or the model fails in the midst of it.
+        """
+        self._seen, self._model, self._heard = seen, "", ""
+        taken = Taken(seen)
+        try:
+            yield taken
+        except (LeaseLost, ModelLimit):
+            raise  # the phone is somebody else's; nobody was asked
+        except PhonedeskError as error:
+            taken.result = ActResult(str(error), ok=False)
+            await self._step(taken, taken.result)
+            raise
+        if taken.thought is not None and taken.result is not None:
+            await self._step(taken, taken.result)
+        elif taken.result is not None and taken.result.ending is None:
+            await self._early(seen, taken.result)
+
+    async def _step(self, taken: Taken, result: ActResult) -> None:
         await self._written()
-        session, self.last_action = self._session, judgement.action
+        session, seen, judgement = self._session, taken.seen, taken.judgement
+        timings = taken.timings
+        thought = taken.thought or Thought(Completion("", model=self._model), timings["model"], self._heard)
+        self.last_action = judgement.action
         usage = thought.completion.usage
-        if usage.first_token is not None:
-            timings = {**timings, "first_token": usage.first_token}
-        timings = {"observe": seen.seconds, **seen.phases, "model": thought.seconds, **timings}
+        timings = {**timings, "model": thought.seconds}
+        told = {"first_token": usage.first_token, "thinking": usage.thinking_end, "reply": usage.total or None}
+        timings |= {name: seconds for name, seconds in told.items() if seconds is not None}
         record = StepRecord(
             index=len(session.steps) + 1,
             thinking=thought.thinking,
             reply=thought.completion.text,
+            ignored="\n".join(filter(None, (thought.ignored, thought.completion.rest))),
             asked=thought.action.model_dump() if thought.action else None,
             action=judgement.action.model_dump() if judgement.action else None,
             ok=result.ok,
@@ -86,20 +146,19 @@ class Recorder:
             instead_of=thought.completion.instead_of,
         )
         session.steps.append(record)
-        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": bool(thought.ignored)}
+        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size)}
         await self._event("step", data, await self.picture(seen.frame, judgement.action))
         await self._store.save(session)
 
-    async def early(self, seen: Observation, result: ActResult) -> None:
+    async def _early(self, seen: Observation, result: ActResult) -> None:
         """Add what was done without asking the model, as the query that it would have called: it is told of it so."""
-        if result.ending is not None:
-            return
         session = self._session
         newest = session.replies[-1] if session.replies else None
         query = session.planned.query if session.planned else (newest.query or newest.question) if newest else ""
+        self.last_action = GetKnowledgeData(query=query) if query else None
         record = StepRecord(
             index=len(session.steps) + 1,
-            action=GetKnowledgeData(query=query).model_dump() if query else None,
+            action=self.last_action.model_dump() if self.last_action else None,
             ok=result.ok,
             result=result.message,
             package=seen.window.package,
@@ -107,7 +166,7 @@ class Recorder:
             timings={name: round(seconds, 4) for name, seconds in {"observe": seen.seconds, **seen.phases}.items()},
         )
         session.steps.append(record)
-        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size), "ignored": False}
+        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size)}
         await self._event("step", data, await self.picture(seen.frame))
 
     async def reply(self, reply: ReplyRecord) -> None:
@@ -137,7 +196,13 @@ class Recorder:
             "notes": [note.model_dump() for note in session.notes],
             "spent": session.spent.model_dump(),
         }
-        await self._event("outcome", data)
+        failed = self._seen if session.status is Status.FAILED else None
+        await self._event("outcome", data, await self.picture(failed.frame) if failed else None)
+
+    async def picture_for(self, question: Question, frame: Frame | None) -> bytes | None:
+        """What a person is shown with a question: where a tap would go is drawn on it."""
+        tap = question.data.get("tap") if question.kind is QuestionKind.SENSITIVE_TAP else None
+        return await self.picture(frame, Tap.model_validate(tap) if tap else None) if frame else None
 
     async def picture(self, frame: Frame, action: object = None) -> bytes:
         """The screen as JPEG for people: secrets are covered, and ``action`` is drawn on it."""

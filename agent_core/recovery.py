@@ -16,7 +16,7 @@ from agent_core.actions.types import Action, Back, Finish, Home, Interact, Launc
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile, profile_of_package
 from agent_core.devices.base import WindowKind
-from agent_core.gate.base import first_touch
+from agent_core.gate.base import SAME_TARGET, first_touch, near
 from agent_core.observer import Observation
 from agent_core.screen.popups import Popup, popup_in
 from agent_core.session import Session, Setbacks
@@ -27,7 +27,6 @@ ASKED_AT = 6
 MOST_FAILED = 8  # steps in a row that were not ok
 MOST_STILL = 12  # steps on one screen, whatever is done
 STRAYS = 3  # how often an app may come to the front by itself; the next time a person is asked
-SAME_TARGET = 30  # of 1000: taps that are no further apart mean the same thing
 # The same act, whatever became of it: a list may be long, and a number is counted up by taps.
 MOST_SAME, MOST_UNREAD, MOST_SWIPES = 16, 40, 60  # where nothing can be read, nobody can tell whether it helps
 FEW = 3  # acts by turns: with so few of them nothing is looked through
@@ -64,7 +63,8 @@ class Recovery:
         self._count(seen, unchanged=unchanged, moved=moved)
         popup = self._popup(seen)
         act = self._of_act(last) if unchanged and moved else ""
-        return self._of_popup(popup, seen) or self._of_app(seen, popup) or act or self._of_waiting()
+        told = self._of_popup(popup, seen) or self._of_app(seen, popup) or act or self._of_waiting()
+        return told or ("" if unchanged else self._of_same())
 
     def proposed(self, action: Action) -> str:
         """Why a person is to be asked now; "" where the run may go on. Then all is counted anew."""
@@ -253,6 +253,15 @@ class Recovery:
         waits = self._back.waits
         return self._told("waits", "run.loading", count=waits) if waits >= TOLD_AT else ""
 
+    def _of_same(self) -> str:
+        """The same act again and again where something moves, and nothing of it is new text: a banner, a video."""
+        back, kind = self._back, self._back.last.get("kind")
+        if back.same < TOLD_AT or back.same % TOLD_AT or back.stale < TOLD_AT or kind == "wait":
+            return ""
+        if kind == "swipe" and not self._read:  # a list of pictures may be long
+            return ""
+        return self._told("same", "run.same", count=back.same)
+
     @property
     def _last(self) -> Mapping[str, Any] | None:
         """What was done in the last step."""
@@ -274,8 +283,7 @@ def _same(last: Mapping[str, Any], action: Action) -> bool:
         return False
     place, before = first_touch(action), last.get("element") or last.get("start")
     if place is not None and before is not None:
-        near = all(abs(one - other) <= SAME_TARGET for one, other in zip(place, before, strict=True))
-        return near or isinstance(action, Swipe)  # a list is swiped from anywhere
+        return near(place, before) or isinstance(action, Swipe)  # a list is swiped from anywhere
     if isinstance(action, Back | Home | Launch | PressKey | Wait):
         return last == action.model_dump(mode="json")
     return False

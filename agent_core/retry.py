@@ -1,5 +1,7 @@
 """How often what is tried again. Retries never repeat what may have taken effect without looking first.
 
+Acts on a phone go by the row of ``ActionFailed``, and only where it is sure that nothing was done (see ``acting``).
+
 The waits of one call come to 10 s at most, ``Retry-After`` excepted.
 """
 
@@ -34,6 +36,7 @@ RETRIES: dict[type[BaseException], RetryRule] = {
     errors.DeviceError: RetryRule((1, 2)),
     errors.ModelTimeout: RetryRule((2, 4)),
     errors.ModelUnreachable: RetryRule((2, 4)),
+    errors.ModelSpent: RetryRule(),
     errors.ModelQuota: RetryRule((2, 4)),
     errors.ModelError: RetryRule(),
     errors.ActionFailed: RetryRule((1,)),

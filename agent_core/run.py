@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
 from agent_core import questions
 from agent_core.acting import Actor
 from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile, profile
-from agent_core.cut_short import cut_short, owes_answers
+from agent_core.at_limit import end_at_limit
 from agent_core.delivery.decisions import Decisions
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.flow import Answering, ReplyFlow
@@ -20,6 +20,7 @@ from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_of, review
+from agent_core.gate.approval import meant
 from agent_core.gate.base import acts_on_screen
 from agent_core.model.meter import Account, charge_to
 from agent_core.observer import Observation, Observer
@@ -82,6 +83,7 @@ class Run:
 
     session: Session
     device: Device
+    observer: Observer
     actor: Actor
     recorder: Recorder
     repeats: RepeatWatch
@@ -91,13 +93,39 @@ class Run:
     decisions: Decisions | None
     policies: Sequence[Policy]
 
-    def halt(self) -> ActResult | None:
+    async def prepare(self) -> None:
+        """Put the phone into the state that a run needs; a dry run takes it as it is."""
+        if not self.session.dry_run:
+            await self.device.recover()
+            await self.device.wake()
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """While steps are taken the screen stays on, and a person's touch is heard."""
+        awake = nullcontext() if self.session.dry_run else self.device.kept_awake()
+        async with awake, self.touches.followed(self.device):
+            yield
+
+    async def look(self, observer: Observer, *, read: bool) -> Observation:
+        """What a step is taken on. ``read``: whether texts are, in a task that is no reply."""
+        if self.profile is not None:
+            return await observer.observe_closely(self.profile)
+        return await observer.observe(None, read=read)
+
+    async def before_model(self, seen: Observation) -> ActResult | None:
+        """What the reply flow does of itself; None where the model is to be asked."""
+        if self.flow is None or self.session.dry_run:
+            return None
+        return await self.actor.before_model(self.flow, seen)
+
+    async def halt(self) -> ActResult | None:
         """Why no further step may be taken: the end of the run, or a question to a person; None where one may."""
         session = self.session
+        if session.dry_run and not (await self.device.screen()).awake:
+            said = say(session.lang, "run.dry_run_asleep")
+            return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
         if len(session.steps) >= session.max_steps:
-            said = said_at_limit(session)
-            ending = Ending(Status.FAILED, said) if owes_answers(session) else cut_short(session, said)
-            return ActResult(session.observation, ok=False, ending=ending)
+            return ActResult(session.observation, ok=False, ending=await end_at_limit(session, self.observer))
         question = questions.budget(session)
         return ActResult(session.observation, ok=False, question=question) if question is not None else None
 
@@ -131,18 +159,14 @@ class Run:
         return judgement
 
     async def _last_look(self, action: Action, seen: Observation) -> tuple[Frame | None, Window | None]:
-        """The screen as it is by now, where something is going to be touched or typed in a customer's app."""
-        if self.profile is None or not acts_on_screen(action) or self.session.dry_run:
+        """The screen as it is by now, where something is going to be touched or typed in a customer's app, or tapped
+        because a person allowed it.
+        """
+        watched = (self.profile is not None and acts_on_screen(action)) or meant(self.session, action)
+        if not watched or self.session.dry_run:
             return None, None
         now = await self.device.screenshot()
         return now, None if now.digest == seen.frame.digest else await self.device.window()
-
-
-def said_at_limit(session: Session) -> str:
-    """What a run ends with at its most steps: with what was seen last."""
-    last = session.steps[-1] if session.steps else None
-    seen = (last.thinking or last.result) if last else ""
-    return say(session.lang, "run.max_steps", steps=session.max_steps, seen=seen)
 
 
 def take_up(session: Session, outside: Outside) -> Run:
@@ -160,6 +184,7 @@ def take_up(session: Session, outside: Outside) -> Run:
     return Run(
         session,
         outside.device,
+        outside.observer,
         actor,
         recorder,
         RepeatWatch(session),

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from agent_core.actions.types import Action
-
 
 class Status(StrEnum):
     RUNNING = "running"
@@ -46,14 +44,28 @@ TO_CUSTOMER = frozenset({QuestionKind.NO_SURE_ANSWER, QuestionKind.UNREADABLE, Q
 
 
 NOBODY = "deadline"  # who gave the answer that counts where no person did in time
+NO_REPLY = "no_reply"  # … and where whoever began the run said that nobody is going to
 
 
 class Answer(BaseModel):
-    """A person's answer: the value of a choice, or their own words. ``by``: their name, or NOBODY."""
+    """A person's answer: the value of a choice, or their own words. ``by``: their name, NOBODY or NO_REPLY.
+
+    ``program``: no person gave it, but a program or a model of this name.
+    """
 
     choice: str = ""
     text: str = ""
     by: str = ""
+    program: bool = False
+
+    def kept(self) -> dict[str, Any]:
+        """As it is stored beside the name."""
+        kept = self.model_dump(include={"choice", "text"})
+        return {**kept, "program": True} if self.program else kept
+
+    def key(self, key: str) -> str:
+        """The key of the text that tells of it, which says whether a person answered; ``by`` belongs in it."""
+        return f"{key}_program" if self.program else key
 
 
 class Choice(BaseModel):
@@ -78,6 +90,31 @@ class Question(BaseModel):
         if answer.choice:
             return any(choice.value == answer.choice for choice in self.choices)
         return self.free_text and bool(answer.text.strip())
+
+
+# What a run asks about its own going on; the others are about what a customer gets.
+OF_THE_RUN = frozenset(
+    {
+        QuestionKind.INTERACT,
+        QuestionKind.TAKE_OVER,
+        QuestionKind.SENSITIVE_TAP,
+        QuestionKind.STUCK,
+        QuestionKind.BUDGET,
+        QuestionKind.PERSON_ON_PHONE,
+    }
+)
+WAITS_ELSEWHERE = "waiting.elsewhere"  # the error kind of a run that found what ``Elsewhere`` says
+
+
+class Elsewhere(BaseModel):
+    """Another run has the customer's question and waits for a person: with ``question``, or parked by one (None).
+
+    ``name``: what people call the run.
+    """
+
+    run_id: str
+    name: str = ""
+    question: Question | None = None
 
 
 class GateState(BaseModel):
@@ -221,6 +258,15 @@ class Setbacks(BaseModel):
     told: dict[str, int] = Field(default_factory=dict)
 
 
+class Approval(BaseModel):
+    """A sensitive tap that a person allowed, once: there, in that app, while that stands around it."""
+
+    element: tuple[int, int] = (0, 0)
+    package: str | None = None
+    place: str = ""  # what stood around it, as a short digest
+    until: int = 0  # it has lapsed once the run has more steps than that
+
+
 class StepVerdict(BaseModel):
     """What a policy made of the step's proposal: rewrite, block or ask. What all allow has none."""
 
@@ -254,10 +300,12 @@ class StepRecord(BaseModel):
     index: int
     thinking: str = ""
     reply: str = ""
+    ignored: str = ""  # what the model had said after its first call when the stream was closed
     asked: dict[str, Any] | None = None
     action: dict[str, Any] | None = None
     ok: bool = True
     result: str = ""
+    followed: str = ""  # what a person answered to a question of this step, as the model was told
     verdicts: list[StepVerdict] = Field(default_factory=list)
     package: str | None = None
     timings: dict[str, float] = Field(default_factory=dict)  # seconds by phase
@@ -311,8 +359,9 @@ class Session(BaseModel):
     replies: list[ReplyRecord] = Field(default_factory=list)
     question: Question | None = None  # open, waiting for a person
     questions: list[Question] = Field(default_factory=list)  # all that were asked
+    elsewhere: Elsewhere | None = None  # what keeps this run from answering the customer
     answered: Answer | None = None  # the answer to ``question``, not yet taken up
-    approved: Action | None = None  # a sensitive tap that a person allowed, once
+    approval: Approval | None = None
     draft_dropped: str = ""  # a draft that a person allowed to be cleared
     version_allowed: str = ""  # of the app, in which a person allowed this run to answer
     opened_by_number: bool = False
@@ -347,6 +396,11 @@ class Session(BaseModel):
         if self.spent.cost is None:
             return None
         return max(0.0, self.spent.cost - sum(step.cost or 0.0 for step in self.steps))
+
+    @property
+    def comes_to(self) -> Status:
+        """The status for whoever waits for the run: WAITING, too, where a person has to answer another run first."""
+        return Status.WAITING if self.status in FINAL and self.elsewhere is not None else self.status
 
     def end(self, status: Status, message: str) -> None:
         self.status, self.message = status, message

@@ -42,7 +42,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step did. ``finished``: the run is over or waits for a person."""
+    """What one step did. ``finished``: the run is over or waits for a person. ``action`` None: nothing was done."""
 
     success: bool
     finished: bool
@@ -56,7 +56,7 @@ class StepResult:
         return cls(
             success=session.status is not Status.FAILED and (last is None or last.ok),
             finished=session.status is not Status.RUNNING,
-            action=action,
+            action=action if last else None,
             thinking=last.thinking if last else "",
             message=session.message or (last.result if last else ""),
         )

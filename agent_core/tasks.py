@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_core.apps.names import packages_named
@@ -11,6 +12,7 @@ from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.gate import PolicyName
 from agent_core.settings import gate_for
 
+_OPENED = re.compile(r"(?:打开|启动|进入|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
 MAX_TASK = 2000  # characters
 
 
@@ -78,4 +80,20 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
                 key="unknown_app",
                 name=app,
             )
+    _check_named(task, rules.apps)
     return rules
+
+
+def _check_named(task: str, apps: Sequence[str]) -> None:
+    """InputRejected where a task says which app is to be opened, and may not use it."""
+    allowed = {package for app in apps for package in packages_named(app)}
+    named = [name for name in _OPENED.findall(task) if packages_named(name)] if apps else []
+    if named and not any(allowed & set(packages_named(name)) for name in named):
+        known = " / ".join(apps)
+        raise InputRejected(
+            f"The task is about {named[0]!r} and may use only {known}.",
+            advice="Change the task, or the apps.",
+            key="other_app_named",
+            name=named[0],
+            known=known,
+        )

@@ -104,9 +104,11 @@ class Thinker:
 
 
 def in_words(error: ModelError, lang: Lang) -> ModelError:
-    """The error, told in the language of the run where there is a text for it."""
-    if f"model.{error.key}" not in catalogue(lang):
+    """The error, told in the language of the run where there is a text for it: one of its own, or that of its kind."""
+    text = f"model.{error.key or error.kind.removeprefix('model.')}"
+    if text not in catalogue(lang):
         return error
-    told = type(error)(say(lang, f"model.{error.key}", **error.values), advice="", key=error.key, **error.values)
+    said = say(lang, text, **{"error": error.message, **error.values})
+    told = type(error)(said, advice="", key=error.key, **error.values)
     told.retried = error.retried
     return told

@@ -145,7 +145,8 @@ class Tape:
         if self._veil.on:
             session, package, gate = self._session, request.window.package, request.gate
             steps, self._told = session.steps[self._told :], len(session.steps)
-            told = [(step.result, step.package) for step in steps] + [(text, package) for text in gate.delivered]
+            told = [(f"{step.result} {step.followed}", step.package) for step in steps]
+            told += [(text, package) for text in gate.delivered]
             told += [(text, package) for text in (request.observation, request.summary, gate.pending_question)]
             self._secrets |= secrets_of(request) | figures_in([text for text, app in told if tells_secret(text, app)])
         return self._secrets

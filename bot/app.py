@@ -31,7 +31,7 @@ from agent_core.tasks import TaskRules
 from agent_core.texts import kept_language
 from agent_core.thinking import in_words
 from agent_core.trajectory import Trajectory
-from bot.counting import CountedModel, CountedRuns, Counts
+from bot.counting import CountedRuns, Counts
 from bot.knowledge import build_knowledge, own_entries
 from bot.limits import StoredMeter
 from bot.models import any_sees, build_chooser, build_model, model_profile_of
@@ -221,7 +221,7 @@ class Core:
         ``leg``: of ``run_id``, for what is written beside ``store``.
         """
         return PhoneAgent(
-            model=CountedModel(model or self.model, self.counts),
+            model=model or self.model,
             device=device,
             knowledge=self.knowledge,
             chooser=self.chooser,
@@ -316,12 +316,13 @@ async def open_database(settings: Settings) -> Database:
 @asynccontextmanager
 async def open_core(settings: Settings) -> AsyncIterator[Core]:
     db = await open_database(settings)
-    meter = StoredMeter(db, settings)
+    counts = Counts()
+    meter = StoredMeter(db, settings, counts)
     model = build_model(settings, meter)
     store = own_entries(settings, db)
     knowledge = await build_knowledge(settings, store)
     chooser, reader = build_chooser(settings, meter), build_reader(settings, model)
-    core = Core(settings, db, meter, model, knowledge, chooser, store, reader, followers=[meter.follow])
+    core = Core(settings, db, meter, model, knowledge, chooser, store, reader, followers=[meter.follow], counts=counts)
     try:
         yield core
     finally:

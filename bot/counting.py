@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-
-from PIL import Image
+from collections.abc import Mapping
 
 from agent_core.errors import ModelError
-from agent_core.model.base import Completion, Message, Model, OnThinking
-from agent_core.model.wrapper import ModelWrapper
 from agent_core.ports import Event, RunStore
 from agent_core.session import Session
 
@@ -37,6 +32,7 @@ class Counts:
         self.steps: Counter[str] = Counter()  # by ok and failed
         self.seconds: dict[str, Histogram] = {}  # of steps, by phase
         self.model_errors: Counter[tuple[str, str]] = Counter()  # by the model's name, and kind of error
+        self.stand_ins: Counter[tuple[str, str]] = Counter()  # replies, by the model's name, and that of the one before
         self.failures: Counter[str] = Counter()  # of runs, by kind of error
 
     def event(self, event: Event) -> None:
@@ -51,8 +47,12 @@ class Counts:
             self.failures[str(data["error_kind"])] += 1
 
     def failed(self, model: str, error: ModelError) -> None:
-        """A model gave no reply, after the retries, and nor did those that stand in for it."""
+        """A model gave no reply to one try of a call."""
         self.model_errors[model, error.kind] += 1
+
+    def stood_in(self, model: str, instead_of: str) -> None:
+        """A model gave a reply that another one is asked for first."""
+        self.stand_ins[model, instead_of] += 1
 
     def _phase(self, phase: str) -> Histogram:
         name = phase if phase in self.seconds or len(self.seconds) < MOST_LABELS else OTHER
@@ -72,32 +72,3 @@ class CountedRuns:
     async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
         await self._store.event(run_id, event, picture=picture)
         self._counts.event(event)
-
-
-class CountedModel(ModelWrapper):
-    """A ``Model`` of which is counted what its calls fail with. Those that do not are counted by its meter."""
-
-    def __init__(self, model: Model, counts: Counts) -> None:
-        super().__init__(model)
-        self._counts = counts
-
-    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
-        with self._failures():
-            return await super().complete(messages, on_thinking=on_thinking)
-
-    async def ask(self, messages: Sequence[Message]) -> Completion:
-        with self._failures():
-            return await super().ask(messages)
-
-    async def transcribe(self, picture: Image.Image, instruction: str) -> str:
-        with self._failures():
-            return await super().transcribe(picture, instruction)
-
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """What fails inside is counted, and raised as it was."""
-        try:
-            yield
-        except ModelError as error:
-            self._counts.failed(self.name, error)
-            raise

@@ -91,17 +91,23 @@ async def back_up(settings: Settings, to: Path) -> Backup:
 def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
     file = to / f"phonedesk-{now:%Y%m%d-%H%M%S}.zip" if to.is_dir() else to
     if file.exists():
-        raise ConfigInvalid(f"{file} is there already.", advice="Give another name, or a folder.")
+        said, advice = f"{file} is there already.", "Give another name, or a folder."
+        raise ConfigInvalid(said, advice=advice, key="backup_there", name=file)
     sources = {name: path for name, path in _sources(settings).items() if path.is_file()}
     if DATABASE not in sources:
-        raise ConfigInvalid(f"There is no database in {settings.data_dir}.", advice="Check PHONEDESK_DATA_DIR.")
+        said, folder_of = f"There is no database in {settings.data_dir}.", settings.data_dir
+        raise ConfigInvalid(said, advice="Check PHONEDESK_DATA_DIR.", key="backup_nothing", name=folder_of)
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.absolute().parent) as folder:
             made = _archive(Path(folder), sources, {"form": FORM, "made_at": now.isoformat(), "release": release()})
             made.replace(file)
     except (OSError, BrokenCopy) as error:
         raise ConfigInvalid(
-            f"The back-up could not be written: {error}.", advice="Nothing was left. Is there room on the disk?"
+            f"The back-up could not be written: {error}.",
+            advice="Nothing was left. Is there room on the disk?",
+            key="backup_unwritten",
+            name=file,
+            why=error,
         ) from error
     return Backup(file, now, tuple(sources), file.stat().st_size)
 
@@ -180,7 +186,11 @@ def _unpack(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...]]:
                 check(folder / name)
     except (OSError, zipfile.BadZipFile, KeyError, ValueError, BrokenCopy) as error:
         raise ConfigInvalid(
-            f"{file} is no back-up that can be used: {error}.", advice="Nothing was changed."
+            f"{file} is no back-up that can be used: {error}.",
+            advice="Nothing was changed.",
+            key="backup_unusable",
+            name=file,
+            why=error,
         ) from error
     return made_at, parts
 

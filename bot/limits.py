@@ -9,13 +9,15 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from agent_core.errors import ModelLimit
+from agent_core.errors import ModelError, ModelLimit
 from agent_core.model.base import Usage
 from agent_core.model.meter import Meter, account
 from agent_core.model.prices import money
 from agent_core.retry import Sleep
+from bot.counting import Counts
 from bot.models import prices_of, unpriced
 from bot.settings import Settings
+from bot.settings.sections import LimitSettings
 from storage.engine import Database
 from storage.spending import Spending, Used
 from storage.watched import Watched
@@ -26,16 +28,39 @@ SUBJECT = "limit"  # of the alert
 log = structlog.get_logger(__name__)
 
 
+def limits_a_day(limits: LimitSettings) -> bool:
+    return bool(limits.day_calls or limits.day_tokens or limits.day_cost)
+
+
+def reached(limits: LimitSettings, used: Used, currency: str) -> ModelLimit | None:
+    """What is raised where one of the day's limits is reached."""
+    every: tuple[tuple[str, float, float, Callable[[float], str]], ...] = (
+        ("day_calls", used.calls, limits.day_calls, _count),
+        ("day_tokens", used.tokens, limits.day_tokens, _count),
+        ("day_cost", used.cost, limits.day_cost, money),
+    )
+    for key, spent, limit, shown in every:
+        if limit and spent >= limit:
+            values = {"spent": shown(spent), "limit": shown(limit), "currency": currency}
+            said = f"Today's limit of {key.removeprefix('day_')} for models is reached: {spent:g} of {limit:g}."
+            advice = f"Raise PHONEDESK_LIMITS__{key.upper()}, or wait until tomorrow."
+            return ModelLimit(said, advice=advice, key=key, **values)
+    return None
+
+
 class StoredMeter(Meter):
     """Counts to the run and to the day, and holds the limits of the settings. The day is the owner's.
 
     A call is refused, or waits, before it is made; those under way are not cut, so a limit can be passed by as many
     calls as are made at once. Reading a picture is counted, never refused: it may be the look at whether an answer has
-    arrived. So is a run that owes a customer the rest of an answer.
+    arrived. So is a run that owes a customer the rest of an answer. What fails is counted in ``counts``.
     """
 
-    def __init__(self, db: Database, settings: Settings, *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, db: Database, settings: Settings, counts: Counts | None = None, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
         super().__init__()
+        self._counts = counts or Counts()
         self._db = db
         self._spending = Spending(db)
         self._watched = Watched(db)
@@ -56,24 +81,14 @@ class StoredMeter(Meter):
 
     async def check(self) -> None:
         """ModelLimit where today's limit is reached; the owner is told, once a day."""
-        limits = self._limits
-        if not (limits.day_calls or limits.day_tokens or limits.day_cost):
+        if not limits_a_day(self._limits):
             return
         day = self.today
-        used = await self._spending.of_day(day)
-        reached: tuple[tuple[str, float, float, Callable[[float], str]], ...] = (
-            ("day_calls", used.calls, limits.day_calls, _count),
-            ("day_tokens", used.tokens, limits.day_tokens, _count),
-            ("day_cost", used.cost, limits.day_cost, money),
-        )
-        for key, spent, limit, shown in reached:
-            if limit and spent >= limit:
-                values = {"spent": shown(spent), "limit": shown(limit), "currency": self.prices.currency}
-                if await self._watched.once(SUBJECT, day.isoformat(), {"why": key, **values}):
-                    log.warning("model_limit_reached", which=key, **values)
-                said = f"Today's limit of {key.removeprefix('day_')} for models is reached: {spent:g} of {limit:g}."
-                advice = f"Raise PHONEDESK_LIMITS__{key.upper()}, or wait until tomorrow."
-                raise ModelLimit(said, advice=advice, key=key, **values)
+        error = reached(self._limits, await self._spending.of_day(day), self.prices.currency)
+        if error is not None:
+            if await self._watched.once(SUBJECT, day.isoformat(), {"why": error.key, **error.values}):
+                log.warning("model_limit_reached", which=error.key, **error.values)
+            raise error
 
     async def admit(self, model: str) -> None:
         run = account()
@@ -104,6 +119,12 @@ class StoredMeter(Meter):
         minute = self._minute() if self._limits.minute_cost else None
         await self._spending.add(self.today, model, used, minute=minute)
 
+    def failed(self, model: str, error: ModelError) -> None:
+        self._counts.failed(model, error)
+
+    def stood_in(self, model: str, instead_of: str) -> None:
+        self._counts.stood_in(model, instead_of)
+
     def _minute(self) -> datetime:
         return self._db.now().replace(second=0, microsecond=0)
 
@@ -121,3 +142,6 @@ class Counted(Meter):
 
     async def count(self, model: str, usage: Usage) -> None:
         await self._meter.count(model, usage)
+
+    def failed(self, model: str, error: ModelError) -> None:
+        self._meter.failed(model, error)

@@ -209,7 +209,12 @@ def _opened(file: LogFile) -> _Lines:
         return _Lines(file)
     except BlockingIOError:
         said = f"Another process writes the log file {file.path}."
-        raise ConfigInvalid(said, advice="Put {host} into PHONEDESK_LOG_FILE: each process has a name.") from None
+        raise ConfigInvalid(
+            said,
+            advice="Put {host} into PHONEDESK_LOG_FILE: each process has a name.",
+            key="log_file_busy",
+            file=file.path,
+        ) from None
     except OSError as error:
         said = f"The log file {file.path} cannot be written: {error.strerror}."
         raise ConfigInvalid(said, advice="Set PHONEDESK_LOG_FILE, or make its folder and allow us to write.") from None

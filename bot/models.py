@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.model.base import Model, Usage
-from agent_core.model.client import LONGEST_PAUSE, ChatModel
+from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
 from agent_core.model.meter import Meter
 from agent_core.model.prices import Price, Prices
@@ -11,8 +11,6 @@ from agent_core.model.profile import ModelProfile, profile_of_model
 from agent_core.model.prompt import tools_of
 from bot.settings import EndpointSettings, PriceSettings, Settings
 from knowledge.choosing import ModelChooser
-
-SHORT_PAUSE = 10.0  # seconds that a server may ask for while another model can be asked
 
 
 def build_model(settings: Settings, meter: Meter | None = None) -> Model:
@@ -22,10 +20,10 @@ def build_model(settings: Settings, meter: Meter | None = None) -> Model:
     if not others:
         return chat_model(first, settings, meter)
     minds = [
-        Mind(chat_model(endpoint, settings, meter, patience=SHORT_PAUSE, alone=False), endpoint_profile(endpoint))
+        Mind(chat_model(endpoint, settings, meter, alone=False), endpoint_profile(endpoint))
         for endpoint in (first, *others)
     ]
-    return Fallbacks(minds, again_after=wanted.fallback_seconds)
+    return Fallbacks(minds, again_after=wanted.fallback_seconds, meter=meter)
 
 
 def endpoints(settings: Settings) -> tuple[EndpointSettings, ...]:
@@ -39,7 +37,6 @@ def chat_model(
     meter: Meter | None = None,
     *,
     timeout: float | None = None,
-    patience: float = LONGEST_PAUSE,
     alone: bool = True,
 ) -> ChatModel:
     """The client of one endpoint. ``timeout``: instead of its own, where that is longer. Others as ``ChatModel``."""
@@ -57,7 +54,6 @@ def chat_model(
         dialect=profile.dialect,
         vision=profile.vision,
         tools=tools_of(profile, settings.lang),
-        patience=patience,
         alone=alone,
         meter=meter,
     )

@@ -2,6 +2,9 @@
 
 A call is done at once, not by the queue: it takes the phone or is told that it is busy. Once it waits for a person and
 has given the phone back, the queue goes on with it as with any run; the call waits for its end.
+
+Between two calls the phone is free. Where anybody else had it since the plan's last call there, the next one does
+nothing and says so: what the planner believes to be in front, a chat above all, is so no more.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import asyncio
 import string
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import structlog
@@ -31,7 +35,8 @@ from scheduler.worker import Worker
 from storage.hosts import USABLE
 from storage.leases import Leases
 from storage.phones import Phones
-from storage.runs import FAILED, PLAN_PART, RUNNING, STOPPED, SUCCEEDED, NewRun, RunRow, Runs
+from storage.questions import OPEN, Questions
+from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
@@ -109,8 +114,15 @@ class PlanPlace:
 
 @dataclass(eq=False)
 class _Call:
+    """``taken``: it has had the phone. ``meanwhile``: so had somebody else since the plan's last call there, and
+    nothing was done. ``left``: it is a run like any other from here on.
+    """
+
     run_id: str = ""
     stopped: bool = False
+    taken: bool = False
+    meanwhile: bool = False
+    left: bool = False
     task: asyncio.Task[CallResult] | None = None
 
 
@@ -125,10 +137,12 @@ class PlanExecutor:
         place: PlanPlace,
         reply: ReplyState | None = None,
         keep: Callable[[], Awaitable[None]] | None = None,
+        say: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """``keep`` stores ``reply`` each time it has changed."""
+        """``keep`` stores ``reply`` each time it has changed. ``say`` tells who follows the plan what it waits for."""
         self.reply = reply
         self._keep = keep
+        self._say = say
         self._core = core
         self._worker = worker
         self._service = runs
@@ -136,8 +150,9 @@ class PlanExecutor:
         self._words = texts(place.lang)
         self._runs = Runs(core.db)
         self._calls: set[_Call] = set()
+        self._hands: dict[str, int] = {}  # by phone: the fencing number under which the plan had it last
+        self._turns: dict[str, _Call] = {}  # by phone: the plan's own call there, for which its others wait
         self._stopped = False
-        self._left = False
 
     # The tools --------------------------------------------------------------------------------------------------------
 
@@ -155,7 +170,7 @@ class PlanExecutor:
         try:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
-            if not self._left:
+            if not call.left:
                 await whole(self._halt(call))
             raise
         finally:
@@ -176,10 +191,10 @@ class PlanExecutor:
         self._stopped = True
         await asyncio.gather(*(self._halt(call) for call in list(self._calls)))
 
-    def leave(self) -> None:
-        """Begin no call any more, and leave those under way to themselves: they are runs like any others."""
-        self._stopped = self._left = True
-        self._core.db.signal("runs").notify()
+    async def leave(self) -> None:
+        """Begin no call any more, and end those under way, but for what waits for a person: that goes on by itself."""
+        self._stopped = True
+        await asyncio.gather(*(self._leave(call) for call in list(self._calls)))
 
     # A call -----------------------------------------------------------------------------------------------------------
 
@@ -190,6 +205,13 @@ class PlanExecutor:
         if call.task is not None:
             await asyncio.wait([call.task])
 
+    async def _leave(self, call: _Call) -> None:
+        if call.run_id and await Questions(self._core.db).find(run_id=call.run_id, state=OPEN, limit=1):
+            call.left = True
+            self._core.db.signal("runs").notify()
+        else:
+            await self._halt(call)
+
     async def _call(self, call: _Call, device_id: str, message: str) -> CallResult:
         try:
             message = check_task(message)
@@ -198,22 +220,46 @@ class PlanExecutor:
                 return self._said("no_phone", phone=device_id)
             if not await self._is_free(serial, call):
                 return self._said("stopped" if self._ended(call) else "busy", phone=device_id)
-            return await self._run(call, serial, device_id, message)
+            try:
+                return await self._run(call, serial, device_id, message)
+            finally:
+                del self._turns[serial]
+                self._core.db.signal("runs").notify()
         except PhonedeskError as error:
             return self._said("tool_failed", why=str(error))
 
     async def _run(self, call: _Call, serial: str, device_id: str, message: str) -> CallResult:
         """The call as a run: its row and its session first, then the leg, in this very moment."""
         session, run_id = await self._begun(call, serial, message)
-        if not self._ended(call):
-            await self._worker.run_leg(leg_id(run_id, 1))
-        row = await self._runs.get(run_id)
-        if row is None or (row.status == RUNNING and row.leg == 1):  # somebody was faster, or it was stopped before
-            status, why = (STOPPED, "stopped") if self._ended(call) else (FAILED, "busy")
-            told = self._said(why, phone=device_id)
-            await self._runs.end_leg(run_id, 1, status=status, message=told.result)
-            return told
-        return await self._outcome(serial, await self._final(row), session)
+        self._worker.takers[run_id] = partial(self._taken, call, serial)
+        try:
+            await self._first_leg(call)
+            row = await self._row(call)
+            if call.meanwhile or not (call.taken or row.final):
+                # Somebody was faster, or had the phone since the last call, or this one was stopped before.
+                status, why = (STOPPED, "stopped") if self._ended(call) else (FAILED, "busy")
+                told = self._said("meanwhile" if call.meanwhile else why, phone=device_id)
+                await self._runs.end_leg(run_id, 1, status=status, message=told.result)
+                return told
+            return await self._outcome(serial, await self._final(call, row), session)
+        finally:
+            self._worker.takers.pop(run_id, None)
+
+    async def _first_leg(self, call: _Call) -> None:
+        if self._ended(call):
+            return
+        try:
+            await self._worker.run_leg(leg_id(call.run_id, 1))
+        except Exception as error:  # noqa: BLE001 - the database is away: what was done is seen once it is back
+            log.warning("plan_part_not_stored", run_id=call.run_id, error=type(error).__name__)
+
+    def _taken(self, call: _Call, serial: str, fencing: int) -> bool:
+        """A leg of the call has the phone. Whether it may begin: a later one looks itself at what is in front."""
+        before, self._hands[serial] = self._hands.get(serial), fencing
+        if not call.taken:
+            call.taken = True
+            call.meanwhile = before is not None and fencing != before + 1
+        return not call.meanwhile
 
     async def _begun(self, call: _Call, serial: str, message: str) -> tuple[Session, str]:
         core, place = self._core, self._place
@@ -243,19 +289,48 @@ class PlanExecutor:
         await self._runs.save_session(run_id, session.model_dump_json())
         return session, run_id
 
-    async def _final(self, row: RunRow) -> RunRow:
+    async def _final(self, call: _Call, row: RunRow) -> RunRow:
         """The run once it is over, or left to itself. While it waits for a person it has no phone, and the queue goes
         on with it.
         """
-        while not row.final and not self._left:
+        told = ""
+        while not row.final and not call.left:
             waiter = self._core.db.signal("runs").waiter()
-            found = await self._runs.get(row.id)
-            if found is None:
-                return row
-            row = found
+            row = await self._row(call)
             if not row.final:
+                told = await self._tell_of_question(row, told)
                 await waiter.wait(LOOK_SECONDS)
         return row
+
+    async def _tell_of_question(self, row: RunRow, told: str) -> str:
+        """Tell what the run waits for, each question once; the id of the newest that was told."""
+        if self._say is None or row.status != WAITING:
+            return told
+        try:
+            asked = await Questions(self._core.db).find(run_id=row.id, state=OPEN, limit=1)
+        except Exception as error:  # noqa: BLE001 - the database is away: it is told a moment later
+            log.warning("plan_part_not_seen", run_id=row.id, error=type(error).__name__)
+            return told
+        if asked and asked[0].id != told:
+            told = asked[0].id
+            await self._say(self._fill("waits", text=str(asked[0].payload.get("text", "")), id=told))
+        return told
+
+    async def _row(self, call: _Call) -> RunRow:
+        """The run as it is stored. It is not given up because the database is away for a moment."""
+        while True:
+            waiter = self._core.db.signal("runs").waiter()
+            try:
+                row = await self._runs.get(call.run_id)
+            except Exception as error:
+                if self._ended(call) or call.left:
+                    raise
+                log.warning("plan_part_not_seen", run_id=call.run_id, error=type(error).__name__)
+                await waiter.wait(LOOK_SECONDS)
+                continue
+            if row is None:
+                raise RuntimeError("The run is gone.")
+            return row
 
     async def _outcome(self, serial: str, row: RunRow, session: Session) -> CallResult:
         if row.session is not None:
@@ -263,11 +338,18 @@ class PlanExecutor:
         succeeded = row.status == SUCCEEDED
         if self.reply is not None:
             self.reply.leave(serial, session, succeeded=succeeded)
-            if self._keep is not None:
-                await self._keep()
+            await self._kept()
         sent = [self._fill("sent", contact=reply.contact, text=reply.text) for reply in session.replies]
         last = row.message or session.message or ("" if row.status != STOPPED else self._words.stopped)
         return CallResult("\n".join(filter(None, (*sent, last))), steps=len(session.steps), success=succeeded)
+
+    async def _kept(self) -> None:
+        if self._keep is None:
+            return
+        try:
+            await self._keep()
+        except Exception as error:  # noqa: BLE001 - what was done on the phone is to be told in any case
+            log.warning("plan_gate_not_stored", plan_id=self._place.plan_id, error=type(error).__name__)
 
     # Phones -----------------------------------------------------------------------------------------------------------
 
@@ -288,17 +370,24 @@ class PlanExecutor:
         return {lease.serial for lease in await leases.held()}
 
     async def _is_free(self, serial: str, call: _Call) -> bool:
-        """Whether nobody has the phone, now or within the time that the settings say."""
+        """Whether nobody has the phone, now or within the time that the settings say; the turn is the call's then.
+        Another call of this plan is waited for as long as it takes.
+        """
         db, loop = self._core.db, asyncio.get_running_loop()
-        until = loop.time() + self._core.settings.planner.busy_wait_seconds
+        patience = self._core.settings.planner.busy_wait_seconds
+        until = loop.time() + patience
         while not self._ended(call):
             waiter = db.signal("runs").waiter()
-            if serial not in await self._busy():
+            busy = await self._busy()
+            if serial in self._turns:
+                until = loop.time() + patience
+            elif serial not in busy:
+                self._turns[serial] = call
                 return True
             left = until - loop.time()
-            if left <= 0:
+            if left <= 0 and serial not in self._turns:
                 return False
-            await waiter.wait(min(left, LOOK_SECONDS))
+            await waiter.wait(min(max(left, 0.0) or LOOK_SECONDS, LOOK_SECONDS))
         return False
 
     def _ended(self, call: _Call) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -20,8 +20,6 @@ from agent_core.planner import (
     PlanFailed,
     PlanMessage,
     Tool,
-    ToolCalled,
-    ToolReturned,
     knowledge_tool,
     phone_tools,
 )
@@ -29,72 +27,22 @@ from agent_core.planner.planner import Planner
 from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
 from bot.app import Core
-from bot.desk.actors import BadRequest
 from bot.desk.plans_port import NewPlan
-from bot.planning import PlanExecutor, PlanPlace, reply_state
+from bot.plan_past import note_of, written
+from bot.plan_state import Beginning, Memory, Plan, session_busy
+from bot.planning import LOOK_SECONDS, PlanExecutor, PlanPlace, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.turnover import Turnover
 from scheduler.runs import RunService
 from scheduler.worker import WATCH_SECONDS, Worker
 from storage.events import Events
-from storage.plans import ConversationRow, Conversations, Plans
+from storage.plans import Conversations, Plans, PlanUnderWay
 from storage.runs import FAILED, PLAN, STOPPED, SUCCEEDED, NewRun, Runs
 
 log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 5.0
-MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
 REMEMBERED = 100  # plans that are over and may still be followed
-
-
-class SessionBusy(BadRequest):
-    """A plan of this conversation is under way."""
-
-    kind = "desk.session_busy"
-
-
-class _Memory:
-    """``agent_core.planner.Memory`` of one conversation."""
-
-    def __init__(self, conversations: Conversations, key: str) -> None:
-        self._conversations = conversations
-        self._key = key
-
-    async def items(self, limit: int | None = None) -> list[dict[str, Any]]:
-        return await self._conversations.items(self._key, limit)
-
-    async def add(self, items: Sequence[Mapping[str, Any]]) -> None:
-        await self._conversations.add(self._key, items)
-
-    async def pop(self) -> dict[str, Any] | None:
-        return await self._conversations.pop(self._key)
-
-    async def clear(self) -> None:
-        await self._conversations.clear(self._key)
-
-
-@dataclass(eq=False)
-class _Plan:
-    """A plan of this process. ``before``: its conversation as it was; ``why``: what ended it before its time;
-    ``closing``: its outcome is being stored, and told.
-    """
-
-    run_id: str
-    new: NewPlan
-    before: ConversationRow
-    events: list[PlanEvent] = field(default_factory=list)
-    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-    executor: PlanExecutor | None = None
-    task: asyncio.Task[None] | None = None
-    why: str = ""
-    closing: bool = False
-    over: bool = False
-
-    async def tell(self, event: PlanEvent) -> None:
-        self.events.append(event)
-        self.over = isinstance(event, PlanDone | PlanFailed)
-        async with self.changed:
-            self.changed.notify_all()
 
 
 class PlanService:
@@ -105,11 +53,13 @@ class PlanService:
         self._worker = worker
         self._service = runs
         self._runs = Runs(core.db)
-        self._plans = Plans(core.db)
+        self._alive_seconds = core.settings.queue.lost_after_seconds
+        self._plans = Plans(core.db, seconds=self._alive_seconds)
         self._events = Events(core.db)
         self._conversations = Conversations(core.db)
-        self._known: dict[str, _Plan] = {}  # by run
-        self._starting: set[str] = set()  # conversations
+        self._known: dict[str, Plan] = {}  # by run
+        self._starting: dict[str, Beginning] = {}  # by conversation
+        self._closing = False
         self._planner: tuple[PlannerSettings, Planner] | None = None
         self._turnover = Turnover()
         self._watching: asyncio.Task[None] | None = None
@@ -121,22 +71,61 @@ class PlanService:
 
     # What can be asked ------------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def beginning(self, session: str) -> Iterator[None]:
+        if session in self._starting or self._live(session) is not None:
+            raise session_busy()
+        begun = self._starting[session] = Beginning()
+        try:
+            yield
+        finally:
+            del self._starting[session]
+            begun.over.set()
+
     async def start(self, new: NewPlan) -> str:
         check_planner(self._core.settings.planner)
-        if new.session in self._starting or self._live(new.session) is not None:
-            raise SessionBusy(
-                "A plan of this session is under way.",
-                advice="Wait until it is done, or abort it.",
-                key="plan_busy",
-            )
-        self._starting.add(new.session)
-        try:
-            return await self._start(new)
-        finally:
-            self._starting.discard(new.session)
-
-    async def _start(self, new: NewPlan) -> str:
+        begun = self._starting[new.session]
+        if await self._plans.under_way(new.session) is not None:  # in another process
+            raise session_busy()
+        former = await self._plans.newest(new.session) or ""
+        note = await self._note(former)
         before = await self._conversations.open(new.session)  # whoever aborts it finds it
+        run_id = await self._stored(new)
+        stored = await self._runs.get(run_id)
+        if stored is None or stored.final:  # asked again under the same key
+            return run_id
+        try:
+            mine = await self._plans.begin(run_id, new.session, host=self._worker.owner, former=former, note=note)
+        except PlanUnderWay:
+            await self._runs.end_leg(run_id, 1, status=STOPPED)
+            raise session_busy() from None
+        if mine:
+            plan = self._known[run_id] = Plan(run_id, new, before)
+            self._worker.at_work_beside.add(run_id)
+            if self._watching is None or self._watching.done():
+                self._watching = asyncio.create_task(self._watch(), name="plans-watch")
+            await self._begin(plan, begun)
+        return run_id
+
+    async def _begin(self, plan: Plan, begun: Beginning) -> None:
+        """Have it made, unless it is to end before that."""
+        why = FAILED if self._closing else begun.why
+        if not why:
+            plan.task = asyncio.create_task(self._make(plan), name=f"plan-{plan.run_id}")
+            return
+        plan.why = why
+        if why == STOPPED:
+            await self._service.request_stop(plan.run_id, by=begun.by)
+        await self._close(plan, PlanDone("", success=False))
+
+    async def _note(self, former: str) -> dict[str, Any] | None:
+        """What the conversation is to know of its plan before, where that did not come to its end."""
+        plan = await self._runs.get(former) if former else None
+        if plan is None or plan.status == SUCCEEDED:
+            return None
+        return note_of(plan, await self._runs.parts_of(plan.id))
+
+    async def _stored(self, new: NewPlan) -> str:
         row = NewRun(
             new.task,
             new.only or next(iter(new.serials), ""),
@@ -148,14 +137,6 @@ class PlanService:
         run_id = await self._runs.create(row, key=new.key)
         if run_id is None:
             raise RuntimeError("The plan was not stored.")
-        stored = await self._runs.get(run_id)
-        # Asked again under the same key, it is under way, or over.
-        if stored is not None and not stored.final and await self._plans.begin(run_id, new.session):
-            plan = self._known[run_id] = _Plan(run_id, new, before)
-            self._worker.at_work_beside.add(run_id)
-            plan.task = asyncio.create_task(self._make(plan), name=f"plan-{run_id}")
-            if self._watching is None or self._watching.done():
-                self._watching = asyncio.create_task(self._watch(), name="plans-watch")
         return run_id
 
     async def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
@@ -172,11 +153,29 @@ class PlanService:
                     return
 
     async def stop(self, session: str, *, by: str = "") -> bool:
+        begun = self._starting.get(session)
+        if begun is not None:
+            begun.why, begun.by = STOPPED, begun.by or by
+            await begun.over.wait()
+            return True
         plan = self._live(session)
         if plan is None:
-            return False
+            return await self._stop_elsewhere(session, by)
         await self._service.request_stop(plan.run_id, by=by)
         await self._end(plan, STOPPED)
+        return True
+
+    async def _stop_elsewhere(self, session: str, by: str) -> bool:
+        """Stop a plan of another process, which looks at its row; should that one die, it is waited for no longer."""
+        run_id = await self._plans.under_way(session)
+        if run_id is None:
+            return False
+        await self._service.request_stop(run_id, by=by)
+        signal = self._core.db.signal("runs")
+        waiter = signal.waiter()
+        while await self._plans.under_way(session) == run_id:
+            await waiter.wait(LOOK_SECONDS)
+            waiter = signal.waiter()
         return True
 
     async def leave(self, run_id: str) -> None:
@@ -185,15 +184,20 @@ class PlanService:
             await self._service.request_stop(run_id)
             await self._end(plan, STOPPED)
 
+    async def session_of(self, run_id: str) -> str | None:
+        return await self._plans.session_of(run_id)
+
     async def known(self, session: str) -> bool:
-        return await self._conversations.get(session) is not None
+        return session in self._starting or await self._conversations.get(session) is not None
 
     async def forget(self, session: str) -> bool:
         await self.stop(session)
         return await self._conversations.forget(session)
 
     async def close(self) -> None:
-        """End every plan as one that was cut off; what it has begun on phones is left to the queue."""
+        """End every plan as one that was cut off, and its parts with it, but for those that wait for a person."""
+        self._closing = True
+        await asyncio.gather(*(begun.over.wait() for begun in self._starting.values()))
         await asyncio.gather(*(self._end(plan, FAILED) for plan in list(self._known.values()) if not plan.over))
         if self._watching is not None:
             self._watching.cancel()
@@ -204,19 +208,19 @@ class PlanService:
 
     # A plan -----------------------------------------------------------------------------------------------------------
 
-    def _live(self, session: str) -> _Plan | None:
+    def _live(self, session: str) -> Plan | None:
         return next((plan for plan in self._known.values() if plan.new.session == session and not plan.over), None)
 
-    async def _end(self, plan: _Plan, why: str) -> None:
-        """End it before its time; its outcome is stored when this returns. Stopped, its phones are free, too; cut off,
-        what was begun on them goes on.
+    async def _end(self, plan: Plan, why: str) -> None:
+        """End it before its time; its outcome is stored when this returns, and its phones are free. Cut off, what waits
+        for a person goes on.
         """
         plan.why = plan.why or why
         try:
             if plan.executor is not None and why == STOPPED:
                 await plan.executor.stop()
             elif plan.executor is not None:
-                plan.executor.leave()
+                await plan.executor.leave()
         finally:
             if plan.task is not None:
                 if not plan.closing:
@@ -225,7 +229,7 @@ class PlanService:
         if not plan.over:  # it had not begun yet
             await self._close(plan, PlanDone("", success=False))
 
-    async def _make(self, plan: _Plan) -> None:
+    async def _make(self, plan: Plan) -> None:
         words = texts(plan.new.lang)
         end: PlanDone | PlanFailed
         try:
@@ -238,7 +242,7 @@ class PlanService:
             end = PlanFailed(words.crashed.replace("$why", type(error).__name__))
         await self._close(plan, end)
 
-    async def _close(self, plan: _Plan, end: PlanDone | PlanFailed) -> None:
+    async def _close(self, plan: Plan, end: PlanDone | PlanFailed) -> None:
         """Store the outcome, then tell of it."""
         words = texts(plan.new.lang)
         plan.closing = True
@@ -253,7 +257,7 @@ class PlanService:
             await plan.tell(end)
             self._tidy()
 
-    async def _made(self, plan: _Plan) -> PlanDone | PlanFailed:
+    async def _made(self, plan: Plan) -> PlanDone | PlanFailed:
         core, new = self._core, plan.new
         place = PlanPlace(
             plan.run_id, new.lang, new.requested_by, new.chat, serials=(new.only,) if new.only else new.serials
@@ -266,21 +270,31 @@ class PlanService:
                 await self._conversations.set_gate(new.session, reply.data())
 
         await keep()  # before anything is done: after a kill the conversation goes on under its gate
-        executor = plan.executor = PlanExecutor(core, self._worker, self._service, place, reply, keep)
+        executor = plan.executor = PlanExecutor(
+            core, self._worker, self._service, place, reply, keep, partial(self._say, plan)
+        )
         if plan.why:
             return PlanDone("", success=False)
         zone = ZoneInfo(core.settings.timezone) if core.settings.timezone else None
         order = Order(new.task, new.lang, datetime.now(zone).date().isoformat(), new.only)
         planner = await self._planner_now()
-        memory = _Memory(self._conversations, new.session)
+        memory = Memory(self._conversations, new.session)
         return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
-    async def _tell(self, plan: _Plan, event: PlanEvent) -> None:
-        """To who follows, and into the event log, from which cards are drawn."""
-        await self._events.append(plan.run_id, *_written(event))
+    async def _tell(self, plan: Plan, event: PlanEvent) -> None:
+        """To who follows, and into the event log, from which cards are drawn: a line missing there ends no plan."""
+        try:
+            await self._events.append(plan.run_id, *written(event))
+        except Exception as error:  # noqa: BLE001 - as above
+            kind = type(event).__name__
+            log.warning("plan_event_not_stored", run_id=plan.run_id, kind=kind, error=type(error).__name__)
         await plan.tell(event)
 
-    async def _store(self, plan: _Plan, end: PlanDone | PlanFailed) -> None:
+    async def _say(self, plan: Plan, text: str) -> None:
+        """To who follows alone: in a chat the question has a card of its own."""
+        await plan.tell(PlanMessage(text))
+
+    async def _store(self, plan: Plan, end: PlanDone | PlanFailed) -> None:
         if plan.why == STOPPED:
             await self._runs.end_leg(plan.run_id, 1, status=STOPPED)
         elif isinstance(end, PlanFailed):
@@ -329,7 +343,7 @@ class PlanService:
                 for run_id, (stop, _) in asked.items():
                     if stop:
                         self._end_soon(live[run_id], STOPPED)
-                if loop.time() - beaten >= BEAT_SECONDS:
+                if loop.time() - beaten >= min(BEAT_SECONDS, self._alive_seconds / 3):
                     beaten = loop.time()
                     going = await self._plans.beat(list(live))
                     for run_id in live.keys() - going:  # the database was away, and another host took it for dead
@@ -338,7 +352,7 @@ class PlanService:
                 log.warning("plans_not_watched", error=repr(error))
             await waiter.wait(WATCH_SECONDS)
 
-    def _end_soon(self, plan: _Plan, why: str) -> None:
+    def _end_soon(self, plan: Plan, why: str) -> None:
         """It is not waited for: the others' hearts beat on."""
         if plan.why or plan.closing:
             return
@@ -355,19 +369,3 @@ def check_planner(planner: PlannerSettings) -> None:
             advice="Set PHONEDESK_PLANNER__BASE_URL and PHONEDESK_PLANNER__NAME (and …__API_KEY), or use /run.",
             key="no_planner",
         )
-
-
-def _written(event: PlanEvent) -> tuple[str, dict[str, Any]]:
-    """The event's kind and data in the log."""
-    match event:
-        case ToolCalled():
-            return "tool_call", {"call": event.call, "tool": event.tool_name, "args": dict(event.tool_args)}
-        case ToolReturned():
-            data = event.result
-            said = data.get("result", "") if isinstance(data, dict) else data if isinstance(data, str) else ""
-            result = str(said)[:MOST_KEPT]
-            return "tool_result", {"call": event.call, "tool": event.tool_name, "ok": event.ok, "result": result}
-        case PlanMessage():
-            return "message", {"content": event.content}
-        case PlanDone() | PlanFailed():
-            return "message", {"content": ""}

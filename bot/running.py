@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager, contextmanager
 import structlog
 from sqlalchemy.exc import DBAPIError
 
+from agent_core.apps.names import resolve_app
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import InputRejected
 from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
@@ -44,6 +47,7 @@ async def run_here(
     check_rules(task, rules)
     await core.may_ask(lang)
     device = await core.device(serial)
+    await _check_installed(device, rules)
     settings = core.agent_settings(lang=lang, max_steps=max_steps)
     runs = Runs(core.db)
     run_id = run_id or await runs.create(
@@ -86,6 +90,16 @@ async def run_here(
     finally:
         await device.close()
     return session
+
+
+async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
+    """InputRejected for a task that may use an app alone which the phone has not."""
+    for app in rules.apps:
+        if resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True)):
+            continue
+        said = f"{app} is not installed on the phone."
+        await device.close()
+        raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
 
 
 async def _close(runs: Runs, session: Session) -> None:

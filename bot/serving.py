@@ -141,7 +141,9 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         if telegram is not None:
             await _start_news(stack, settings, core, desk, quiet, reloader)
             await stack.enter_async_context(telegram)
-        mcp_url = await stack.enter_async_context(mcp_door(core)) if settings.mcp.enabled else ""
+        mcp_url = ""
+        if settings.mcp.enabled:
+            mcp_url = await stack.enter_async_context(mcp_door(core, work.worker if work is not None else None))
         stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
         yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram, work, mcp_url)
 

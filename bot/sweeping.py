@@ -61,7 +61,7 @@ async def sweep_here(
             if done.sessions[-1][1].status is Status.STOPPED:
                 break
         done.status = _status(done)
-        await _close(runs, row, done.status)
+        await _close(runs, row, done)
     except BaseException as error:
         await runs.end_leg(row.id, row.leg, status=FAILED, message=str(error) or type(error).__name__)
         raise
@@ -95,7 +95,7 @@ async def _answer(core: Core, prepared: Prepared, one: NewSwept, human: Human, s
 
 def _status(done: Done) -> str:
     """The worst of all: stopped, failed, waiting."""
-    ended = {session.status for _, session in done.sessions}
+    ended = {session.comes_to for _, session in done.sessions}
     if done.status == STOPPED or Status.STOPPED in ended:
         return STOPPED
     if Status.FAILED in ended:
@@ -103,8 +103,11 @@ def _status(done: Done) -> str:
     return WAITING if ended - {Status.SUCCEEDED} else SUCCEEDED
 
 
-async def _close(runs: Runs, row: RunRow, status: str) -> None:
-    if status == WAITING:
+async def _close(runs: Runs, row: RunRow, done: Done) -> None:
+    """The row waits for runs of its own alone, not for another's that a contact is left to."""
+    if done.status != WAITING:
+        await runs.end_leg(row.id, row.leg, status=done.status)
+    elif any(session.status is Status.WAITING for _, session in done.sessions):
         await runs.wait_leg(row.id, row.leg)
     else:
-        await runs.end_leg(row.id, row.leg, status=status)
+        await runs.end_leg(row.id, row.leg, status=SUCCEEDED)

@@ -13,12 +13,11 @@ import structlog
 
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
-from agent_core.planner.words import texts as words_of_plans
 from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
-from agent_core.texts import kept_language
+from agent_core.texts import kept_language, say
 from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
@@ -194,7 +193,7 @@ class Legs:
         core = self._core
         of_plan = row.options.get("kind") == PLAN_PART
         if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
-            return LegOutcome("failed", words_of_plans(kept_language(row.options.get("lang"))).interrupted)
+            return LegOutcome("failed", _left_alone(row))
         one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
         if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
             return later
@@ -242,7 +241,16 @@ class Legs:
         finally:
             await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
-        return _outcome(session)
+        outcome = _outcome(session)
+        return LegOutcome("stopped", _left_alone(row)) if await self._cut_off(row.id, outcome) else outcome
+
+    async def _cut_off(self, run_id: str, outcome: LegOutcome) -> bool:
+        """Whether this was the part of a plan that was stopped by nobody, but ended because its process does."""
+        row = await self._runs.get(run_id) if outcome.status == "stopped" else None
+        if row is None or row.options.get("kind") != PLAN_PART or row.stopped_by:
+            return False
+        plan = await self._runs.get(row.parent_id)
+        return plan is None or not plan.stop_requested
 
     async def _not_now(self, row: RunRow, *, one_of_many: bool) -> LegOutcome | None:
         """Why a new run is not begun now: quiet hours, or a limit. ModelLimit where a person waits for it."""
@@ -294,6 +302,10 @@ class Legs:
         if session.question is not None and session.answered is None:
             session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
         return session
+
+
+def _left_alone(row: RunRow) -> str:
+    return say(kept_language(row.options.get("lang")), "run.left_alone")
 
 
 def _outcome(session: Session) -> LegOutcome:

@@ -14,18 +14,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx2
-import openai
 import structlog
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.choosing import sure_record
-from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
+from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelTimeout
+from agent_core.model.client import LIBRARY_ERRORS
 from agent_core.model.failures import Failures
 from agent_core.model.meter import Meter
-from agent_core.model.stream import plain_answer, usage_of
+from agent_core.model.parameters import Parameters
+from agent_core.model.stream import plain_text, unheard, usage_of
+from agent_core.model.tries import tried
+from agent_core.model.wire import Answer
 from agent_core.ports import Chosen, Record
+from agent_core.retry import Sleep
 from agent_core.texts import load_texts
 from knowledge.grounding import problems
 
@@ -60,9 +64,9 @@ class _Refusal(Exception):
 
 
 class ModelChooser:
-    """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer; of the first
-    ``max_records`` records those are shown that score at least ``min_score``, or have no score. ``meter`` is told of
-    every call.
+    """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer, with the
+    retries; of the first ``max_records`` records those are shown that score at least ``min_score``, or have no score.
+    ``meter`` is told of every call.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class ModelChooser:
         max_records: int = 5,
         min_score: float = 0.3,
         meter: Meter | None = None,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise ConfigInvalid("PHONEDESK_CHOOSER__BASE_URL must begin with http:// or https://.")
@@ -87,6 +92,8 @@ class ModelChooser:
         self._max_records = max_records
         self._min_score = min_score
         self._meter = meter or Meter()
+        self._sleep = sleep
+        self._parameters = Parameters()
         self._failures = Failures(name, api_key)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
@@ -135,27 +142,41 @@ class ModelChooser:
             {"role": "user", "content": _as_data(words, query, records)},
         ]
         await self._meter.admit(self._name)
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._timeout
+        return await tried(
+            lambda: self._once(asked, deadline),
+            sleep=self._sleep,
+            patience=lambda: deadline - now(),
+            failed=lambda error: self._meter.failed(self._name, error),
+        )
+
+    async def _once(self, asked: list[ChatCompletionMessageParam], deadline: float) -> str:
+        request = {"model": self._name, "messages": asked, "temperature": 0.0, "max_tokens": _MAX_TOKENS}
         try:
-            async with asyncio.timeout(self._timeout):
-                answer: Any = await self._client.chat.completions.create(
-                    model=self._name,
-                    messages=asked,
-                    temperature=0.0,
-                    max_tokens=_MAX_TOKENS,
-                )
-        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError, ValueError) as error:
-            raise self._failures.of(error) from None  # not chained: the library's error holds the request with its key
-        if not isinstance(answer, ChatCompletion):  # the library hands on a text body as it is
-            raise self._failures.not_json(str(answer))
-        if not answer.choices or not answer.choices[0].message:
+            answer = await self._answered(request, deadline)
+        except (ModelTimeout, asyncio.CancelledError):
+            await self._meter.count(self._name, unheard(asked, _MAX_TOKENS))
+            raise
+        choice = answer.choices[0] if answer.choices else None
+        if choice is None or choice.message is None:
             raise self._failures.empty()
-        said = answer.choices[0].message.content or ""
+        said = choice.message.text
         await self._meter.count(self._name, usage_of(answer.usage, asked, lambda: said))
-        choice = answer.choices[0]
         self._failures.check_ending(choice.finish_reason, choice.message.refusal)
         if choice.finish_reason == "length":
             raise _Refusal("cut off")
-        return plain_answer(choice.message)
+        return plain_text(said)
+
+    async def _answered(self, request: dict[str, Any], deadline: float) -> Answer:
+        try:
+            async with asyncio.timeout_at(deadline):
+                whole = await self._parameters.ask(self._client.chat.completions.create, request)
+            if not isinstance(whole, ChatCompletion):  # the library hands on a text body as it is
+                raise self._failures.not_json(str(whole))
+            return Answer.model_validate(whole)
+        except (*LIBRARY_ERRORS, TimeoutError, ValueError, RecursionError) as error:
+            raise self._failures.of(error) from None  # not chained: the library's error holds the request with its key
 
     # -- its answer
 

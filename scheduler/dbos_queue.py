@@ -83,6 +83,9 @@ class ProcessLock:
             raise ConfigInvalid(
                 f"Another process ({holder}) on this machine works as this host.",
                 advice="Stop it, or give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID).",
+                key="host_busy",
+                host=self.path.stem,
+                process=holder,
             ) from error
         file.seek(0)
         former = file.read().partition(" ")[2].strip()

@@ -6,15 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_core.texts import Lang, say
-from storage.tries import MOST_TRIES, GaveUp
+from storage.tries import MOST_TRIES, GaveUp, LeftAlone
 
 
 def gave_up(lang: Lang) -> GaveUp:
     """``lang``: where the run's options name none."""
 
     def told(options: Mapping[str, Any], error: str) -> str:
-        spoken: Lang = options["lang"] if options.get("lang") in ("zh", "en") else lang
+        spoken = _spoken(options, lang)
         why = error or say(spoken, "run.process_died")
         return say(spoken, "run.gave_up", count=MOST_TRIES, error=why)
 
     return told
+
+
+def left_alone(lang: Lang) -> LeftAlone:
+    """``lang``: as above."""
+
+    def told(options: Mapping[str, Any]) -> str:
+        return say(_spoken(options, lang), "run.left_alone")
+
+    return told
+
+
+def _spoken(options: Mapping[str, Any], lang: Lang) -> Lang:
+    return options["lang"] if options.get("lang") in ("zh", "en") else lang

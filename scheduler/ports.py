@@ -12,13 +12,14 @@ import structlog
 
 from agent_core import ports
 from agent_core.errors import LeaseLost
-from agent_core.session import Answer, Question, QuestionKind, Session
+from agent_core.session import Answer, Elsewhere, Question, QuestionKind, Session
 from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.signals import StopSignal
 from storage import ledger as rows
 from storage.answers import Answers, ToldAnswer
 from storage.engine import Database
 from storage.events import Events
+from storage.history import History
 from storage.ledger import Ledger
 from storage.legs import LegOver
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
@@ -38,6 +39,8 @@ class StoredLedger:
 
     def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
         self._ledger = Ledger(db, run_id=run_id, leg=leg)
+        self._questions = Questions(db)
+        self._history = History(db)
 
     async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
         row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
@@ -109,6 +112,11 @@ class StoredLedger:
     async def claim(self, row_id: int, run_id: str) -> bool:
         with _its_step():
             return await self._ledger.claim(row_id, run_id)
+
+    async def waits(self, run_id: str) -> Elsewhere:
+        found = await self._questions.find(run_id=run_id, state=OPEN, limit=1)
+        question = Question.model_validate(found[0].payload) if found else None
+        return Elsewhere(run_id=run_id, name=f"#{await self._history.number_of(run_id)}", question=question)
 
     async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
         return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]
@@ -278,7 +286,13 @@ def given_answer(row: QuestionRow | None) -> Answer | None:
         return answer_at_deadline(QuestionKind(row.kind))
     if row.state != ANSWERED or row.answer is None:
         return None
-    return Answer(choice=row.answer.get("choice", ""), text=row.answer.get("text", ""), by=row.answered_by)
+    given = row.answer
+    return Answer(
+        choice=given.get("choice", ""),
+        text=given.get("text", ""),
+        by=row.answered_by,
+        program=bool(given.get("program")),
+    )
 
 
 def _ledger_row(row: rows.LedgerRow) -> ports.LedgerRow:

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from agent_core.texts import Lang
-from scheduler.giving_up import gave_up
+from scheduler.giving_up import gave_up, left_alone
 from scheduler.hosts import ClockCheck, Fleet
 from scheduler.line import places
 from scheduler.priorities import BEGUN, PERSON
@@ -142,6 +142,7 @@ class Reconciler:
     ) -> None:
         self._db = db
         self._gave_up = gave_up(lang)
+        self._left = left_alone(lang)
         self._clock = ClockCheck(db, lease_seconds)
         self._clock_wrong = False
         self._queue = queue
@@ -185,7 +186,7 @@ class Reconciler:
         if await self._is_clock_wrong():
             return
         ttl = self._leases.ttl
-        revived = await self._runs.revive(older_than=ttl, alive_here=at_work, gave_up=self._gave_up)
+        revived = await self._runs.revive(older_than=ttl, alive_here=at_work, gave_up=self._gave_up, left=self._left)
         if revived:
             log.warning("runs.revived", run_ids=revived)
 

@@ -12,7 +12,7 @@ import structlog
 
 from agent_core.errors import DeviceOffline, LeaseLost, PhonedeskError
 from agent_core.texts import Lang
-from scheduler.giving_up import gave_up
+from scheduler.giving_up import gave_up, left_alone
 from scheduler.hosts import ClockCheck
 from scheduler.queue import parse_leg_id
 from scheduler.signals import Reason, StopSignal
@@ -85,6 +85,10 @@ class _LiveLeg:
 
 
 LegWork = Callable[[str, int, HeldLease], Awaitable[LegOutcome]]
+Taker = Callable[[int], bool]
+"""Is told each time that a leg of its run has the phone, with the lease's fencing number. False: the leg is not begun,
+and whoever says so ends the run.
+"""
 MayBegin = Callable[[RunRow], Awaitable[bool]]
 """Whether a leg may begin in this process now; otherwise it goes back into the line."""
 
@@ -110,6 +114,7 @@ class Worker:
     ) -> None:
         self._db = db
         self._gave_up = gave_up(lang)
+        self._left = left_alone(lang)
         self._may_begin = may_begin
         self._runs = Runs(db)
         self._leases = Leases(db, seconds=lease_seconds)
@@ -117,7 +122,8 @@ class Worker:
         self._owner = owner
         self._heartbeat_seconds = lease_seconds / 3
         self._watch_seconds = watch_seconds
-        self.at_work_beside: set[str] = set()  # runs that this process makes without a leg: plans
+        self.at_work_beside: set[str] = set()  # runs that this process makes without a leg: plans, calls of MCP
+        self.takers: dict[str, Taker] = {}  # by run
         self._live: dict[str, _LiveLeg] = {}  # by run; a second leg of one is refused
         self._idle = asyncio.Event()
         self._idle.set()
@@ -133,7 +139,12 @@ class Worker:
         return list(self._live)
 
     async def take_back(self) -> list[str]:
-        """At the start, with the executor's process lock held: free the phones of our former process; their serials."""
+        """At the start, with the executor's process lock held: end the plans of our former process and free its phones;
+        their serials.
+        """
+        ended = await self._runs.end_plans_of(self._owner, left=self._left)
+        if ended:
+            log.warning("plans.ended", run_ids=ended)
         return await self._leases.take_back(self._owner)
 
     def stop_now(self, run_id: str, reason: Reason = Reason.STOP) -> bool:
@@ -221,6 +232,8 @@ class Worker:
         try:
             if self._closing:  # since the look above
                 await self._runs.requeue_leg(run_id, leg)
+            elif (taker := self.takers.get(run_id)) is not None and not taker(lease.fencing):
+                log.info("leg.not_taken", run_id=run_id)
             elif (begun := await self._runs.begin_leg(run_id, leg, serial=run.serial)) is not None:
                 live.leg = begun.leg
                 await self._do(run_id, begun.leg, lease)
@@ -287,11 +300,11 @@ class Worker:
             return LegOutcome("stopped")
         if isinstance(error, LeaseLost) or is_away(error) or reason is not None:
             log.warning("leg.put_back", run_id=run_id, reason=str(reason), error=repr(error))
-            return LegOutcome("put_back", "" if reason is Reason.SHUTDOWN else _said(error))
+            return LegOutcome("put_back", "" if reason is Reason.SHUTDOWN else said(error))
         if isinstance(error, PhonedeskError):
             return LegOutcome("failed", str(error))
         log.error("leg.crashed", run_id=run_id, exc_info=error)
-        return LegOutcome("failed", _said(error))
+        return LegOutcome("failed", said(error))
 
     async def _keep(self, run_id: str, lease: HeldLease) -> None:
         """The heartbeat."""
@@ -320,7 +333,8 @@ class Worker:
             await asyncio.sleep(self._watch_seconds)
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
+    """What people are told of an error: no statement of a database, no trace."""
     if isinstance(error, PhonedeskError):
         return str(error)
     first, _, _ = str(error).partition("\n")  # a database's error goes on with its statement

@@ -1,18 +1,21 @@
 """Plans: runs that a planner makes, whose parts are runs of their own; and the conversations that they belong to.
 
 A plan is a row of ``runs`` whose option ``kind`` is ``plan``. It is ``running`` from its beginning to its end, in one
-process, whose heartbeat stands in ``plans``; once that stops, ``Runs.revive`` ends it as failed.
+process, whose heartbeat stands in ``plans``; once that stops, ``Runs.revive`` ends it as failed. Of one conversation
+one plan is under way at a time, whichever process makes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.leases import LEASE_SECONDS
 from storage.runs import RUNNING
 from storage.tables import planner_items, planner_sessions, plans, runs
 from storage.uncut import uncut
@@ -26,18 +29,63 @@ class ConversationRow:
     gate: Mapping[str, Any] | None
 
 
+class PlanUnderWay(Exception):
+    """Another plan of the conversation is."""
+
+
 @uncut
 class Plans:
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    """``seconds``: how long a plan lives without a heartbeat."""
 
-    async def begin(self, run_id: str, session_key: str) -> bool:
-        """This process makes the plan. False where one does, or has."""
+    def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
+        self._db = db
+        self._ttl = timedelta(seconds=seconds)
+
+    async def begin(
+        self, run_id: str, session_key: str, *, host: str = "", former: str = "", note: Mapping[str, Any] | None = None
+    ) -> bool:
+        """This process, which is ``host``, makes the plan. False where one does, or has. PlanUnderWay for another plan.
+
+        ``note`` is added to the conversation in the same transaction, where ``former``, of which it tells, was the
+        conversation's newest plan.
+        """
         now = self._db.now()
         new = self._db.insert(plans).values(run_id=run_id, session_key=session_key, heartbeat_at=now)
+        taken = sa.update(runs).where(runs.c.id == run_id).values(host=host, host_leg=1)
         async with self._db.write(durable=True) as connection:
+            # Of two that begin at once the second waits here, and sees the first.
+            session = self._db.insert(planner_sessions).values(key=session_key, created_at=now, updated_at=now)
+            await connection.execute(session.on_conflict_do_update(index_elements=["key"], set_={"updated_at": now}))
+            newest = (await connection.execute(self._newest(session_key))).scalar_one_or_none()
+            going = (await connection.execute(self._under_way(session_key))).scalars()
+            if any(other != run_id for other in going):
+                raise PlanUnderWay(session_key)
             made = await connection.execute(new.on_conflict_do_nothing().returning(plans.c.run_id))
-            return made.scalar_one_or_none() is not None
+            if made.scalar_one_or_none() is None:
+                return False
+            await connection.execute(taken)
+            if note is not None and newest == former:
+                await connection.execute(sa.insert(planner_items), [{"session_key": session_key, "item": dict(note)}])
+        return True
+
+    async def newest(self, session_key: str) -> str | None:
+        """The run of the conversation's newest plan."""
+        async with self._db.read() as connection:
+            run_id: str | None = (await connection.execute(self._newest(session_key))).scalar_one_or_none()
+        return run_id
+
+    async def under_way(self, session_key: str) -> str | None:
+        """The run of the conversation's plan that some process makes now."""
+        async with self._db.read() as connection:
+            run_id: str | None = (await connection.execute(self._under_way(session_key))).scalars().first()
+        return run_id
+
+    async def session_of(self, run_id: str) -> str | None:
+        """The key of the conversation that a plan belongs to; None for what is no plan."""
+        wanted = sa.select(plans.c.session_key).where(plans.c.run_id == run_id)
+        async with self._db.read() as connection:
+            key: str | None = (await connection.execute(wanted)).scalar_one_or_none()
+        return key
 
     async def beat(self, run_ids: Sequence[str]) -> set[str]:
         """These plans are alive; those of them that are not over: another process may have taken one for dead."""
@@ -45,6 +93,17 @@ class Plans:
         alive = sa.update(plans).where(plans.c.run_id.in_(going)).values(heartbeat_at=self._db.now())
         async with self._db.write() as connection:
             return set((await connection.execute(alive.returning(plans.c.run_id))).scalars())
+
+    @staticmethod
+    def _newest(session_key: str) -> sa.Select[Any]:
+        its = sa.select(plans.c.run_id).where(plans.c.session_key == session_key)
+        return its.order_by(plans.c.run_id.desc()).limit(1)
+
+    def _under_way(self, session_key: str) -> sa.Select[Any]:
+        now = self._db.now()
+        fresh = sa.and_(plans.c.heartbeat_at > now - self._ttl, plans.c.heartbeat_at < now + self._ttl)
+        going = sa.exists().where(runs.c.id == plans.c.run_id, runs.c.status == RUNNING)
+        return sa.select(plans.c.run_id).where(plans.c.session_key == session_key, fresh, going)
 
 
 @uncut
@@ -78,8 +137,9 @@ class Conversations:
     async def forget(self, key: str) -> bool:
         """Delete it, with all that was said. False where there is none."""
         async with self._db.write() as connection:
-            await connection.execute(sa.delete(planner_items).where(planner_items.c.session_key == key))
+            # Its own row first: who adds something at this moment holds it, or finds it gone.
             gone = await connection.execute(sa.delete(planner_sessions).where(planner_sessions.c.key == key))
+            await connection.execute(sa.delete(planner_items).where(planner_items.c.session_key == key))
             return gone.rowcount == 1
 
     async def items(self, key: str, limit: int | None = None) -> list[dict[str, Any]]:
@@ -90,11 +150,14 @@ class Conversations:
             return list((await connection.execute(newest)).scalars())[::-1]
 
     async def add(self, key: str, items: Sequence[Mapping[str, Any]]) -> None:
+        """Nothing, where the conversation was forgotten meanwhile."""
         if not items:
             return
         rows = [{"session_key": key, "item": dict(item)} for item in items]
+        here = sa.select(planner_sessions.c.key).where(planner_sessions.c.key == key).with_for_update()
         async with self._db.write() as connection:
-            await connection.execute(sa.insert(planner_items), rows)
+            if (await connection.execute(here)).first() is not None:
+                await connection.execute(sa.insert(planner_items), rows)
 
     async def pop(self, key: str) -> dict[str, Any] | None:
         """Take the newest item away; None where there is none."""

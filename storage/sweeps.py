@@ -12,13 +12,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import append_event
-from storage.ledger import SENT
-from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, NewRun
+from storage.ledger import FAILED as NOT_SENT
+from storage.ledger import PLANNED, SENT, UNKNOWN
+from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, WAITING, NewRun
 from storage.runs.changes import insert_run
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
 from storage.uncut import uncut
 
 APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
+OPEN = (PLANNED, NOT_SENT, UNKNOWN)  # of a reply that a person may be asked about
 TOLD_WHY = timedelta(days=2)  # of a run that failed: for so long it is looked up by what
 
 
@@ -36,7 +38,7 @@ class MarkRow:
 
     ``state``: what was unread then; "" once nothing was. ``answered_at``: when a reply last reached them, by any run.
     ``run_started``: an agent had it in hand. ``run_held``: a person parked it. ``run_error``: the kind of the error by
-    which it failed lately.
+    which it failed lately. ``waits``: some run has a question of theirs and waits for a person.
     """
 
     contact: str
@@ -50,6 +52,7 @@ class MarkRow:
     run_held: bool = False
     run_ended_at: datetime | None = None
     run_error: str = ""
+    waits: bool = False
     answered_at: datetime | None = None
 
 
@@ -70,7 +73,8 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A run of a sweep. ``texts``: what reached the contact. ``due``: a leg of it is to be started."""
+    """A run of a sweep. ``texts``: what reached the contact. ``due``: a leg of it is to be started. ``error``: as with
+    ``MarkRow.run_error``."""
 
     run_id: str
     contact: str
@@ -79,6 +83,7 @@ class Swept:
     due: bool
     started: bool
     texts: tuple[str, ...] = ()
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +156,24 @@ class Sweeps:
             .where(replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == SENT)
             .group_by(replies.c.contact)
         )
+        asked = (
+            sa.select(replies.c.contact)
+            .join(runs, runs.c.id == replies.c.run_id)
+            .where(replies.c.serial == place.serial, replies.c.app == place.app, runs.c.status == WAITING)
+            .where(replies.c.state.in_(OPEN))
+        )
         async with self._db.read() as connection:
             at = {row.contact: row.at for row in await connection.execute(answered)}
             rows = (await connection.execute(wanted)).mappings().all()
             errors = await self._errors(connection, rows)
+            waits = set((await connection.execute(asked)).scalars())
         return {
-            row["contact"]: MarkRow(**row, run_error=errors.get(row["run_id"], ""), answered_at=at.get(row["contact"]))
+            row["contact"]: MarkRow(
+                **row,
+                run_error=errors.get(row["run_id"], ""),
+                waits=row["contact"] in waits,
+                answered_at=at.get(row["contact"]),
+            )
             for row in rows
         }
 
@@ -246,7 +263,15 @@ class Sweeps:
     async def runs(self, sweep_id: str) -> list[Swept]:
         """Those of a sweep, in the order in which they were started."""
         its = sa.select(
-            runs.c.id, runs.c.options, runs.c.status, runs.c.message, runs.c.leg_due_at, runs.c.started_at
+            runs.c.id,
+            runs.c.id.label("run_id"),
+            runs.c.options,
+            runs.c.status,
+            runs.c.status.label("run_status"),
+            runs.c.message,
+            runs.c.leg_due_at,
+            runs.c.started_at,
+            runs.c.ended_at.label("run_ended_at"),
         ).where(runs.c.parent_id == sweep_id)
         sent = (
             sa.select(replies.c.run_id, replies.c.text)
@@ -256,6 +281,7 @@ class Sweeps:
         )
         async with self._db.read() as connection:
             rows = (await connection.execute(its.order_by(runs.c.id))).all()
+            errors = await self._errors(connection, [row._mapping for row in rows])
             texts = (await connection.execute(sent)).all()
         return [
             Swept(
@@ -266,6 +292,7 @@ class Sweeps:
                 row.leg_due_at is not None,
                 row.started_at is not None,
                 tuple(reply.text for reply in texts if reply.run_id == row.id),
+                errors.get(row.id, ""),
             )
             for row in rows
         ]

@@ -74,20 +74,20 @@ class Decisions:
 
     def _draft(self, question: Question, answer: Answer) -> ActResult:
         if answer.choice != "clear":
-            return end(self._session, Status.FAILED, "delivery.left_draft")
+            return end(self._session, Status.FAILED, answer.key("delivery.left_draft"), by=answer.by)
         self._session.draft_dropped = str(question.data["draft"])
         return ActResult("")
 
     def _chat_changed(self, answer: Answer) -> ActResult:
         if answer.choice != "retry":
-            return end(self._session, Status.FAILED, "run.skipped")
+            return end(self._session, Status.FAILED, answer.key("run.skipped"), by=answer.by)
         self._session.changed_chats = 0
         return ActResult("")
 
     async def _answer_given(self, question: Question, answer: Answer) -> ActResult:
         session, planned = self._session, self._session.planned
         if planned is None:
-            return end(session, Status.SUCCEEDED, "run.skipped")
+            return end(session, Status.SUCCEEDED, answer.key("run.skipped"), by=answer.by)
         if answer.choice == questions.SKIP and not answer.text:
             return await self._skipped(answer, planned.fingerprint)
         if answer.text.strip():
@@ -104,19 +104,20 @@ class Decisions:
         late = answer.by == NOBODY
         for question in cluster.asked if cluster else []:
             if question.fingerprint == fingerprint:
-                await self._rows.skip(question, person="" if late else answer.by)
+                await self._rows.skip(question, person="" if late or answer.program else answer.by)
         if cluster is None or not cluster.left:
-            skipped = "run.skipped_late" if late else "run.skipped"
-            return end(session, Status.SUCCEEDED, "run.sent_and_skipped" if session.replies else skipped)
+            skipped = "run.skipped_late" if late else answer.key("run.skipped")
+            key = answer.key("run.sent_and_skipped") if session.replies else skipped
+            return end(session, Status.SUCCEEDED, key, by=answer.by)
         left = cluster.left[0]
         session.gate.pending_question = next_query(cluster)
-        return ActResult(say(session.lang, "run.skipped_one", question=left.words))
+        return ActResult(say(session.lang, answer.key("run.skipped_one"), question=left.words, by=answer.by))
 
     def _right_chat(self, question: Question, answer: Answer) -> ActResult:
         session, gate = self._session, self._session.gate
         title = str(question.data["title"])
         if answer.choice != "yes" or not title:  # a yes to a title that nobody could read says nothing
-            return fail(session, "run.person_no_chat", contact=gate.contact)
+            return fail(session, answer.key("run.person_no_chat"), contact=gate.contact, by=answer.by)
         gate.chat_confirmed = title
         gate.print_confirmed = str(question.data.get("title_print", ""))
         gate.doubts_confirmed = list(question.data.get("doubts", []))
@@ -159,8 +160,9 @@ class Decisions:
         if answer.choice != "send" or planned is None:
             for question in session.cluster.asked if session.cluster and planned else []:
                 if planned and question.ledger_id == planned.ledger_id:
-                    await self._rows.skip(question, person=answer.by)  # no later run is to take the rest up
-            return end(session, Status.FAILED, "delivery.rest_left")
+                    # No later run is to take the rest up.
+                    await self._rows.skip(question, person="" if answer.program else answer.by)
+            return end(session, Status.FAILED, answer.key("delivery.rest_left"), by=answer.by)
         session.send_anyway = True
         return ActResult("")
 

@@ -19,7 +19,7 @@ from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.match import same_cluster
 from agent_core.delivery.outcome import Outcome, Result, check_chat
 from agent_core.delivery.planning import planned_with
-from agent_core.delivery.results import ask, end, fail
+from agent_core.delivery.results import ask, end, fail, waits_elsewhere
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device
 from agent_core.errors import DeviceError, KnowledgeError
@@ -141,6 +141,7 @@ class ReplyFlow:
             return None
         if not lowest and self._may_be_scrolled:
             return await self._take_questions(await self._looks.lowest(seen), lowest=True)
+        session.elsewhere = None  # what an earlier leg found may be answered by now
         newest = chat.newest
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
             return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)
@@ -154,8 +155,9 @@ class ReplyFlow:
         if session.planned is not None and session.planned.text:
             return await self._hand_over.written_before(session.planned, chat)
         if not cluster.left:
-            asked = any(question.elsewhere for question in cluster.asked)
-            return end(session, Status.SUCCEEDED, "run.asked_elsewhere" if asked else "run.already_skipped")
+            if any(question.elsewhere for question in cluster.asked):
+                return waits_elsewhere(session)
+            return end(session, Status.SUCCEEDED, "run.already_skipped")
         return self._unreadable(cluster)
 
     async def _nothing_new(self, seen: Observation, chat: ChatScreen, *, lowest: bool) -> ActResult | None:
@@ -169,6 +171,8 @@ class ReplyFlow:
         adopted = await self._rows.adopt(chat)
         if adopted is None and lowest:
             await self._rows.withdraw()
+            if session.elsewhere is not None:
+                return waits_elsewhere(session)
             return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
         if adopted is None:
             return await self._take_questions(await self._looks.lowest(seen), lowest=True)
@@ -348,28 +352,29 @@ class ReplyFlow:
             repeat = await self._rows.repeat(question)
             if repeat.state is ReplyState.SKIPPED:
                 return self._no_more(question, "run.already_skipped")
-            if not await self._ledger.claim(repeat.id, session.run_id):
+            if not await self._rows.claim(repeat):
                 question.elsewhere = True
-                return self._no_more(question, "run.asked_elsewhere")
+                return self._no_more(question, "")
             doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
             return ask(session, doubt, "run.waiting")
         # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
         other = await self._rows.same_words(question, ReplyState.UNKNOWN)
-        if other is not None and not await self._ledger.claim(other.id, session.run_id):
+        if other is not None and not await self._rows.claim(other):
             question.elsewhere = True
-            return self._no_more(question, "run.asked_elsewhere")
+            return self._no_more(question, "")
         if other is not None:
             return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None
 
     def _no_more(self, question: AskedQuestion, told: str) -> ActResult:
-        """Nothing is due to this question now: on to the next, or the end."""
+        """Nothing is due to this question now: on to the next, or the end. ``told`` "": another run has it."""
         session = self._session
         question.done = True
         session.gate.pending_question = next_query(session.cluster)
         if session.cluster is None or not session.cluster.left:
-            return end(session, Status.SUCCEEDED, told)
-        return fail(session, "run.skipped_one", question=session.cluster.left[0].words)
+            return end(session, Status.SUCCEEDED, told) if told else waits_elsewhere(session)
+        next_one = "run.skipped_one" if told else "run.elsewhere_one"
+        return fail(session, next_one, question=session.cluster.left[0].words)
 
     async def _knowledge_failed(self, error: KnowledgeError, question: AskedQuestion, query: str) -> ActResult:
         session = self._session

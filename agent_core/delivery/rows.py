@@ -96,7 +96,15 @@ class Rows:
         """Whether this run may ask and answer; False where another run waits for a person about the row."""
         if row.state not in (*NOT_SENT, ReplyState.UNKNOWN):
             return True
-        return await self._ledger.claim(row.id, self._session.run_id)
+        return await self.claim(row)
+
+    async def claim(self, row: LedgerRow) -> bool:
+        """As the ledger's; the session knows then what the other run waits for."""
+        if await self._ledger.claim(row.id, self._session.run_id):
+            return True
+        holder = await self._ledger.find(row.key) or row
+        self._session.elsewhere = await self._ledger.waits(holder.run_id)
+        return False
 
     async def missed(self, chat: ChatScreen) -> None:
         """What the customer wrote in the very moment of sending stands above our answer, where nobody looks again."""

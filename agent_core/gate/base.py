@@ -136,8 +136,11 @@ def rewrite(action: Action, message: str, *, pending: str | None = None) -> Verd
 
 
 def ask(tap: Tap, message: str) -> Verdict:
-    """A person is shown ``message`` and decides; a tap that carries a message is asked about before it is done."""
-    return Verdict(Decision.ASK, tap.model_copy(update={"message": message}), message)
+    """A person is shown ``message``, then the model's own words, and decides.
+
+    A tap that carries a message is asked about before it is done: it gets this one where the model has given none.
+    """
+    return Verdict(Decision.ASK, tap.model_copy(update={"message": tap.message or message}), message)
 
 
 class Policy(Protocol):
@@ -160,6 +163,11 @@ class Judgement:
         return tuple(verdict.message for verdict in self.verdicts if verdict.message)
 
     @property
+    def to_ask(self) -> str:
+        """What a person is asked about the action, in our own words; "" where no policy wants that."""
+        return next((verdict.message for verdict in self.verdicts if verdict.decision is Decision.ASK), "")
+
+    @property
     def pending_question(self) -> str | None:
         """The question that is to be remembered; None leaves it as it is."""
         return next((v.pending_question for v in reversed(self.verdicts) if v.pending_question is not None), None)
@@ -178,6 +186,7 @@ def review(proposal: Action, situation: Situation, policies: Sequence[Policy]) -
     return judgement
 
 
+SAME_TARGET = 30  # of 1000: taps that are no further apart mean the same thing
 STILL = 0.03  # of the longer side: within it a finger that moves is still
 SAME_ROW = 0.08  # of the longer side: a swipe that goes no further up or down may stay on one button: a click for it
 LABEL_REACH = 0.04  # of the longer side: how far from such a swipe the label of that button may stand
@@ -208,6 +217,11 @@ def first_touch(action: Action) -> tuple[int, int] | None:
     if isinstance(action, Tap | DoubleTap | LongPress):
         return action.element
     return action.start if isinstance(action, Swipe) else None
+
+
+def near(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two points (0–1000) mean the same target."""
+    return all(abs(a - b) <= SAME_TARGET for a, b in zip(one, other, strict=True))
 
 
 def _way(swipe: Swipe, size: tuple[int, int]) -> float:

@@ -37,8 +37,8 @@ REPLY_POLICIES: tuple[Policy, ...] = (
 
 _POLICIES: dict[PolicyName, tuple[Policy, ...]] = {
     PolicyName.REPLY: REPLY_POLICIES,
-    PolicyName.CAREFUL: (AllowedApps(), AskBeforeRisk()),
-    PolicyName.OPEN: (AllowedApps(),),
+    PolicyName.CAREFUL: (AllowedApps(), AskBeforeRisk(), FreshFrame()),
+    PolicyName.OPEN: (AllowedApps(), FreshFrame()),
 }
 
 

@@ -12,7 +12,8 @@ from agent_core.geometry import Box, Point
 
 class FreshFrame:
     """Rows of a chat list move between look and tap: a tap on a place that has changed since is blocked, and all that
-    touches or types where another window has come to the front."""
+    touches or types where another window has come to the front. In a task that is no reply the window alone counts: a
+    button there may pulse for ever."""
 
     name = "fresh_frame"
 
@@ -21,6 +22,8 @@ class FreshFrame:
         if not acts_on_screen(proposal) or situation.frame is None or situation.now is None:
             return allow(proposal)
         moved = situation.window_now is not None and situation.window_now != situation.window
+        if situation.profile is None:
+            pair = None
         if moved or (pair is not None and not _same_place(pair, situation.frame, situation.now)):
             return block(situation.say("gate.screen_moved"))
         return allow(proposal)

@@ -174,7 +174,7 @@ class AskBeforeRisk:
         if not target:
             return allow(proposal)
         if isinstance(proposal, Tap):
-            return ask(proposal, proposal.message or situation.say("gate.ask_risky", target=target))
+            return ask(proposal, situation.say("gate.ask_risky", target=target))
         return block(situation.say("gate.risky_tap_only", target=target))
 
 

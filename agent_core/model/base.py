@@ -32,7 +32,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """``text`` is the raw reply up to the end of the first complete call; the stream was closed there.
+    """``text`` is the raw reply up to the end of the first complete call; the stream was closed there. ``rest`` is what
+    the model had said by then after it: it counts for nothing.
 
     ``model`` is the name of the one that answered. Where that is not the one that is asked first, ``profile`` is its
     own, and ``instead_of`` the kind of error of the first.
@@ -43,6 +44,7 @@ class Completion:
     model: str = ""
     profile: ModelProfile | None = None
     instead_of: str = ""
+    rest: str = ""
 
 
 class Request(Sequence[Message]):

@@ -16,7 +16,6 @@ import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta
 from PIL import Image, ImageDraw, ImageFont
 
 from agent_core import errors
@@ -25,14 +24,20 @@ from agent_core.model.base import Completion, OnThinking
 from agent_core.model.events import Chunks
 from agent_core.model.failures import Failures
 from agent_core.model.meter import Meter
+from agent_core.model.parameters import Parameters
 from agent_core.model.pictures import data_url
-from agent_core.model.stream import ReplyReader, plain_answer, plain_text, usage_of
-from agent_core.retry import Sleep, with_retries
+from agent_core.model.stream import ReplyReader, plain_text, unheard, usage_of
+from agent_core.model.tries import tried
+from agent_core.model.wire import Answer, Choice, Said
+from agent_core.retry import Sleep
 
 # After the call is complete, an endpoint that is just ending is heard out this long, for its count of the tokens.
 GRACE_SECONDS = 0.1
 # A server that asks for a longer pause than this is not waited for.
 LONGEST_PAUSE = 120.0
+# What may be over in a moment, or at another endpoint.
+MAY_PASS = (errors.ModelTimeout, errors.ModelUnreachable, errors.ModelQuota)
+LIBRARY_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError)
 REMEMBERED = 32  # requests that were refused for their content
 
 CHECK_NUMBER = "4719"
@@ -71,10 +76,10 @@ class ChatModel:
 
     ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens, not the whole
     reply. ``vision`` False: pictures are taken out of what is sent, and ``transcribe`` fails. ``extra_body`` is passed
-    on as it is. ``tools`` are offered with each request for an action (see ``model.tools``); an endpoint that knows
-    none is asked without them. A server that asks for a pause of more than ``patience`` seconds is not waited for.
-    ``alone`` False: others are asked where this one cannot be reached or is too slow, so that is not tried again here.
-    ``meter`` is told of every call. ConfigInvalid where a number is out of range.
+    on as it is. ``tools`` are offered with each request for an action (see ``model.tools``). An endpoint that refuses
+    tools or one of the numbers is asked without. ``alone`` False: others are asked where this one cannot be reached, is
+    too slow or is asked too often, so that is not tried again here. ``meter`` is told of every call. ConfigInvalid
+    where a number is out of range.
     """
 
     def __init__(
@@ -92,7 +97,6 @@ class ChatModel:
         dialect: Dialect = "autoglm",
         vision: bool = True,
         tools: Sequence[Mapping[str, Any]] = (),
-        patience: float = LONGEST_PAUSE,
         alone: bool = True,
         meter: Meter | None = None,
         sleep: Sleep = asyncio.sleep,
@@ -106,7 +110,6 @@ class ChatModel:
         self._dialect = dialect
         self._vision = vision
         self._timeout = timeout
-        self._patience = patience
         self._alone = alone
         self._meter = meter or Meter()
         self._sleep = sleep
@@ -114,8 +117,8 @@ class ChatModel:
         self._sampling["frequency_penalty"] = frequency_penalty
         self._max_tokens = max_tokens
         self._extra_body = dict(extra_body or {})
-        self._counts_tokens = True  # until the endpoint refuses stream_options
-        self._tools = list(tools)  # until the endpoint refuses them
+        self._parameters = Parameters()
+        self._tools = list(tools)
         self._failures = Failures(name, api_key)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
         # A placeholder key: the client refuses to be built without one, local servers want none.
@@ -231,31 +234,19 @@ class ChatModel:
             raise
 
     async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
-        last: errors.ModelError | None = None
+        def failed(error: errors.ModelError) -> None:
+            self._meter.failed(self._name, error)
+            if not self._alone and isinstance(error, MAY_PASS):
+                error.retried = True
 
-        async def once() -> T:
-            nonlocal last
-            try:
-                return await call()
-            except errors.ModelError as error:
-                last = error
-                if not self._alone and isinstance(error, errors.ModelTimeout | errors.ModelUnreachable):
-                    error.retried = True
-                raise
-
-        async def pause(seconds: float) -> None:
-            if seconds > self._patience and last is not None:
-                raise last
-            await self._sleep(seconds)
-
-        return await with_retries(once, sleep=pause)
+        return await tried(call, sleep=self._sleep, patience=lambda: LONGEST_PAUSE, failed=failed)
 
     @asynccontextmanager
     async def _mapped(self) -> AsyncIterator[None]:
         """Errors of the library become ours. Not chained: a library's error holds the request with its key."""
         try:
             yield
-        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError, ValueError) as error:
+        except (*LIBRARY_ERRORS, TimeoutError, ValueError, RecursionError) as error:
             raise self._failures.of(error) from None
 
     async def _plain_once(self, messages: list[dict[str, Any]]) -> str:
@@ -266,13 +257,19 @@ class ChatModel:
         return replace(completion, text=plain_text(completion.text))
 
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
-        async with self._mapped(), asyncio.timeout(self._timeout):
-            answer: Any = await self._client.chat.completions.create(**self._request(messages))
-        if not isinstance(answer, ChatCompletion):  # the library hands on a text body as it is
-            raise self._failures.not_json(str(answer))
+        try:
+            async with self._mapped(), asyncio.timeout(self._timeout):
+                whole = await self._parameters.ask(self._client.chat.completions.create, self._request(messages))
+        except (errors.ModelTimeout, asyncio.CancelledError):
+            await self._meter.count(self._name, unheard(messages, self._max_tokens))
+            raise
+        if not isinstance(whole, ChatCompletion):  # the library hands on a text body as it is
+            raise self._failures.not_json(str(whole))
+        async with self._mapped():
+            answer = Answer.model_validate(whole)
         usage = usage_of(answer.usage, messages, lambda: _words(answer))
         await self._meter.count(self._name, usage)
-        return Completion(plain_answer(self._whole(answer)), usage, self._name)
+        return Completion(plain_text(self._whole(answer).text), usage, self._name)
 
     def _request(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -291,7 +288,8 @@ class ChatModel:
         started = time.monotonic()
         async with self._mapped(), asyncio.timeout(self._timeout):
             response = (await self._open(messages, plain=plain)).response
-        reader = ReplyReader(self._dialect, started, whole=plain or bool(self._tools))
+        offered = bool(self._tools) and self._parameters.takes("tools")
+        reader = ReplyReader(self._dialect, started, whole=plain or offered)
         try:
             kind = response.headers.get("content-type", "")
             if "json" in kind or "html" in kind:  # the wish for a stream was ignored
@@ -311,42 +309,37 @@ class ChatModel:
         return completion
 
     async def _open(self, messages: list[dict[str, Any]], *, plain: bool = False) -> AsyncStream[ChatCompletionChunk]:
-        extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if self._counts_tokens else {}
+        request = {**self._request(messages), "stream": True, "stream_options": {"include_usage": True}}
         if self._tools and not plain:
-            extra["tools"] = self._tools
-        try:
-            stream: Any = await self._client.chat.completions.create(stream=True, **self._request(messages), **extra)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if "stream_options" in extra and "stream_options" in error.message:
-                self._counts_tokens = False  # an older endpoint; the tokens are not counted then
-            elif "tools" in extra and "tool" in error.message.lower():
-                self._tools = []  # it is read in any form
-            else:
-                raise
-            return await self._open(messages, plain=plain)
+            request["tools"] = self._tools
+        stream = await self._parameters.ask(self._client.chat.completions.create, request)
         return cast("AsyncStream[ChatCompletionChunk]", stream)
 
     async def _unstreamed(self, body: str, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         if not body.lstrip().startswith("{"):
             raise self._failures.not_json(body)
         async with self._mapped():
-            answer = ChatCompletion.model_validate_json(body)
+            answer = Answer.model_validate_json(body)
         reader.counted = answer.usage
         message = self._whole(answer)
-        grown = reader.feed(message.content or "", _reasoning(message))
+        grown = reader.feed(message.text, message.thought)
         for index, call in enumerate(message.tool_calls or ()):
-            reader.feed_call(index, call.function.name, call.function.arguments)
+            if call.function is not None:
+                reader.feed_call(index, call.function.name or "", call.function.arguments or "")
+        if reader.empty:
+            raise self._failures.empty()
         if grown and on_thinking is not None:
             await on_thinking(reader.thinking)
 
-    def _whole(self, answer: ChatCompletion) -> Any:
-        if not answer.choices:
+    def _whole(self, answer: Answer) -> Said:
+        choice = answer.choices[0] if answer.choices else None
+        message = choice.message if choice else None
+        if choice is None or message is None:
             raise self._failures.empty()
-        choice = answer.choices[0]
-        self._failures.check_ending(choice.finish_reason, choice.message.refusal)
-        if not (choice.message.content or _reasoning(choice.message) or choice.message.tool_calls):
+        self._failures.check_ending(choice.finish_reason, message.refusal)
+        if not (message.text or message.thought or message.tool_calls):
             raise self._failures.empty()
-        return choice.message
+        return message
 
     async def _read(self, chunks: Chunks, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         deadline = _now() + self._timeout
@@ -368,51 +361,59 @@ class ChatModel:
                 deadline = min(deadline, _now() + GRACE_SECONDS)
         else:
             finished = True
+        if reader.end is not None:
+            _hear_out(chunks, reader)
         if reader.empty:
-            raise self._failures.empty()
+            raise self._failures.not_json(chunks.strange) if chunks.strange else self._failures.empty()
         if not finished and reader.end is None:
             raise errors.ModelUnreachable(f"The reply of {self._name} broke off in the middle.")
 
-    async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> ChatCompletionChunk | None:
+    async def _next(self, chunks: Chunks, deadline: float, *, heard: bool) -> Answer | None:
         """The next chunk; None at the end, and where ``heard`` (nothing more is needed) also at an error."""
         try:
             async with self._mapped(), asyncio.timeout_at(deadline):
-                chunk = await chunks.next()
+                return await chunks.next()
         except errors.ModelError:
             if heard:
                 return None
             raise
-        if chunk is not None and not {"choices", "usage"} & chunk.model_fields_set:
-            raise self._failures.not_json(chunk.model_dump_json())  # the library checks nothing
-        return chunk
 
     async def _take(self, choice: Choice, reader: ReplyReader, on_thinking: OnThinking | None) -> bool:
         """Feed the reader; True where the choice held something."""
-        delta: ChoiceDelta | None = choice.delta  # missing in the last chunk of some endpoints
+        delta = choice.delta
         if reader.end is None:
             self._failures.check_ending(choice.finish_reason, delta.refusal if delta else None)
-        content, reasoning = (delta.content or "", _reasoning(delta)) if delta else ("", "")
-        if reader.feed(content, reasoning) and on_thinking is not None:
+        if _feed(choice, reader) and on_thinking is not None:
             await on_thinking(reader.thinking)
-        calls = [call for call in (delta.tool_calls or () if delta else ()) if call.function is not None]
-        for call in calls:
-            said = call.function
-            reader.feed_call(call.index, (said and said.name) or "", (said and said.arguments) or "")
-        return bool(content or reasoning or calls)
+        return delta is not None and bool(delta.text or delta.thought or delta.tool_calls)
+
+
+def _feed(choice: Choice, reader: ReplyReader) -> bool:
+    """True where the thinking has grown."""
+    if choice.delta is None:
+        return False
+    grown = reader.feed(choice.delta.text, choice.delta.thought)
+    for call in choice.delta.tool_calls or ():
+        if call.function is not None:
+            reader.feed_call(call.index or 0, call.function.name or "", call.function.arguments or "")
+    return grown
+
+
+def _hear_out(chunks: Chunks, reader: ReplyReader) -> None:
+    """What has come after the answer. The stream is closed next."""
+    for chunk in chunks.arrived():
+        reader.counted = chunk.usage or reader.counted
+        for choice in (chunk.choices or ())[:1]:
+            _feed(choice, reader)
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _reasoning(message: Any) -> str:
-    """Thinking that an endpoint sends beside the answer; not in the library's types, under one of two names."""
-    text = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
-    return text if isinstance(text, str) else ""
-
-
-def _words(answer: ChatCompletion) -> str:
-    return "".join(f"{_reasoning(choice.message)}{choice.message.content or ''}" for choice in answer.choices or ())
+def _words(answer: Answer) -> str:
+    said = [choice.message for choice in answer.choices or () if choice.message is not None]
+    return "".join(f"{message.thought}{message.text}" for message in said)
 
 
 def _digest(sent: Sequence[_Message]) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx2
 import openai
-from openai.types.chat import ChatCompletionChunk
+
+from agent_core.model.wire import Answer
 
 _LINE = re.compile(rb"\r\n|\n|\r(?!$)")  # a CR at the very end may be half of a CRLF
 _DONE = "[DONE]"
@@ -49,16 +51,33 @@ class Chunks:
         self._request = request
         self._events = EventReader()
         self._waiting: deque[str] = deque()
+        self.strange = ""  # what was passed over last: some gateways send pings of their own
 
-    async def next(self) -> ChatCompletionChunk | None:
-        """The next chunk, None at the end. Raises openai.APIError for an error event, ValueError where it is no JSON
-        object, and the errors of the HTTP library."""
-        while not self._waiting:
-            piece = await anext(self._body, None)
-            if piece is None:
-                return None
-            self._waiting.extend(self._events.feed(piece))
-        data = self._waiting.popleft()
+    def arrived(self) -> Iterator[Answer]:
+        """Those that have arrived and were not asked for yet, up to the first that is none. Waits for nothing."""
+        with suppress(ValueError, RecursionError, openai.APIError):
+            while self._waiting and (chunk := self._chunk(self._waiting.popleft())) is not None:
+                yield chunk
+
+    async def next(self) -> Answer | None:
+        """The next chunk, None at the end; what says nothing of a reply is passed over.
+
+        Raises openai.APIError for an error event, ValueError where it is no JSON object or no chunk, and the errors of
+        the HTTP library.
+        """
+        while True:
+            while not self._waiting:
+                piece = await anext(self._body, None)
+                if piece is None:
+                    return None
+                self._waiting.extend(self._events.feed(piece))
+            data = self._waiting.popleft()
+            chunk = self._chunk(data)
+            if chunk is None or {"choices", "usage"} & chunk.model_fields_set:
+                return chunk
+            self.strange = data
+
+    def _chunk(self, data: str) -> Answer | None:
         if data.startswith(_DONE):
             return None
         values: Any = json.loads(data)
@@ -67,4 +86,4 @@ class Chunks:
         if error := values.get("error"):
             words = error.get("message") if isinstance(error, dict) else str(error)
             raise openai.APIError(str(words or "no reason given"), request=self._request, body=error)
-        return ChatCompletionChunk.construct(**values)
+        return Answer.model_validate(values)

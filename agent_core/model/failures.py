@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from email.utils import parsedate_to_datetime
@@ -29,7 +30,11 @@ _ACCOUNT = re.compile(r"(?i)account|auth|banned|suspend|not (?:enabled|supported
 _REFUSED_ENDINGS = ("content_filter", "content-filter", "sensitive", "safety", "prohibited", "refusal", "blocklist")
 _UNKNOWN = {"model_not_found", "1211"}  # the second is Zhipu's
 _FORBIDDEN = frozenset({400, 403, 422, 451})  # the statuses with which content is refused
-_SPENT = re.compile(r"(?i)insufficient|balance|arrear|quota")
+_QUOTA = re.compile(r"(?i)insufficient|balance|arrear|quota")
+# The account is empty: waiting does not help. Codes of OpenAI, Moonshot, DashScope, Zhipu (1113); by the words only
+# where they can mean nothing else, for "quota" is also what is allowed a minute.
+_SPENT = re.compile(r"(?i)insufficient|balance|arrear|billing|exceeded_current_quota|\b1113\b")
+_SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
 _TAGS = re.compile(r"<[^>]*>")
 
 
@@ -54,7 +59,7 @@ class Failures:
             return errors.ModelTimeout(f"The model {self._name} did not answer in time.")
         if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError):
             return errors.ModelUnreachable(f"The connection to the model {self._name} could not be made or broke off.")
-        if isinstance(error, openai.APIResponseValidationError | ValueError):
+        if isinstance(error, openai.APIResponseValidationError | ValueError | RecursionError):
             return errors.ModelFormat(f"The answer of {self._name} is not in the chat completions form.")
         words = self._clean(str(error))
         if isinstance(error, openai.APIError):  # an error event inside the stream
@@ -71,13 +76,15 @@ class Failures:
             made = errors.ModelAuth(words)
         elif status == 404 or str(error.code) in _UNKNOWN:
             made = errors.ModelUnknown(words)
-        elif status in {402, 429}:
+        elif status == 402 or (status in {400, 429} and _is_spent(error)):
+            made = errors.ModelSpent(words)
+        elif status == 429:
             made = errors.ModelQuota(words)
         elif status in {408, 504}:
             made = errors.ModelTimeout(words)
         elif status >= 500:
             made = errors.ModelUnreachable(words)
-        elif _SPENT.search(str(error.code)):
+        elif _QUOTA.search(str(error.code)):
             made = errors.ModelQuota(words)
         else:
             made = errors.ModelFormat(words)
@@ -87,7 +94,9 @@ class Failures:
     def _in_stream(self, error: openai.APIError, words: str) -> errors.ModelError:
         if _is_refused(error):
             return self.refused(words)
-        if str(error.code) in {"429", "rate_limit_exceeded", "insufficient_quota"}:
+        if _is_spent(error):
+            return errors.ModelSpent(f"The model {self._name} refuses more: {words}")
+        if str(error.code) in {"429", "rate_limit_exceeded"}:
             return errors.ModelQuota(f"The model {self._name} refuses more: {words}")
         return errors.ModelUnreachable(f"The model {self._name} failed in the middle of its reply: {words}")
 
@@ -120,6 +129,10 @@ def _is_refused(error: openai.APIError) -> bool:
     return _MAYBE_REFUSED.search(words) is not None and _ACCOUNT.search(words) is None
 
 
+def _is_spent(error: openai.APIError) -> bool:
+    return _SPENT.search(f"{error.code} {error.type}") is not None or _SPENT_WORDS.search(error.message) is not None
+
+
 def _inner(body: object, name: str) -> object:
     """Of the error inside an error, as Azure has it."""
     inner = body.get("innererror") if isinstance(body, dict) else None
@@ -132,9 +145,11 @@ def retry_after(headers: httpx2.Headers) -> float | None:
     if not value:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
         pass
+    else:
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:

@@ -11,8 +11,10 @@ from typing import Any, TypeVar, cast
 import structlog
 from PIL import Image
 
-from agent_core.errors import ModelError, ModelFormat, ModelLimit, ModelRefused, ModelTimeout, ModelUnreachable
+from agent_core.errors import ModelError, ModelFormat, ModelLimit, ModelRefused, ModelSpent, ModelUnreachable
 from agent_core.model.base import Completion, Model, OnThinking, Request
+from agent_core.model.client import MAY_PASS
+from agent_core.model.meter import Meter
 from agent_core.model.profile import ModelProfile
 from agent_core.retry import RETRIES, Sleep
 
@@ -20,7 +22,8 @@ log = structlog.get_logger(__name__)
 
 AGAIN_AFTER = 60.0
 LONGEST_REST = 600.0
-_MAY_PASS = (ModelTimeout, ModelUnreachable)  # the client leaves their retries to us
+LONGEST_WISH = 3600.0  # of a server's: its clock may be wrong
+SHORT_PAUSE = 10.0  # seconds that a server may ask for, where none of the others answers
 _DELAYS = RETRIES[ModelUnreachable].delays
 # What is asked. A model that rests from actions rests from all; one that failed with another thing from that only.
 _ACTION, _TEXT, _PICTURE = "action", "text", "picture"
@@ -49,12 +52,12 @@ class _Rest:
 class Fallbacks:
     """Fits ``Model``. Whatever one model fails with, the next is asked within the same call.
 
-    One that cannot be reached or is too slow is tried once before the next is asked, and again only where no other
-    answers; so its own client is to be made with ``alone=False``. One that failed is not asked for ``again_after``
-    seconds (or what its server wants), twice as long with each failure in a row, unless every other fails, too; then
-    one call tries it, while the others go on with the next. One that refused the content only of this request does not
-    rest. A limit of ours holds for all: ModelLimit is raised at once. Where all fail the error is that of the first.
-    ValueError without any.
+    One that cannot be reached, is too slow or is asked too often is tried once before the next is asked, and again only
+    where no other answers; so its own client is to be made with ``alone=False``. One that failed is not asked for
+    ``again_after`` seconds (or what its server wants, an hour at most), twice as long with each failure in a row,
+    unless every other fails, too; then one call tries it, while the others go on with the next. One that refused the
+    content only of this request does not rest. A limit of ours holds for all: ModelLimit is raised at once. Where all
+    fail the error is that of the first. ``meter`` is told who stood in for whom. ValueError without any.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Fallbacks:
         minds: Sequence[Mind],
         *,
         again_after: float = AGAIN_AFTER,
+        meter: Meter | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -69,6 +73,7 @@ class Fallbacks:
             raise ValueError("Which models are to be asked?")
         self._minds = tuple(minds)
         self._again_after = again_after
+        self._meter = meter or Meter()
         self._clock = clock
         self._sleep = sleep
         self._rests: dict[tuple[str, int], _Rest] = {}  # by what is asked, and the model
@@ -115,9 +120,9 @@ class Fallbacks:
         failed: dict[int, ModelError] = {}
         for among_these, delays in turns:
             left = among_these
-            for wait in (0.0, *delays):
-                if wait and left:
-                    await self._sleep(wait)
+            for delay in (0.0, *delays):
+                if delay and left:
+                    await self._sleep(max(_wait(failed[index], delay) for index in left))
                 for index in left:
                     try:
                         answer = await self._asked(what, index, ask, begun)
@@ -126,9 +131,11 @@ class Fallbacks:
                     except ModelError as error:
                         failed[index] = error
                         continue
+                    if index != among[0]:
+                        self._meter.stood_in(*(self._minds[one].model.name for one in (index, among[0])))
                     instead_of = failed[among[0]].kind if among[0] in failed else self._kind_of(what, among[0])
                     return index, answer, instead_of
-                left = [index for index in left if isinstance(failed[index], _MAY_PASS)]
+                left = [index for index in left if _may_pass(failed[index])]
         raise _all_failed([failed[index] for index in sorted(failed)])
 
     async def _asked(self, what: str, index: int, ask: Callable[[Mind], Awaitable[T]], begun: float) -> T:
@@ -165,7 +172,7 @@ class Fallbacks:
         if before is None or before.noted_at < begun:  # else this call, or one beside it, has told of the same
             failures += 1
         pause = min(self._again_after * 2 ** min(failures - 1, 10), max(self._again_after, LONGEST_REST))
-        seconds = max(pause, getattr(error, "retry_after", None) or 0.0)
+        seconds = max(pause, min(_wait(error, 0.0), LONGEST_WISH))
         self._rests[what, index] = _Rest(now + seconds, now, error.kind, failures)
         name = self._minds[index].model.name
         log.warning("model_rests", model=name, kind=error.kind, seconds=round(seconds), error=error.message)
@@ -180,6 +187,17 @@ class Fallbacks:
             log.warning("model_fallback", model=name, instead_of=self.name, kind=instead_of)
         else:
             log.info("model_back", model=name)
+
+
+def _may_pass(error: ModelError) -> bool:
+    """So soon that it is waited for here: the client leaves these retries to us."""
+    return isinstance(error, MAY_PASS) and not isinstance(error, ModelSpent) and _wait(error, 0.0) <= SHORT_PAUSE
+
+
+def _wait(error: ModelError, usual: float) -> float:
+    """Seconds, as the server wants it."""
+    wanted: float | None = getattr(error, "retry_after", None)
+    return usual if wanted is None else wanted
 
 
 def _all_failed(failed: Sequence[ModelError]) -> ModelError:

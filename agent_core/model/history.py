@@ -25,7 +25,8 @@ LONGEST_THINKING = 500  # characters of a past step's thinking
 LONGEST_OBSERVATION = 800
 LONGEST_SUMMARY = 4_000
 LONGEST_LINE = 90
-RECALLED = 10  # past steps that are listed where the model has written no summary since
+LONGEST_ANSWER = 200  # of a person, in such a line
+RECALLED = 10  # past steps that are listed: since the summary, and where a person answered
 
 _THINK = re.compile(r"<think>(.*?)(?:</think>|$)", re.IGNORECASE | re.DOTALL)
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
@@ -113,9 +114,17 @@ def _turn(steps: Sequence[StepRecord], index: int, profile: ModelProfile, words:
     following = steps[index + 1]
     info = {
         "current_app": app_name(following.package),
-        "last_observation": cut(step.result, LONGEST_OBSERVATION),
+        "last_observation": told_of(step),
     }
     return _assistant(step, profile, words), f"** Screen Info **\n\n{as_json(info)}"
+
+
+def told_of(step: StepRecord) -> str:
+    """What the model was told of a step: what came of it, and what a person answered then."""
+    answer = cut(step.followed, LONGEST_OBSERVATION)
+    room = LONGEST_OBSERVATION - len(answer) - 1
+    result = step.result if not answer else cut(step.result, room) if room > 0 else ""
+    return cut(" ".join(filter(None, (result, answer))), LONGEST_OBSERVATION)
 
 
 def _assistant(step: StepRecord, profile: ModelProfile, words: Texts, *, thinking: str = "") -> str:
@@ -153,7 +162,7 @@ def _split(reply: str) -> tuple[str, str]:
 def _line(step: StepRecord, profile: ModelProfile, words: Texts) -> str:
     readable = step.asked is not None or not step.reply
     answer = " ".join(_split(_reply_of(step, profile))[1].split()) if readable else words.unreadable
-    outcome = words.done if step.ok else words.failed
+    outcome = cut(" ".join(step.followed.split()), LONGEST_ANSWER) or (words.done if step.ok else words.failed)
     return f"{step.index}. {cut(answer or words.none, LONGEST_LINE)} → {outcome}"
 
 
@@ -165,8 +174,11 @@ def _earlier(lines: Sequence[str], condensed: int, left_out: int, words: Texts) 
 
 
 def recalled(session: Session, profile: ModelProfile) -> dict[str, Any]:
-    """For a model that keeps its own account: what it wrote last, and the steps since then on a line each."""
+    """For a model that keeps its own account: what it wrote last, and the steps since then on a line each; those at
+    which a person answered stay, for it may not have written that down.
+    """
     words = texts(session.lang)
-    lines = [_line(step, profile, words) for step in session.steps[session.summarised_at :][-RECALLED:]]
+    kept = [step for at, step in enumerate(session.steps) if at >= session.summarised_at or step.followed]
+    lines = [_line(step, profile, words) for step in kept[-RECALLED:]]
     summary = {"summary": cut(session.summary, LONGEST_SUMMARY)} if session.summary else {}
     return {**summary, **({"steps": lines} if lines else {})}

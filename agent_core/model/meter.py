@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from agent_core.errors import ModelError
 from agent_core.model.base import Usage
 from agent_core.model.prices import Prices
 from agent_core.session import Spent
@@ -48,6 +49,12 @@ class Meter:
     async def count(self, model: str, usage: Usage) -> None:
         """After a call that was answered, wholly or in part."""
         self._charge(usage, self.prices.of(model, usage))
+
+    def failed(self, model: str, error: ModelError) -> None:
+        """After each try of a call that gave no reply."""
+
+    def stood_in(self, model: str, instead_of: str) -> None:
+        """After a reply of ``model``, which was asked since the one of the name ``instead_of`` failed or rests."""
 
     def _charge(self, usage: Usage, cost: float | None) -> None:
         if (now := account()) is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from agent_core.apps import profile as apps
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Point
-from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_json, cut, history, recalled
+from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_json, cut, history, recalled, told_of
 from agent_core.model.pictures import Picture, PictureCache, picture_tokens
 from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.tokens import PICTURE_TOKENS, text_tokens
@@ -92,7 +92,7 @@ def build_messages(
     prompt = system_prompt(session, profile, elements=elements is not None, model=model)
     system = {"role": "system", "content": prompt}
     info: dict[str, Any] = {"current_app": current_app}
-    if told := session.observation or (session.steps[-1].result if session.steps else ""):
+    if told := session.observation or (told_of(session.steps[-1]) if session.steps else ""):
         info["last_observation"] = cut(told, LONGEST_OBSERVATION)
     if elements is not None and shown is not None:
         info["elements"] = _elements(elements, shown)
@@ -100,8 +100,7 @@ def build_messages(
         return [system, _user(f"{session.task}\n\n{as_json(info)}", picture)]
     if model.history == "summary":
         return [system, _user(f"{session.task}\n\n{as_json({**recalled(session, model), **info})}", picture)]
-    first_app = app_name(session.steps[0].package) if session.steps[0].package else current_app
-    opening = _user(f"{session.task}\n\n{as_json({'current_app': first_app})}", None)
+    opening = _user(f"{session.task}\n\n{as_json({'current_app': app_name(session.steps[0].package)})}", None)
     budget = model.context_tokens - model.reply_tokens - _reserve(picture, elements) - text_tokens(prompt)
     budget -= text_tokens(as_json({"tools": tools_of(model, session.lang)})) if model.tools else 0
     budget -= text_tokens(session.task) + text_tokens("字" * LONGEST_OBSERVATION) + 150  # of the newest message

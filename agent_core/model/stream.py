@@ -23,6 +23,7 @@ _CLOSING = re.compile(r"(?:\s|</answer>|<\|end_of_box\|>|<\|[a-z_]*\|>|`)*(?:<[^
 _WHOLE_THINK = re.compile(r"<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 _WRAPPINGS = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
 _MARKS = re.compile(r"</?(?:think|answer)>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
+_MOST_TOKENS = 2**31  # what counts more counts wrong
 _CHARACTERS_PER_TOKEN = 8  # more than any model's mean: only a reply that ignores max_tokens gets there
 
 
@@ -55,6 +56,7 @@ class ReplyReader:
         self._thought: float | None = None
         self._whole = whole  # a call in the text may be a mention (it counts where no tool is called): no end there
         self._call: _ToolCall | None = None
+        self._others: dict[int, _ToolCall] = {}  # by their numbers
         self._talked = False
         self.thinking = ""
         self.counted: Any = None  # the tokens, as the endpoint says them
@@ -84,19 +86,19 @@ class ReplyReader:
         """Take a part of the reply; True where the thinking has grown."""
         if not content and not reasoning:
             return False
-        now = time.monotonic() - self._started
-        if self._first is None:
-            self._first = now
+        self._note_first()
+        arriving = self.end is None
         self._content += content
-        if self.end is None:  # thinking after the call would move the place of its end
+        if arriving:  # thinking after the call would move the place of its end
             self._reasoning += reasoning
             if not self._whole:
                 self._note_end(self._watch.feed(content))
         else:
             self._talked = True
         thinking, closed = _thinking_of(self._content)
-        if closed and self._thought is None:
-            self._thought = now
+        beside = bool(self._reasoning and self._content.strip()) and not _THINK_OPEN.match(self._content)
+        if arriving and (closed or beside):
+            self._note_thought()
         if self._reasoning:  # what comes beside it is the answer, unless it says otherwise
             own = thinking if _THINK_OPEN.match(self._content) else ""
             thinking = f"{self._reasoning}\n{own}".strip()
@@ -112,20 +114,34 @@ class ReplyReader:
         The first call is the answer, whatever calls the text mentions. It is complete with its arguments, or where
         another one begins.
         """
-        if self.end is not None:
-            self._talked = True
-            return
-        if self._call is None:
-            if not name:
-                return
+        if self._call is None and self.end is None and name:
             self._call = _ToolCall(index, name)
-        if index != self._call.index:  # the answer is complete, unless the endpoint mixes their parts
-            if not self._call.arguments.strip():
-                self._end_here()
+            self._note_first()
+            if self.text.strip():
+                self._note_thought()
+        if self._call is None or self.end is not None or index != self._call.index:
+            self._note_other(index, name, arguments)
+            if self._call is not None and self.end is None and not self._call.arguments.strip():
+                self._end_here()  # the answer is complete, unless the endpoint mixes their parts
             return
         self._call.arguments += arguments
         if _is_object(self._call.arguments):
             self._end_here()
+
+    def _note_first(self) -> None:
+        if self._first is None:
+            self._first = time.monotonic() - self._started
+
+    def _note_thought(self) -> None:
+        if self._thought is None:
+            self._thought = time.monotonic() - self._started
+
+    def _note_other(self, index: int, name: str, arguments: str) -> None:
+        self._talked = self._talked or self.end is not None
+        if name and index not in self._others:
+            self._others[index] = _ToolCall(index, name)
+        if index in self._others:
+            self._others[index].arguments += arguments
 
     def _end_here(self) -> None:
         self.end = len(self.text)
@@ -148,10 +164,12 @@ class ReplyReader:
             thinking_end=self._thought,
             total=time.monotonic() - self._started,
         )
-        return Completion(text=whole_characters(self._answer()), usage=usage, model=model)
+        text, rest = whole_characters(self._answer()), whole_characters(self._rest())
+        return Completion(text=text, usage=usage, model=model, rest=rest)
 
     def _said(self) -> str:
-        return self._reasoning + self._content + (self._call.text if self._call else "")
+        calls = [*([self._call] if self._call else ()), *self._others.values()]
+        return self._reasoning + self._content + "".join(call.text for call in calls)
 
     def _answer(self) -> str:
         if self._call is not None:
@@ -159,6 +177,13 @@ class ReplyReader:
             thinking = _MARKS.sub("", f"{self._reasoning}\n{content}").strip()
             return f"<think>{thinking}</think><answer>{self._call.text}</answer>"
         return self.text if self.end is None else self.text[: self.end]
+
+    def _rest(self) -> str:
+        """What came after the answer, without closing tags."""
+        after = "" if self.end is None else self.text[self.end :]
+        if (closing := _CLOSING.match(after)) is not None and closing.end() == len(after):
+            after = ""
+        return "\n".join(filter(None, (_MARKS.sub("", after).strip(), *(call.text for call in self._others.values()))))
 
 
 def _is_object(text: str) -> bool:
@@ -184,17 +209,26 @@ def _thinking_of(content: str) -> tuple[str, bool]:
 
 def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[], str]) -> Usage:
     """The tokens as the endpoint counted them; guessed from above where it says nothing, or was not heard out."""
-    if not counted:
+    tokens_in, tokens_out = (_count(counted, name) for name in ("prompt_tokens", "completion_tokens"))
+    if tokens_in is None or tokens_out is None or not (tokens_in or tokens_out):
         return Usage(tokens_in=request_tokens(sent), tokens_out=text_tokens(said()), guessed=True)
     details = _field(counted, "prompt_tokens_details")
     # Elsewhere than OpenAI: DeepSeek, Moonshot.
     others = ("prompt_cache_hit_tokens", "cached_tokens")
-    cached = _field(details, "cached_tokens") or next(filter(None, (_field(counted, name) for name in others)), None)
-    return Usage(
-        tokens_in=_field(counted, "prompt_tokens") or 0,
-        tokens_out=_field(counted, "completion_tokens") or 0,
-        tokens_cached=cached if isinstance(cached, int) else 0,
-    )
+    cached = _count(details, "cached_tokens") or next(filter(None, (_count(counted, name) for name in others)), 0)
+    return Usage(tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=min(cached, tokens_in))
+
+
+def unheard(sent: Sequence[Mapping[str, Any]], most: int) -> Usage:
+    """Of a call that was given up before its answer came, which is ``most`` tokens long at most: guessed from above."""
+    return Usage(tokens_in=request_tokens(sent), tokens_out=most, guessed=True)
+
+
+def _count(part: Any, name: str) -> int | None:
+    """A number of tokens; None where it is none."""
+    number = _field(part, name)
+    whole = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _MOST_TOKENS
+    return number if whole else None
 
 
 def _field(part: Any, name: str) -> Any:
@@ -202,16 +236,12 @@ def _field(part: Any, name: str) -> Any:
     return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
 
 
-def plain_answer(message: Any) -> str:
-    """``plain_text`` of a message as the library gives it."""
-    return plain_text(message.content or "")
-
-
 def plain_text(text: str) -> str:
-    """The words of a plain answer, without thinking, box tokens and answer tags."""
-    text = _WHOLE_THINK.sub("", text)
-    head, closed, tail = text.rpartition("</think>")
-    return whole_characters(_WRAPPINGS.sub("", tail if closed else head or tail).strip())
+    """The words of a plain answer, without thinking, box tokens and answer tags; "" where it was cut off thinking."""
+    text = _THINK_CLOSE.split(_WHOLE_THINK.sub("", text))[-1]
+    if _THINK_OPEN.match(text):
+        return ""
+    return whole_characters(_WRAPPINGS.sub("", text).strip())
 
 
 def whole_characters(text: str) -> str:

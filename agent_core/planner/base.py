@@ -84,14 +84,14 @@ class Memory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """``call`` names the call: its result has the same; it does not go over the wire."""
+    """``call`` names the call, and its result: results of calls on different phones come as they are ready."""
 
     call: str
     tool_name: str
     tool_args: Mapping[str, Any]
 
     def data(self) -> dict[str, Any]:
-        return {"type": "tool_call", "tool_name": self.tool_name, "tool_args": dict(self.tool_args)}
+        return {"type": "tool_call", "id": self.call, "tool_name": self.tool_name, "tool_args": dict(self.tool_args)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class ToolReturned:
     ok: bool = True
 
     def data(self) -> dict[str, Any]:
-        return {"type": "tool_result", "tool_name": self.tool_name, "result": self.result}
+        return {"type": "tool_result", "id": self.call, "tool_name": self.tool_name, "result": self.result}
 
 
 @dataclass(frozen=True, slots=True)

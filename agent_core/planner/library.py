@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import string
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import uuid4
 
+import structlog
 from agents import (
     Agent,
     FunctionTool,
@@ -47,6 +49,8 @@ from agent_core.planner.base import (
 )
 from agent_core.planner.tools import Tool
 from agent_core.planner.words import Lang, texts
+
+log = structlog.get_logger(__name__)
 
 MOST_REMEMBERED = 400  # items of the conversation that the model is shown
 
@@ -126,16 +130,24 @@ class _Model(OpenAIChatCompletionsModel):
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
         names: dict[str, str] = {}
+        said: list[str] = []  # that was not counted yet
         await self._meter.admit(self._name)
-        async for event in self._streamed(*args, **kwargs):
-            if event.type in ("response.output_item.added", "response.output_item.done"):
-                _rename(event.item, names)
-            elif event.type == "response.completed":
-                for item in event.response.output:
-                    _rename(item, names)
-                usage = _usage(event.response.usage, asked=args[:2], said=event.response.output)
-                await self._meter.count(self._name, usage)
-            yield event
+        try:
+            async for event in self._streamed(*args, **kwargs):
+                if event.type in ("response.output_item.added", "response.output_item.done"):
+                    _rename(event.item, names)
+                elif event.type == "response.completed":
+                    said.clear()
+                    for item in event.response.output:
+                        _rename(item, names)
+                    usage = _usage(event.response.usage, asked=args[:2], said=event.response.output)
+                    await self._meter.count(self._name, usage)
+                elif isinstance(delta := getattr(event, "delta", None), str):
+                    said.append(delta)
+                yield event
+        finally:
+            if said:  # what broke off, or was stopped, is paid for, too
+                await self._meter.count(self._name, _usage(None, asked=args[:2], said="".join(said)))
 
     async def _streamed(
         self, instructions: Any, items: Any, settings: ModelSettings, *args: Any, **kwargs: Any
@@ -226,6 +238,12 @@ async def _result(tool: Tool, work: Work, given: Mapping[str, Any]) -> tuple[Any
         result = await tool.call(work.executor, wanted)
     except PhonedeskError as error:
         return string.Template(words.tool_failed).substitute(why=str(error)), False
+    except Exception as error:  # noqa: BLE001 - a fault of ours in one tool: the planner may go on without it
+        # Its words may hold anything; where it was raised, nothing but code.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        kind = type(error).__name__
+        log.error("plan_tool_crashed", tool=tool.name, error=kind, at=f"{place.name}:{place.lineno}")
+        return string.Template(words.tool_failed).substitute(why=kind), False
     if isinstance(result, CallResult):
         return result.data(), result.success
     return result, True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import string
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ class Planner:
         """
         # Seconds, the first time; the event loop has other things to do meanwhile.
         await asyncio.to_thread(importlib.import_module, "agent_core.planner.library")
-        from agents.exceptions import AgentsException, MaxTurnsExceeded
+        from agents.exceptions import AgentsException, MaxTurnsExceeded, UserError
 
         from agent_core.planner.library import Work, follow, make_agent
 
@@ -92,11 +93,20 @@ class Planner:
             return PlanFailed(str(error))
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             return PlanFailed(self._of_endpoint(error))
-        except AgentsException as error:  # of what the model said
+        except AgentsException as error:
+            cause = error.__cause__
+            if isinstance(cause, PhonedeskError):
+                return PlanFailed(str(cause))
+            if isinstance(error, UserError):  # a fault of ours, which the library has wrapped
+                kind = type(cause or error).__name__
+                log.error("plan_crashed", model=self._name, error=kind)
+                return PlanFailed(string.Template(texts(order.lang).crashed).substitute(why=kind))
             log.warning("plan_failed", model=self._name, error=repr(error))
-            return PlanFailed(self._of_endpoint(ValueError(str(error))))
+            return PlanFailed(self._of_endpoint(ValueError(str(error))))  # of what the model said
         return PlanDone(said or texts(order.lang).nothing_said, success=True)
 
     def _of_endpoint(self, error: Exception) -> str:
         """What is wrong there, with the names of the planner's own settings."""
-        return str(self._failures.of(error)).replace("PHONEDESK_MODEL__", "PHONEDESK_PLANNER__")
+        made = self._failures.of(error)
+        self._meter.failed(self._name, made)
+        return str(made).replace("PHONEDESK_MODEL__", "PHONEDESK_PLANNER__")

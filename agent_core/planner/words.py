@@ -17,7 +17,10 @@ class Texts:
     """``system`` holds ``$steps``, ``$date``; ``tools``: by name, ``what`` it does and each parameter's meaning.
 
     ``only`` holds ``$phone``: it stands before a message that is about one phone. ``bad_arguments``, ``max_turns`` and
-    the others are told to the model, or to who asked; ``$phone``, ``$why``, ``$contact`` and ``$text`` stand in them.
+    the others are told to the model, or to who asked; ``$phone``, ``$why``, ``$contact``, ``$text``, ``$id`` stand in
+    them.
+    ``cut_off``: what the conversation keeps of a plan that did not come to its end, ``$done`` being lines of
+    ``cut_off_part``, or ``cut_off_nothing``. ``states``: of a part, by the status of its run.
     """
 
     system: str
@@ -30,8 +33,14 @@ class Texts:
     interrupted: str
     crashed: str
     busy: str
+    meanwhile: str
     no_phone: str
     sent: str
+    waits: str
+    cut_off: str
+    cut_off_part: str
+    cut_off_nothing: str
+    states: Mapping[str, str]
     tools: Mapping[str, Mapping[str, str]]
 
 

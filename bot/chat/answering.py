@@ -16,14 +16,15 @@ _YES = frozenset({"是", "是的", "对", "yes", "y"})
 _NO = frozenset({"不是", "否", "不", "no", "n"})
 _CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
 RECORD = "record:"  # begins the choices that are candidates
+_A_NUMBER = re.compile(r"\d{1,2}")
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 
 
 def read_answer(question: Question, said: str, *, by: str = "", own: bool = False) -> Answer | None:
     """A choice by its number (from 1), its words or its value; else own words where the question takes them.
 
-    None where it is neither. What goes to a customer is never a mere number: whoever mistypes one meant a choice. Not
-    so where they were asked for words (``own``): these stand for no number and no candidate, but may say to skip.
+    None where it is neither. A mere number that no choice has was meant for one; and none goes to a customer. Not so
+    where they were asked for words (``own``): these stand for no number and no candidate, but may say to skip.
     """
     text = said.strip()
     own = own and question.free_text
@@ -36,7 +37,8 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
             meant |= _CONFIRMED.get(choice.value, frozenset())
         if wanted and wanted in meant:
             return Answer(choice=choice.value, by=by)
-    if not own and question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text):
+    to_customer = question.kind in TO_CUSTOMER and _MISTYPED.fullmatch(text)
+    if not own and (to_customer or (question.choices and _A_NUMBER.fullmatch(text))):
         return None
     answer = Answer(text=text, by=by)
     return answer if question.accepts(answer) else None

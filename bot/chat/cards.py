@@ -114,8 +114,8 @@ def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> st
 
 
 def unread(step: StepRecord) -> bool:
-    """The model's reply could not be read: the step's result was written for the model."""
-    return bool(step.model) and step.asked is None and step.action is None
+    """The model replied, and that could not be read: the step's result was written for the model."""
+    return bool(step.reply or step.tokens_out) and step.asked is None and step.action is None
 
 
 def _shown(value: object) -> object:
@@ -203,11 +203,11 @@ def replay_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]
 def error_lines(kind: str, texts: Texts, message: str = "") -> list[str]:
     """What went wrong and what to do about it, in the person's language; the error's own words stand elsewhere.
 
-    Where these, ``message``, begin with what went wrong, it is not said again.
+    What these, ``message``, say already is not said again.
     """
     said, advice = texts.find(f"error.{kind}", texts.get("error.error")), texts.find(f"advice.{kind}", "")
     told = bool(message) and message.startswith(said.rstrip("。."))
-    return [line for line in ("" if told else said, advice) if line]
+    return [line for line in ("" if told else said, "" if advice in message else advice) if line]
 
 
 def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
-from bot.chat import cards, commands, helping, offered, offering, runs
+from bot.chat import cards, commands, helping, offered, offering, plans, runs
 from bot.chat.answering import read_answer, told, verdict
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
@@ -154,7 +154,9 @@ class Conversation:
             return self._unknown(turn, command)
         if isinstance(command, Command):
             return await self._commands[command.name](replace(turn, rest=command.rest))
-        return await offering.offer(turn) if incoming.chat.kind == "private" and incoming.text.strip() else Said()
+        if incoming.chat.kind != "private" or not incoming.text.strip():
+            return Said()
+        return await plans.go_on(turn) or await offering.offer(turn)
 
     @staticmethod
     async def _document(turn: Turn) -> Said:

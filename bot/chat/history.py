@@ -145,8 +145,9 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
     said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}: {cut(text, 60)}" for contact, text in run.sent[:2])]
     if more := len(run.sent) - 2:
         said += [words.get("history.more_sent", count=more)] if more > 0 else []
-    if not run.sent and run.message:
-        said.append(cut(run.message, 60))
+    message = run.message or (words.get("plan.interrupted") if run.cut_off else "")
+    if not run.sent and message:
+        said.append(cut(message, 60))
     return [Line(head, f"#{run.number}"), Line("\n".join(said), "", "quote")]
 
 

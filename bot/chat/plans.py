@@ -18,8 +18,25 @@ MOST_SHOWN = 12  # calls: the newest
 MOST_WORDS = 120  # characters of what was asked for, and of what came of it
 
 
+async def go_on(turn: Turn) -> Said | None:
+    """Free text in answer to the card of a plan: it goes on in that conversation. None where it answers none."""
+    return await _planned(turn, turn.incoming.text, before) if (before := await _answered(turn)) else None
+
+
 async def plan(turn: Turn) -> Said:
-    request = commands.read_run(turn.rest)
+    return await _planned(turn, turn.rest, await _answered(turn))
+
+
+async def _answered(turn: Turn) -> str:
+    """The plan whose card is answered; "" for none."""
+    card = turn.incoming.reply_to if turn.incoming.kind == "reply" else None
+    run_id = await turn.desk.run_at(card) if card is not None else None
+    run = await turn.desk.run(run_id) if run_id else None
+    return run.id if run is not None and run.plan is not None else ""
+
+
+async def _planned(turn: Turn, words: str, before: str) -> Said:
+    request = commands.read_run(words)
     if not request.task or request.rules != NO_RULES:
         return turn.tell(turn.texts.get("usage.plan"))
     run = await turn.desk.plans.start(
@@ -27,6 +44,7 @@ async def plan(turn: Turn) -> Said:
         request.task,
         chat=turn.chat,
         serial=request.phone or turn.incoming.phone,
+        after=before,
         key=turn.incoming.key,
     )
     card = plan_card(run, run.plan or PlanView(), turn.texts, now=turn.now)

@@ -86,8 +86,11 @@ def left_lines(details: Mapping[str, Any], texts: Texts, *, looked: int, started
     lines = []
     if not started or looked > started:
         lines.append(texts.get("sweep.looked", count=looked))
-    if quiet := details.get("quiet"):
+    unknown = details.get("unknown") or ()
+    if quiet := [name for name in details.get("quiet") or () if name not in unknown]:
         lines.append(texts.get("sweep.no_news", names=_names(quiet, texts)))
+    if unknown:
+        lines.append(texts.get("sweep.unknown", names=_names(unknown, texts)))
     for kind in ("left", "aside"):
         whys: dict[str, list[str]] = {}
         for name, why in details.get(kind) or ():

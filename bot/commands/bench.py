@@ -88,7 +88,8 @@ def idle(
 def _sizes(written: str) -> list[int]:
     sizes = [part.strip() for part in written.split(",") if part.strip()]
     if not sizes or not all(part.isdecimal() and 1 <= int(part) <= MOST_PHONES for part in sizes):
-        fail(ConfigInvalid(f"--phones {written} is no list of numbers.", advice=f"1 to {MOST_PHONES}, such as 1,10."))
+        said, advice = f"--phones {written} is no list of numbers.", f"1 to {MOST_PHONES}, such as 1,10."
+        fail(ConfigInvalid(said, advice=advice, key="bench_phones", said=written, most=MOST_PHONES))
     return [int(part) for part in sizes]
 
 

@@ -21,6 +21,7 @@ from agent_core.session import Session, Status
 from agent_core.texts import language_of
 from bot import logs
 from bot.chat.cards import error_lines
+from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import Lang, texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import ENV_FILE, Settings, load
@@ -135,7 +136,7 @@ def fail(error: PhonedeskError) -> NoReturn:
     if words.find(f"errors.{error.key}_terminal", ""):  # where the advice for a chat is of no use
         error.key += "_terminal"
     if words.find(f"errors.{error.key}", ""):
-        err.print(logs.mask(words.error(error)), style="red", markup=False, highlight=False)
+        err.print(logs.mask(in_terminal(words.error(error))), style="red", markup=False, highlight=False)
         raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
@@ -143,7 +144,7 @@ def fail(error: PhonedeskError) -> NoReturn:
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
     shown = "\n".join((said, detail, *advice))
-    err.print(logs.mask(shown), style="red", markup=False, highlight=False)
+    err.print(logs.mask(in_terminal(shown)), style="red", markup=False, highlight=False)
     raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
 
 
@@ -170,7 +171,7 @@ def print_json(data: object) -> None:
 def result_of(session: Session, seconds: float) -> dict[str, Any]:
     """A run's result as the JSON outputs show it."""
     return {
-        "status": session.status.value,
+        "status": session.comes_to.value,
         "run_id": session.run_id,
         "steps": len(session.steps),
         "replies": [
@@ -186,12 +187,20 @@ def result_of(session: Session, seconds: float) -> dict[str, Any]:
             }
             for reply in session.replies
         ],
-        "questions": [question.model_dump(mode="json") for question in session.questions],
+        "questions": [*(question.model_dump(mode="json") for question in session.questions), *_of_another(session)],
         "notes": [note.model_dump() for note in session.notes],
         "message": session.message,
         "spent": session.spent.model_dump(),
         "seconds": round(seconds, 3),
     }
+
+
+def _of_another(session: Session) -> list[dict[str, Any]]:
+    """The question of another run that keeps this one from answering its customer."""
+    other = session.elsewhere
+    if other is None or other.question is None:
+        return []
+    return [{**other.question.model_dump(mode="json"), "run_id": other.run_id}]
 
 
 def words_of_contacts(contacts: Sequence[str], tags: Sequence[str]) -> list[str]:

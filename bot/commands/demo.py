@@ -46,7 +46,7 @@ def demo(
     result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
     if as_json:
         print_json(result)
-    raise typer.Exit(BY_STATUS.get(session.status, Exit.FAILED))
+    raise typer.Exit(BY_STATUS.get(session.comes_to, Exit.FAILED))
 
 
 async def _headless(

@@ -73,16 +73,19 @@ def list_(as_json: Json = False) -> None:
 
 @keys.command()
 def remove(name: Name, as_json: Json = False) -> None:
-    """Make a key void at once. Example: phonedesk keys remove my-editor"""
+    """Make a key void at once, and stop what it has at work. Example: phonedesk keys remove my-editor"""
 
-    async def removed(desk: HouseDesk, me: Actor) -> KeyRow:
+    async def removed(desk: HouseDesk, me: Actor) -> tuple[KeyRow, int]:
         return await KeysDesk(desk.house).remove(me, name)
 
-    row, lang = with_desk(removed)
+    (row, stopped), lang = with_desk(removed)
     if as_json:
-        print_json(_plain(row))
+        print_json(_plain(row) | {"stopped": stopped})
         return
-    Console().print(Text(texts(lang).get("keys.removed", name=harmless(row.name))))
+    words = texts(lang)
+    Console().print(Text(words.get("keys.removed", name=harmless(row.name))))
+    if stopped:
+        Console().print(Text(words.get("keys.stopped", count=stopped)))
 
 
 def _plain(row: KeyRow) -> dict[str, Any]:

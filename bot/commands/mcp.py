@@ -51,14 +51,14 @@ async def _over_http(settings: Settings) -> None:
     from bot.ending import ending
     from bot.mcp.door import address_of, listening
     from bot.mcp.house import open_house
-    from bot.mcp.http import serving
+    from bot.mcp.http import serving, until_ended
     from storage.api_keys import ApiKeys
 
     words, console = texts(settings.lang), Console(stderr=True)
     with ending(lambda: console.print(Text(words.get("serve.ending"))), settings.queue.drain_seconds) as ended:
         sock = listening(settings.mcp)
-        async with open_core(settings) as core, open_house(core) as house, serving(house, sock):
+        async with open_core(settings) as core, open_house(core) as house, serving(house, sock) as running:
             console.print(Text(words.get("mcp.up", url=address_of(sock))))
             if not await ApiKeys(core.db).all():
                 console.print(Text(words.get("mcp.no_key")))
-            await ended.wait()
+            await until_ended(running, ended)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from bot.chat.answering import read_answer, verdict
-from bot.chat.cards import choice_label, question_card
+from bot.chat.cards import Line, choice_label, question_card
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, print_json
 from bot.desk.actors import Actor, NotFound
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.port import AnswerResult, QuestionView, RunView
 from bot.terminal.render import panel
+from storage.history import History
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
@@ -30,13 +32,14 @@ questions = typer.Typer(
 @questions.command("list")
 def list_(as_json: Json = False) -> None:
     """List the open questions, the oldest first. Example: phonedesk questions list"""
-    found, lang = with_desk(lambda desk, me: desk.list_questions(me))
+    found, lang = with_desk(_open)
     if as_json:
-        print_json([_plain(view) for view in found])
+        print_json([{**_plain(view), "run": number, "task": run.task if run else ""} for view, run, number in found])
         return
     words = texts(lang)
-    for view in found:
-        Console().print(panel(question_card(view, words, hint=_hint(view, words))))
+    for view, run, number in found:
+        card = question_card(view, words, run=run, hint=_hint(view, words))
+        Console().print(panel(replace(card, lines=(_head(view, run, number, words), *card.lines))))
     if not found:
         Console().print(words.get("ask.none"), markup=False)
 
@@ -67,13 +70,30 @@ def answer(
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
 
 
+async def _open(desk: HouseDesk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
+    """Each with its run, and with the run's number."""
+    numbers = History(desk.house.db)
+    views = await desk.list_questions(me)
+    return [(view, await desk.run(view.run_id), await numbers.number_of(view.run_id)) for view in views]
+
+
+def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) -> Line:
+    """Which run asks, on which phone, and since when."""
+    parts = [f"#{number}", *([run.phone] if run and run.phone else [])]
+    if view.asked_at is not None:
+        parts.append(words.get("question.since", time=view.asked_at.strftime("%m-%d %H:%M")))
+    return Line(" · ".join(parts))
+
+
 def _given(
     question_id: str, said: str
 ) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
     async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
         view = await desk.question(question_id)
         if view is None:
-            raise NotFound(f"There is no question {question_id}.", advice="See phonedesk questions list.")
+            raise NotFound(
+                f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
+            )
         given = read_answer(view.question, said, by=me.name)
         if given is None:
             return view, None
@@ -91,6 +111,7 @@ def _plain(view: QuestionView) -> dict[str, Any]:
     return {
         "id": view.id,
         "run_id": view.run_id,
+        "phone": view.serial,
         "kind": question.kind.value,
         "contact": question.data.get("contact", ""),
         "text": question.text,

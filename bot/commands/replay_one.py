@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_core.model.prices import money
+from agent_core.session import Session
 from bot.chat.cards import describe_action, unread
 from bot.chat.history import film_lines, past_lines, shots_of, took_words
 from bot.chat.texts import Texts, texts
@@ -29,7 +31,7 @@ from bot.desk.history_port import (
 )
 from bot.replay.covering import covered
 from bot.replay.files import check_new, write
-from bot.replay.words import action_of, facts_of, role_word, text_of_message
+from bot.replay.words import action_of, facts_of, outcome_of, part_of, result_of, role_word, ruled, text_of_message
 from bot.terminal.render import harmless
 
 if TYPE_CHECKING:
@@ -88,8 +90,7 @@ def show_run(wanted: Wanted) -> None:
 
         check_new(files, force=wanted.force)
         view = await desk.history.replay(me, wanted.run)
-        needed = bool(view.steps) or wanted.html is not None or wanted.step is not None
-        recording = await desk.history.recording(me, view.run.id) if needed else None
+        recording = await _recording(desk, me, view, wanted)
         return view, recording, await desk.history.film(view.run.id, most=MOST_FRAMES) if films else None
 
     (view, recording, film), lang = with_desk(looked)
@@ -108,6 +109,15 @@ def show_run(wanted: Wanted) -> None:
         _write_page(recording, wanted.html, words)
 
 
+async def _recording(desk: HouseDesk, me: Actor, view: ReplayView, wanted: Wanted) -> RecordingView | None:
+    """What is needed of it. BadRequest where that is something, and there are no steps."""
+    if view.parts and not view.steps and wanted.step is None:
+        session = Session(run_id=view.run.id, task=view.run.task, serial=view.run.serial)
+        return RecordingView(view.number, view.run, session, (), view.parts) if wanted.html is not None else None
+    needed = bool(view.steps) or wanted.html is not None or wanted.step is not None
+    return await desk.history.recording(me, view.run.id) if needed else None
+
+
 def _plain(view: ReplayView, recording: RecordingView | None) -> dict[str, Any]:
     """The run as plain data, with its steps."""
     run = view.run
@@ -124,6 +134,10 @@ def _plain(view: ReplayView, recording: RecordingView | None) -> dict[str, Any]:
         "created_at": run.created_at.isoformat(timespec="seconds") if run.created_at else None,
         "pictures": view.pictures,
         "recorded": len(asked),
+        "parts": [
+            {"number": part.number, "id": part.id, "task": part.task, "status": part.status.value}
+            for part in view.parts
+        ],
         "steps": [
             {
                 **step.model_dump(mode="json"),
@@ -150,9 +164,23 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
     table = _two_columns()
     for step in view.steps:
         table.add_row(Text(str(step.index)), _told(step, words, currency))
-    console.print(table if view.steps else Text(words.get("replay.steps_gone")))
-    if run.message:
-        console.print(Text(harmless(run.message)))
+    if view.steps or not view.parts:
+        console.print(table if view.steps else Text(words.get("replay.steps_gone")))
+    for line in outcome_of(run, words):
+        console.print(Text(harmless(line)))
+    _show_parts(view.parts, console, words)
+
+
+def _show_parts(parts: Sequence[PastRun], console: Console, words: Texts) -> None:
+    """The runs of a plan or a sweep, and how to look at one of them."""
+    if not parts:
+        return
+    console.print(Text(words.get("replay.parts"), style="bold"))
+    table = _two_columns()
+    for part in parts:
+        table.add_row(Text(f"#{part.number}"), Text(harmless("\n".join(part_of(part, words)))))
+    console.print(table)
+    console.print(Text(words.get("replay.part_how", number=parts[0].number), style="dim"))
 
 
 def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
@@ -164,12 +192,12 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     if step.thinking.strip():
         told.append(f"\n{harmless(step.thinking.strip())}", style="dim")
     for verdict in step.verdicts:
-        line = f"{words.get('card.gate')}: {verdict.policy} {verdict.decision} {verdict.message}".rstrip()
+        line = f"{ruled(verdict, words)}\n{verdict.message}".rstrip()
         told.append(f"\n{harmless(line)}", style="yellow")
     told_before = {verdict.message for verdict in step.verdicts}
-    if step.result.strip() and step.result not in told_before:
+    if (result := result_of(step)) and result not in told_before:
         label = f"{words.get('replay.told_model')}: " if unread(step) else ""
-        told.append(f"\n{label}{harmless(step.result.strip())}", style="dim" if step.ok or label else "red")
+        told.append(f"\n{label}{harmless(result)}", style="dim" if step.ok or label else "red")
     if costs := _costs(step, words, currency):
         told.append(f"\n{costs}", style="cyan")
     return told

@@ -45,7 +45,7 @@ def run(
     if as_json:
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
         print_json(result_of(session, time.monotonic() - started) | {"timings": timings})
-    raise typer.Exit(BY_STATUS[session.status])
+    raise typer.Exit(BY_STATUS[session.comes_to])
 
 
 async def _run(

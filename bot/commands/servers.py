@@ -105,7 +105,8 @@ async def _taken(port: int, server: object) -> None:
     try:
         await server  # type: ignore[misc]  # a coroutine of one of the two servers
     except OSError as error:
-        raise ConfigInvalid(f"Port {port} cannot be used: {error.strerror}.", advice="Choose another --port.") from None
+        said, advice = f"Port {port} cannot be used: {error.strerror}.", "Choose another --port."
+        raise ConfigInvalid(said, advice=advice, key="port_used", port=port, why=error) from None
 
 
 def _say(line: str) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from agent_core.errors import InputRejected
 from bot.chat.texts import texts
 from bot.commands.common import Exit, print_json, result_of, run_async, settings_from, words_of_contacts
+from bot.desk.actors import NotFound
 from bot.settings import Settings
 
 BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
@@ -23,7 +24,7 @@ def sweep(
     unread: Annotated[
         bool, typer.Option("--unread", help="Everybody who has written something new; meant where nobody is named.")
     ] = False,
-    app: Annotated[str, typer.Option(help="The chat app: qq or wechat.")] = "qq",
+    app: Annotated[str | None, typer.Option(help="The chat app: qq or wechat.", show_default="qq")] = None,
     device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
@@ -35,20 +36,33 @@ def sweep(
     """
     settings = settings_from()
     started = time.monotonic()
-    done = run_async(lambda: _sweep(settings, _words(contacts or [], tag or [], unread, app), device, as_json))
+    done = run_async(lambda: _sweep(settings, contacts or [], tag or [], unread, app, device, as_json))
     if as_json:
         print_json({**done, "seconds": round(time.monotonic() - started, 3)})
     raise typer.Exit(BY_STATUS[done["status"]])
 
 
-def _words(contacts: list[str], tags: list[str], unread: bool, app: str) -> str:
-    """What was asked for, as it would be written in a chat."""
+def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) -> str:
+    """What was asked for, as it would be written in a chat. InputRejected for an app that is none to be swept; so is
+    its name in place of a contact's, unless the app is named, too."""
+    from agent_core.apps.names import packages_named
+    from scheduler.sweeps.order import chat_app, no_chat_app
+
+    meant = chat_app(app or "qq")
+    if app is not None and not meant:
+        raise no_chat_app(app)
+    if app is None and contacts and chat_app(contacts[0]):
+        raise InputRejected(f"{contacts[0]} is an app: write --app {chat_app(contacts[0])}.")
+    if app is None and contacts and packages_named(contacts[0]):
+        raise no_chat_app(contacts[0])
     if unread and (contacts or tags):
         raise InputRejected("--unread is everybody: it goes with no contact and no tag.")
-    return " ".join([app, *words_of_contacts(contacts, tags)])
+    return " ".join([meant, *words_of_contacts(contacts, tags)])
 
 
-async def _sweep(settings: Settings, words: str, device: str, as_json: bool) -> dict[str, Any]:
+async def _sweep(
+    settings: Settings, contacts: list[str], tags: list[str], unread: bool, app: str | None, device: str, as_json: bool
+) -> dict[str, Any]:
     # What a run needs takes a second to import; `--help` does not need it.
     from bot.app import open_core
     from bot.chat.sweeps import left_lines
@@ -58,6 +72,7 @@ async def _sweep(settings: Settings, words: str, device: str, as_json: bool) -> 
     from scheduler.ports import StoredHuman
     from scheduler.sweeps.order import read_order
 
+    words = _words(contacts, tags, unread, app)
     order = read_order(words)
     said = texts(settings.lang)
     console = Console(stderr=as_json)
@@ -66,11 +81,15 @@ async def _sweep(settings: Settings, words: str, device: str, as_json: bool) -> 
         human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, said)
         task = f"{said.get('sweep.word')} {words}"
         done = await sweep_here(core, order, task, serial=device, human=human, store=store)
+    details = done.look.details
+    unknown = details.get("unknown") or []
+    if unknown and len(unknown) == done.look.contacts:
+        names = ", ".join(unknown)
+        raise NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names)
     for _, session in done.sessions:
         console.print(outcome_line(session, said))
     for line in left_lines(done.look.details, said, looked=done.look.contacts, started=len(done.sessions)):
         console.print(Text(line))
-    details = done.look.details
     return {
         "status": done.status,
         "run_id": done.run_id,
@@ -78,7 +97,8 @@ async def _sweep(settings: Settings, words: str, device: str, as_json: bool) -> 
         "looked": done.look.contacts,
         "round_trips": done.look.calls,
         "contacts": [{"contact": contact, **result_of(session, 0)} for contact, session in done.sessions],
-        "quiet": details["quiet"],
+        "quiet": [name for name in details["quiet"] if name not in unknown],
+        "unknown": unknown,
         "left": [{"contact": contact, "why": why} for contact, why in details["left"]],
         "aside": [{"name": name, "why": why} for name, why in details["aside"]],
     }

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 def worker(
     host: Annotated[
-        str, typer.Option(help="This machine's name, not any other's; without it PHONEDESK_QUEUE__EXECUTOR_ID.")
-    ] = "",
+        str | None, typer.Option(help="This machine's name, not any other's; without it PHONEDESK_QUEUE__EXECUTOR_ID.")
+    ] = None,
     metrics_port: Annotated[
         int, typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0: no web server.", min=0, max=65535)
     ] = 0,
@@ -40,8 +40,9 @@ def worker(
         return settings.model_copy(update={"queue": settings.queue.model_copy(update={"executor_id": host})})
 
     settings = given(settings_from(quiet=False))
-    if host and not HOST_NAME.fullmatch(host):
-        fail(ConfigInvalid(f"{host!r} is no name for a host.", advice="Letters, digits, dot, dash; at most 64."))
+    if host is not None and not HOST_NAME.fullmatch(host):
+        said, advice = f"{host!r} is no name for a host.", "Letters, digits, dot, dash; at most 64."
+        fail(ConfigInvalid(said, advice=advice, key="bad_host", said=host))
     log_to_file(settings)
     run_async(lambda: _work(settings, lambda: given(load()), metrics_port))
 

@@ -18,7 +18,7 @@ from bot.desk.history_port import (
     RecordingView,
     ReplayView,
 )
-from bot.desk.house import DeskPart
+from bot.desk.house import DeskPart, sees
 from bot.desk.keys import key_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.port import RunStatus, RunView
@@ -29,7 +29,7 @@ from bot.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.people import People
-from storage.runs import PLAN_PART, RunRow, Runs
+from storage.runs import FAILED, PLAN, PLAN_PART, RunRow, Runs
 
 PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before
@@ -63,7 +63,10 @@ class HistoryPart(DeskPart):
         steps = Session.model_validate_json(row.session).steps if row.session else []
         pictured = [event for event in await self._pictured(row.id) if event.picture_id is not None]
         number = await History(self._db).number_of(row.id)
-        return ReplayView(number, await self._view(row), tuple(steps), len(pictured), not pictured and bool(steps))
+        gone = not pictured and bool(steps)
+        return ReplayView(
+            number, await self._view(row), tuple(steps), len(pictured), gone, await self._parts(actor, row)
+        )
 
     async def recording(self, actor: Actor, name: str) -> RecordingView:
         await self._allow(actor, Role.OWNER, "recording")
@@ -123,6 +126,14 @@ class HistoryPart(DeskPart):
             raise NotFound(said, advice="See /history for the runs.", key="no_run" if name else "no_runs", name=name)
         return row
 
+    async def _parts(self, actor: Actor, row: RunRow) -> tuple[PastRun, ...]:
+        """The runs that belong to this one, as far as the person may see them."""
+        its = [part for part in await Runs(self._db).parts_of(row.id) if sees(actor, part.serial)]
+        if not its:
+            return ()
+        numbered = [NumberedRun(await History(self._db).number_of(part.id), part) for part in its]
+        return await self._listed(numbered, await self._book())
+
     async def _view(self, row: RunRow) -> RunView:
         view = await SweepsDesk(self.house).run(row.id)
         if view is None:
@@ -175,6 +186,7 @@ class HistoryPart(DeskPart):
                 sent=tuple((text.contact, text.text) for text in sent.get(run.row.id, ())),
                 held=run.row.hold and not run.row.final,
                 plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
+                cut_off=run.row.options.get("kind") == PLAN and run.row.status == FAILED and not run.row.message,
             )
             for run in found
         )

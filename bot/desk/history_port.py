@@ -48,6 +48,7 @@ class PastRun:
     sent: tuple[tuple[str, str], ...] = ()
     held: bool = False
     plan: int = 0  # the number of the plan that it is a part of
+    cut_off: bool = False  # a plan that ended with its process: it could leave no word
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,17 @@ class HistoryPage:
 
 @dataclass(frozen=True, slots=True)
 class ReplayView:
-    """A run to be looked at again. ``pictures``: how many there are; ``gone``: they were kept, but not for so long."""
+    """A run to be looked at again. ``pictures``: how many there are; ``gone``: they were kept, but not for so long.
+
+    ``parts``: the runs that belong to it, the oldest first, where it is a plan or a sweep: the steps are theirs.
+    """
 
     number: int
     run: RunView
     steps: tuple[StepRecord, ...] = ()
     pictures: int = 0
     gone: bool = False
+    parts: tuple[PastRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +124,13 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordingView:
-    """All that is kept of a run. ``session``: as it was saved last."""
+    """All that is kept of a run. ``session``: as it was saved last. ``parts`` as of a ``ReplayView``."""
 
     number: int
     run: RunView
     session: Session
     steps: tuple[RecordedStep, ...]
+    parts: tuple[PastRun, ...] = ()
 
     @property
     def recorded(self) -> tuple[RecordedStep, ...]:

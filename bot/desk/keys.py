@@ -10,9 +10,11 @@ from bot.desk.house import DeskPart, no_phone
 from bot.desk.people import plain_name
 from storage.api_keys import ApiKeys, KeyRow, NameTaken
 from storage.engine import Database
+from storage.runs import ACTIVE, Runs
 
 API = "api"
 SCHEME = "bearer"
+MOST_GOING = 1000  # runs that are not over
 MAX_HEADER = 512  # characters; no key is as long, and nobody has us hash a megabyte
 
 
@@ -73,11 +75,18 @@ class KeysDesk(DeskPart):
         await self._allow(actor, Role.OWNER, "keys list")
         return await ApiKeys(self._db).all()
 
-    async def remove(self, actor: Actor, name: str) -> KeyRow:
-        """NotFound for a name that there is not."""
+    async def remove(self, actor: Actor, name: str) -> tuple[KeyRow, int]:
+        """The key that there was, and how many of its runs, sweeps and plans were at work or in line: they are stopped.
+
+        NotFound for a name that there is not.
+        """
         await self._allow(actor, Role.OWNER, "keys remove", name=name)
         row = await ApiKeys(self._db).remove(name)
         if row is None:
             said, advice = f"There is no key named {name}.", "See `phonedesk keys list`."
             raise NotFound(said, advice=advice, key="no_key", name=name)
-        return row
+        began = await Runs(self._db).find(statuses=ACTIVE, requested_by=actor_of_row(row).id, limit=MOST_GOING)
+        going = [run for run in began if not run.parent_id]  # with a sweep, or a plan, its own runs end
+        for run in going:
+            await self.house.runs.request_stop(run.id, by=actor.name)
+        return row, len(going)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from uuid import uuid4
 
 from agent_core.errors import ConfigMissing
@@ -26,9 +27,21 @@ class PlansPart(DeskPart):
         chat: ChatRef | None = None,
         serial: str = "",
         session: str = "",
+        after: str = "",
         key: str = "",
     ) -> RunView:
         task = check_task(task)
+        session = session or (await self._session_after(actor, after) if after else "")
+        name = session or uuid4().hex
+        planning = self.house.planning
+        with planning.beginning(_key(actor, name)) if planning is not None else nullcontext():
+            run_id = await self._start(actor, task, chat, serial, name, key)
+        view = await SweepsDesk(self.house).run(run_id)
+        if view is None:
+            raise NotFound(f"The plan {run_id} is gone.", key="no_run", name=run_id)
+        return view
+
+    async def _start(self, actor: Actor, task: str, chat: ChatRef | None, serial: str, session: str, key: str) -> str:
         book = await self._book(await self.house.entries() if serial else [])
         only = book.serial(serial) if serial else ""
         await self._allow(actor, Role.OPERATOR, "plan", phone=only or None, chat=chat, task=task, serial=only)
@@ -36,7 +49,7 @@ class PlansPart(DeskPart):
             raise no_phone(serial)
         new = NewPlan(
             task,
-            session=_key(actor, session or uuid4().hex),
+            session=_key(actor, session),
             lang=actor.lang,
             requested_by=actor.id,
             chat=chat_data(chat) if chat is not None else None,
@@ -44,11 +57,12 @@ class PlansPart(DeskPart):
             only=only,
             key=key,
         )
-        run_id = await self._planning().start(new)
-        view = await SweepsDesk(self.house).run(run_id)
-        if view is None:
-            raise NotFound(f"The plan {run_id} is gone.", key="no_run", name=run_id)
-        return view
+        return await self._planning().start(new)
+
+    async def _session_after(self, actor: Actor, run_id: str) -> str:
+        """The person's name for the conversation of one of their own plans; "" for any other run."""
+        key, own = await self._planning().session_of(run_id) or "", _key(actor, "")
+        return key.removeprefix(own) if key.startswith(own) else ""
 
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
         return self._planning().follow(run_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -52,23 +53,37 @@ class NewPlan:
 class Planning(Protocol):
     """Who makes plans in this process, given to the desk. ``session``: as in ``NewPlan``."""
 
-    async def start(self, new: NewPlan) -> str:
-        """Begin a plan; its run's id. Asked again with the same ``key``, the one that it began.
+    def beginning(self, session: str) -> AbstractContextManager[None]:
+        """Inside, a plan of this conversation is about to begin: ``stop`` and ``forget`` find it, and wait for the end.
 
-        ConfigMissing where no planner is set; SessionBusy while another plan of the conversation is under way.
+        SessionBusy while another one is under way in this process.
+        """
+
+    async def start(self, new: NewPlan) -> str:
+        """Begin a plan, inside ``beginning``; its run's id. Asked again with the same ``key``, the one that it began.
+        One that was stopped since has ended when this returns.
+
+        ConfigMissing where no planner is set; SessionBusy while another plan of the conversation is under way, in
+        whichever process.
         """
 
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
         """The events of a plan of this process from its beginning, until its last one. KeyError for any other."""
 
     async def stop(self, session: str, *, by: str = "") -> bool:
-        """Stop the plan of a conversation; its phones are free when this returns. False where none is under way."""
+        """Stop the plan of a conversation, whichever process makes it; its phones are free when this returns.
+
+        False where none is under way.
+        """
 
     async def leave(self, run_id: str) -> None:
         """Stop this very plan, if it is under way: whoever followed it has gone."""
 
     async def known(self, session: str) -> bool:
         """Whether there is such a conversation."""
+
+    async def session_of(self, run_id: str) -> str | None:
+        """The conversation that a plan belongs to; None for what is no plan."""
 
     async def close(self) -> None:
         """End every plan as one that was cut off: this process ends."""
@@ -88,11 +103,13 @@ class PlansDesk(Protocol):
         chat: ChatRef | None = None,
         serial: str = "",
         session: str = "",
+        after: str = "",
         key: str = "",
     ) -> RunView:
         """Have a task planned and done; its run. ``key`` as with ``start_run``.
 
         ``session``: the conversation that it goes on with, by the person's own name for it; "" for a new one.
+        ``after``: a plan whose conversation it goes on with, where that is their own.
         """
 
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:

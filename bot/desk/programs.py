@@ -12,13 +12,16 @@ from bot.desk.phonebook import PhoneBook
 class ProgramsDesk(DeskPart):
     """For channels in which a program acts on a phone in this process, and does not queue a run."""
 
-    async def may_act(self, actor: Actor, command: str, device_id: str = "", **detail: Any) -> str:
+    async def may_act(
+        self, actor: Actor, command: str, device_id: str = "", *, paced: bool = True, **detail: Any
+    ) -> str:
         """The serial of the phone that ``device_id`` names, or that is meant where it names none ("": the only one).
 
+        ``paced``: it counts for how much one may ask within a minute.
         AccessDenied for a viewer, or for a phone that is not theirs; NotFound for one that nobody has seen.
         """
         wanted, book = await self._meant(actor, device_id)
-        await self._allow(actor, Role.OPERATOR, command, phone=wanted, serial=wanted, **detail)
+        await self._allow(actor, Role.OPERATOR, command, phone=wanted, paced=paced, serial=wanted, **detail)
         if device_id and wanted not in book.known:
             raise no_phone(device_id)
         return wanted
@@ -34,4 +37,4 @@ class ProgramsDesk(DeskPart):
 
     async def may_list(self, actor: Actor) -> None:
         """Whether they may see what phones there are; which of them are theirs is ``sees``."""
-        await self._allow(actor, Role.VIEWER, "mcp devices")
+        await self._allow(actor, Role.VIEWER, "mcp devices", paced=False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from agent_core.session import WAITS_ELSEWHERE
 from agent_core.tasks import check_task
 from bot.desk.actors import Actor, BadRequest, ChatRef
 from bot.desk.planned import plan_run
@@ -80,6 +81,8 @@ async def _contact(db: Database, one: Swept) -> SweptView:
 async def _state(db: Database, one: Swept) -> SweptState:
     if one.status == SUCCEEDED:
         return "answered" if one.texts else "nothing"
+    if one.error == WAITS_ELSEWHERE:
+        return "asked"
     if one.status in _OVER:
         return "quiet" if one.message == QUIET_HOURS else _OVER[one.status]
     asked = bool(await Questions(db).find(run_id=one.run_id, state="open", limit=1))

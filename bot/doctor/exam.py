@@ -23,6 +23,7 @@ from agent_core.model.client import ChatModel, ModelCheck
 from bot.doctor.report import Verdict
 from bot.logs import mask
 from bot.settings import Settings
+from storage.spending import Used
 
 SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
 PLACEHOLDERS = frozenset({"", "EMPTY"})
@@ -51,6 +52,7 @@ class Exam:
     transport: Transport | None = None
     look: Look | None = None
     held: frozenset[str] = field(default_factory=frozenset)  # phones that runs have at the moment
+    used_today: Used | None = None  # of models, where there are limits a day
     model: ChatModel | None = None
     model_check: ModelCheck | None = None
     bot: Bot | None = None

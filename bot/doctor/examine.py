@@ -40,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     Check("fallbacks", services.fallbacks, ("settings",), seconds=3 * services.MODEL_SECONDS + 10),
     Check("planner", services.planner, ("settings",), seconds=3 * services.MODEL_SECONDS + 10),
     Check("prices", services.prices, ("settings",)),
+    Check("limits", services.limits, ("database",)),
     Check("knowledge", services.knowledge, ("settings",), seconds=10),
     Check("token", telegram.token, ("settings",), seconds=10),
     Check("webhook", telegram.webhook, ("token",), seconds=10),

@@ -19,9 +19,11 @@ import storage
 from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.limits import limits_a_day
 from bot.settings import ENV_FILE, config_file, unknown_names
 from storage.engine import Database
 from storage.leases import Leases
+from storage.spending import Spending
 
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})
 
@@ -93,6 +95,9 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
             return warning("older", url=shown, current=current, head=head)
         leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
         exam.held = frozenset(lease.serial for lease in await leases.held())
+        if limits_a_day(exam.settings.limits):
+            today = db.now().astimezone(ZoneInfo(exam.settings.timezone)).date()
+            exam.used_today = await Spending(db).of_day(today)
         return ok("current", url=shown, current=current)
     finally:
         await db.close()

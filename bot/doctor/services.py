@@ -16,6 +16,7 @@ from agent_core.errors import (
     ModelError,
     ModelFormat,
     ModelQuota,
+    ModelSpent,
     ModelTimeout,
     ModelUnreachable,
 )
@@ -23,6 +24,7 @@ from agent_core.model.client import ChatModel, ModelCheck
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.knowledge import knowledge_config, knowledge_file
+from bot.limits import limits_a_day, reached
 from bot.models import chat_model, endpoint_profile, unpriced
 from bot.settings import KnowledgeSettings, Settings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
@@ -88,7 +90,7 @@ def _blind(exam: Exam, check: ModelCheck) -> Verdict:
 def _words(check: ModelCheck) -> str:
     """What went wrong, without the advice that stands there too: ours is in the person's language."""
     message = check.message
-    for error in (ModelUnreachable, ModelTimeout, ModelAuth, ModelQuota, ModelFormat):
+    for error in (ModelUnreachable, ModelTimeout, ModelAuth, ModelQuota, ModelSpent, ModelFormat):
         message = message.removesuffix(error.default_advice).rstrip()
     return message
 
@@ -146,6 +148,17 @@ async def prices(exam: Exam) -> Verdict:
     if limits.day_cost or limits.minute_cost or exam.settings.run.max_cost:
         return ok("known")
     return skipped("none")
+
+
+async def limits(exam: Exam) -> Verdict:
+    """Once a day's limit is reached, every run fails until midnight."""
+    wanted = exam.settings.limits
+    if not limits_a_day(wanted):
+        return skipped("none")
+    error = reached(wanted, exam.used_today, exam.settings.price.currency) if exam.used_today else None
+    if error is None:
+        return ok("left")
+    return failed("reached", name=f"PHONEDESK_LIMITS__{error.key.upper()}", **error.values)
 
 
 # -- the knowledge base

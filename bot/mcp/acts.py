@@ -9,7 +9,7 @@ from typing import Any
 
 from PIL import Image
 
-from agent_core.actions.types import Wait
+from agent_core.actions.types import Back, Home, Launch, Wait
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.stillness import wait_until_still
 from agent_core.geometry import Point
@@ -19,6 +19,10 @@ from bot.desk.house import sees
 from bot.mcp.arguments import Act, TypeText
 from bot.mcp.house import ToolHouse
 from bot.mcp.stopping import Stopper
+from bot.mcp.unsent import take_unsent_away
+
+ELSEWHERE = "elsewhere"  # the state of a phone that another host works
+HARMLESS = (Back, Home, Launch, Wait)  # none of these sends what stands in an input
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,21 @@ class Acts:
     def __init__(self, house: ToolHouse) -> None:
         self._house = house
 
-    async def phones(self, actor: Actor) -> list[dict[str, Any]]:
-        """The phones that this client may use."""
+    async def phones(self, actor: Actor, *, for_tasks: bool) -> list[dict[str, Any]]:
+        """The phones that this client may use. Those of other hosts only show their screens here; ``for_tasks``:
+        without them.
+        """
         await self._house.rights.may_list(actor)
+        seen = [phone for phone in await self._house.phones.phones() if sees(actor, phone.serial)]
         return [
-            {"device_id": phone.serial, "name": phone.name, "state": phone.state, "host": phone.host}
-            for phone in await self._house.phones.phones()
-            if sees(actor, phone.serial)
+            {
+                "device_id": phone.serial,
+                "name": phone.name,
+                "state": ELSEWHERE if phone.host else phone.state,
+                "host": phone.host,
+            }
+            for phone in seen
+            if not (phone.host and for_tasks)
         ]
 
     async def screenshot(self, actor: Actor, device_id: str) -> Shown:
@@ -56,18 +68,20 @@ class Acts:
         action = arguments.action()
         told = arguments.model_dump(mode="json", exclude={"device_id"}, exclude_none=True)
         noted = {key: value for key, value in told.items() if not isinstance(arguments, TypeText) or key != "value"}
-        serial = await self._house.rights.may_act(actor, f"mcp {name}", arguments.device_id, **noted)
+        serial = await self._house.rights.may_act(actor, f"mcp {name}", arguments.device_id, paced=False, **noted)
         async with (
             self._house.phone(serial) as device,
             self._house.held(device.serial, f"mcp {name}", stopper) as lease,
         ):
+            await lease.check()
+            await device.recover()  # what a dead run left behind: its keyboard, a screen that stays on
             size = await _ready(device)
-            if isinstance(arguments, TypeText):
-                await device.recover()  # a keyboard that a dead run left behind
-                if arguments.point is not None:
-                    await lease.check()
-                    await device.tap(Point.from_relative((arguments.point[0], arguments.point[1]), size))
-                    await wait_until_still(device)
+            if not isinstance(action, HARMLESS):
+                await take_unsent_away(self._house.core, device, lease)
+            if isinstance(arguments, TypeText) and arguments.point is not None:
+                await lease.check()
+                await device.tap(Point.from_relative((arguments.point[0], arguments.point[1]), size))
+                await wait_until_still(device)
             await lease.check()
             if isinstance(action, Wait):
                 await asyncio.sleep(action.duration)

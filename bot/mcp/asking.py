@@ -6,19 +6,21 @@ A question is stored before anybody sees it, so that it can be answered from eve
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TextIO
 
 import structlog
 from rich.console import Console
 
 from agent_core.model.base import Model
-from agent_core.ports import Human
-from agent_core.session import Answer, Question, QuestionKind, Session
+from agent_core.session import NO_REPLY, Answer, Question, QuestionKind, Session
 from bot.chat.answering import read_answer
 from bot.chat.texts import texts
 from bot.desk.actors import BadRequest
+from bot.mcp.arguments import MAX_TEXT
 from bot.mcp.client import Client, form_of
 from bot.mcp.pictures import reply_of
 from bot.terminal.ask import TerminalHuman
@@ -40,6 +42,8 @@ PROGRAM_MAY = frozenset(
 )
 # What a model may answer in a user's place, where no customer is concerned.
 MODEL_MAY = frozenset({QuestionKind.INTERACT, QuestionKind.STUCK})
+# Where time alone would end the run, an agent that nobody answers goes on without.
+GOES_ON = frozenset({QuestionKind.TAKE_OVER, QuestionKind.STUCK, QuestionKind.PERSON_ON_PHONE})
 
 
 def who_may(question: Question, *, person_there: bool) -> str:
@@ -64,7 +68,7 @@ def read_reply(question: Question, reply: str, *, by: str, person_there: bool) -
             "Only a person may answer this: it decides what a customer gets, or allows what cannot be taken back.",
             advice=f"Have a person answer it: in Telegram, or with `phonedesk questions answer {question.id}`.",
         )
-    return answer
+    return answer.model_copy(update={"program": not person_there})
 
 
 Answerer = Callable[[Session, Question, bytes | None], Awaitable[Answer | None]]
@@ -77,7 +81,10 @@ async def nobody(session: Session, question: Question, picture: bytes | None) ->
 
 async def no_reply(session: Session, question: Question, picture: bytes | None) -> Answer | None:
     """As if the time for an answer were over at once; what no clock may decide waits for a person."""
-    return answer_at_deadline(question.kind)
+    answer = answer_at_deadline(question.kind)
+    if answer is not None and question.kind in GOES_ON:
+        return answer.model_copy(update={"by": NO_REPLY})
+    return answer
 
 
 def by_model(model: Model) -> Answerer:
@@ -85,7 +92,8 @@ def by_model(model: Model) -> Answerer:
         if session.gate.enabled or question.kind not in MODEL_MAY:
             return None
         words = await reply_of(model, session, question, picture)
-        return read_answer(question, words, by=MODEL) if words else None
+        answer = read_answer(question, words, by=MODEL) if words else None
+        return answer.model_copy(update={"program": True}) if answer is not None else None
 
     return answered
 
@@ -97,7 +105,11 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
         if client.elicit is None or who_may(question, person_there=person_there) != "client":
             return None
         given = await client.elicit(question.text, form_of(question))
-        return read_answer(question, given.words, by=name) if given.words else None
+        if len(given.words) > MAX_TEXT:  # as for every other answer of a client
+            log.info("client_answer_too_long", run_id=session.run_id, characters=len(given.words))
+            return None
+        answer = read_answer(question, given.words, by=name) if given.words else None
+        return answer.model_copy(update={"program": not person_there}) if answer is not None else None
 
     return answered
 
@@ -105,12 +117,19 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
 class AskingHuman:
     """Fits ``agent_core.ports.Human``: the stored question goes to ``answerer``; whoever is first in any channel wins.
 
-    The phone is held for ``hold_seconds`` meanwhile; after that the session waits without it. ``times``: of what only
-    a person may decide, who may be somewhere else; what a client is asked waits for it as long as it likes.
+    The phone is held for ``hold_seconds`` meanwhile; after that the session waits without it. ``times``: of what people
+    are asked; the ``patient`` kinds wait as long as whoever is asked likes.
     """
 
     def __init__(
-        self, db: Database, answerer: Answerer, *, leg: int, hold_seconds: float, times: QuestionTimes = NO_TIMES
+        self,
+        db: Database,
+        answerer: Answerer,
+        *,
+        leg: int,
+        hold_seconds: float,
+        times: QuestionTimes = NO_TIMES,
+        patient: frozenset[QuestionKind] = PROGRAM_MAY,
     ) -> None:
         self._db = db
         self._questions = Questions(db)
@@ -119,14 +138,14 @@ class AskingHuman:
         self._leg = leg
         self._hold = hold_seconds
         self._times = times
+        self._patient = patient
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        times = NO_TIMES if question.kind in PROGRAM_MAY else self._times
+        times = NO_TIMES if question.kind in self._patient else self._times
         await store_question(self._questions, self._events, session, question, picture, times=times, leg=self._leg)
         answer = await self._asked(session, question, picture)
         if answer is not None and question.accepts(answer):
-            given = answer.model_dump(include={"choice", "text"})
-            await self._questions.answer(question.id, given, by=answer.by)
+            await self._questions.answer(question.id, answer.kept(), by=answer.by)
         return given_answer(await self._questions.get(question.id))
 
     async def _asked(self, session: Session, question: Question, picture: bytes | None) -> Answer | None:
@@ -158,31 +177,45 @@ class Terminal:
 
     def __init__(self) -> None:
         self._one_by_one = asyncio.Lock()
+        self._withdrawn = False  # the last question was taken back while its answer was typed
 
     def check(self) -> None:
         """BadRequest where this server has no terminal."""
         with ExitStack() as stack:
             _opened(stack)
 
-    def human(self, db: Database, session: Session, *, leg: int) -> Human:
-        return _AtTerminal(db, self._one_by_one, leg)
+    def answerer(self, db: Database) -> Answerer:
+        """Reads the answer of who sits there. A question whose time is over, or that is answered elsewhere, is taken
+        back."""
+
+        async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
+            async with self._one_by_one:
+                with ExitStack() as stack:
+                    stdin, stdout = _opened(stack)
+                    if self._withdrawn:
+                        _forget_typed(stdin)
+                    console = Console(file=stdout, force_terminal=True)
+                    human = TerminalHuman(db, console, texts(session.lang), stdin=stdin)
+                    self._withdrawn = True
+                    try:
+                        answer = await human.read(session.run_id, question)
+                    except asyncio.CancelledError:
+                        console.print()
+                        raise
+                    self._withdrawn = False
+                    return answer
+
+        return answered
 
 
-class _AtTerminal:
-    def __init__(self, db: Database, one_by_one: asyncio.Lock, leg: int) -> None:
-        self._db, self._one_by_one, self._leg = db, one_by_one, leg
-
-    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        async with self._one_by_one:
-            with ExitStack() as stack:
-                stdin, stdout = _opened(stack)
-                words = texts(session.lang)
-                console = Console(file=stdout, force_terminal=True)
-                human = TerminalHuman(self._db, console, words, stdin=stdin, leg=self._leg)
-                return await human.ask(session, question, picture=picture)
+def _forget_typed(stdin: TextIO) -> None:
+    """What was typed for a question that was taken back answers no other one."""
+    with suppress(ImportError, OSError):
+        termios = importlib.import_module("termios")  # not everywhere
+        termios.tcflush(stdin, termios.TCIFLUSH)
 
 
-def _opened(stack: ExitStack):  # type: ignore[no-untyped-def]  # two text files
+def _opened(stack: ExitStack) -> tuple[TextIO, TextIO]:
     """The terminal itself: over stdio, standard input and output are the client's."""
     with suppress(OSError):
         return (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ def form_of(question: Question) -> dict[str, Any]:
 
 def words_of(content: dict[str, Any] | None) -> str:
     value = (content or {}).get(ANSWER)
-    return re.sub(r"\s+", " ", value).strip() if isinstance(value, str) else ""
+    return value.strip() if isinstance(value, str) else ""
 
 
 class News:

@@ -16,6 +16,7 @@ from bot.settings.sections import McpSettings
 
 if TYPE_CHECKING:
     from bot.app import Core
+    from scheduler.worker import Worker
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +33,9 @@ def listening(settings: McpSettings) -> socket.socket:
         raise ConfigInvalid(
             f"MCP clients cannot be served on {settings.host}:{settings.port}: {error.strerror or error}.",
             advice="Set PHONEDESK_MCP__HOST or PHONEDESK_MCP__PORT.",
+            key="mcp_port",
+            place=f"{settings.host}:{settings.port}",
+            why=error,
         ) from None
     sock.setblocking(False)
     return sock
@@ -44,29 +48,32 @@ def address_of(sock: socket.socket) -> str:
 
 
 @asynccontextmanager
-async def mcp_door(core: Core) -> AsyncIterator[str]:
-    """Serve MCP clients beside everything else; gives the URL."""
+async def mcp_door(core: Core, beside: Worker | None = None) -> AsyncIterator[str]:
+    """Serve MCP clients beside everything else; gives the URL. ``beside``: the worker of this process."""
     sock = listening(core.settings.mcp)
     ended = asyncio.Event()
-    answering = asyncio.create_task(_answer(core, sock, ended), name="mcp-door")
+    answering = asyncio.create_task(_answer(core, beside, sock, ended), name="mcp-door")
     try:
         yield address_of(sock)
     finally:
         ended.set()
         await asyncio.wait([answering])
+
+
+async def _answer(core: Core, beside: Worker | None, sock: socket.socket, ended: asyncio.Event) -> None:
+    """What ends it before the server does is told at once, and clients find nobody, not one who never answers."""
+    try:
+        if not await _knocked(sock, ended):
+            return
+        # Half a second that nobody else is to wait for.
+        http = await asyncio.to_thread(importlib.import_module, "bot.mcp.http")
+        house = await asyncio.to_thread(importlib.import_module, "bot.mcp.house")
+        async with house.open_house(core, beside) as tools, http.serving(tools, sock) as running:
+            await http.until_ended(running, ended)
+    except Exception as error:
+        log.exception("mcp_ended", error=repr(error))
+    finally:
         sock.close()
-        if not answering.cancelled() and (error := answering.exception()) is not None:
-            log.error("mcp_ended", error=repr(error))
-
-
-async def _answer(core: Core, sock: socket.socket, ended: asyncio.Event) -> None:
-    if not await _knocked(sock, ended):
-        return
-    # Half a second that nobody else is to wait for.
-    http = await asyncio.to_thread(importlib.import_module, "bot.mcp.http")
-    house = await asyncio.to_thread(importlib.import_module, "bot.mcp.house")
-    async with house.open_house(core) as tools, http.serving(tools, sock):
-        await ended.wait()
 
 
 async def _knocked(sock: socket.socket, ended: asyncio.Event) -> bool:

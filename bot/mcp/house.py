@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+
+import structlog
 
 from agent_core.devices.adb.device import AdbDevice
-from agent_core.errors import LeaseLost, PhonedeskError
+from agent_core.errors import LeaseLost
 from agent_core.model.base import Model
 from agent_core.model.client import ChatModel
 from agent_core.screen.marks import to_jpeg
 from bot.app import Core
 from bot.desk.house import House
+from bot.desk.pairing import Pace
 from bot.desk.phones import PhonesDesk
 from bot.desk.programs import ProgramsDesk
 from bot.mcp.asking import Terminal
 from bot.mcp.stopping import Calls, Stopper
+from bot.settings import Settings
 from bot.settings.sections import McpSettings
+from scheduler.hosts import Fleet
 from scheduler.runs import RunService
-from scheduler.worker import HeldLease, lease_of
+from scheduler.worker import HeldLease, Worker, lease_of
 from storage.leases import Leases
 from storage.runs import Runs
+
+log = structlog.get_logger(__name__)
 
 
 class PhoneBusy(LeaseLost):
@@ -34,7 +41,9 @@ class PhoneBusy(LeaseLost):
 
 @dataclass(frozen=True)
 class ToolHouse:
-    """``own_helper``: the model that describes screens, where it is not the one that drives."""
+    """``own_helper``: the model that describes screens, where it is not the one that drives. ``at_work``: the runs that
+    calls of this process make; a worker beside us takes none of them for dead.
+    """
 
     core: Core
     rights: ProgramsDesk
@@ -42,6 +51,7 @@ class ToolHouse:
     own_helper: Model | None
     terminal: Terminal = field(default_factory=Terminal)
     calls: Calls = field(default_factory=Calls)
+    at_work: set[str] = field(default_factory=set)
 
     @property
     def settings(self) -> McpSettings:
@@ -88,6 +98,15 @@ class ToolHouse:
                 raise
             raise PhoneBusy(error.message) from None
 
+    @contextmanager
+    def working(self, run_id: str) -> Iterator[None]:
+        """While a call of this process makes this run."""
+        self.at_work.add(run_id)
+        try:
+            yield
+        finally:
+            self.at_work.discard(run_id)
+
     async def check_free(self, serial: str) -> None:
         """PhoneBusy, with what is at work on it."""
         held = await Leases(self.core.db, seconds=self.lease_seconds).held()
@@ -100,16 +119,25 @@ class ToolHouse:
 
     async def shot(self, device: AdbDevice) -> bytes | None:
         """The screen as it is now, secrets covered as the settings say; None where there is none to be had."""
-        with suppress(PhonedeskError):
+        try:
             picture = await self.core.picture(device)
             return await asyncio.to_thread(to_jpeg, picture)
-        return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task is done, and its client hears of it
+            log.warning("mcp_no_last_screen", serial=device.serial, error=repr(error))
+            return None
 
 
 @asynccontextmanager
-async def open_house(core: Core) -> AsyncIterator[ToolHouse]:
-    """At the end every call that is at work is stopped, and its phone left clean."""
+async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[ToolHouse]:
+    """At the end every call that is at work is stopped, and its phone left clean. ``beside``: the worker of this
+    process, which works the same phones.
+    """
     settings = core.settings
+    pace = Pace(settings.telegram.per_minute)
+
+    def follow(new: Settings) -> None:
+        pace.per_minute = new.telegram.per_minute
+
     house = House(
         core.db,
         RunService(core.db),
@@ -120,16 +148,24 @@ async def open_house(core: Core) -> AsyncIterator[ToolHouse]:
         picture=core.picture,
         names=settings.device.names,
         glance=core.glance,
+        pace=pace,
+        fleet=Fleet(core.db, settings.queue.lost_after_seconds),
+        host=beside.owner if beside is not None else "",
     )
     own = settings.mcp.helper
     helper = None
     if own.base_url:
         key = own.api_key.get_secret_value()
         helper = ChatModel(own.base_url, own.name, key, timeout=own.timeout_seconds, meter=core.meter)
-    tools = ToolHouse(core, ProgramsDesk(house), PhonesDesk(house), helper)
+    # How often a program looks is its own affair, as single acts are: what it has us do is counted.
+    phones = PhonesDesk(replace(house, pace=Pace()))
+    at_work = beside.at_work_beside if beside is not None else set()
+    tools = ToolHouse(core, ProgramsDesk(house), phones, helper, at_work=at_work)
+    core.followers.append(follow)
     try:
         yield tools
     finally:
+        core.followers.remove(follow)
         await tools.calls.stop()
         if helper is not None:
             await helper.close()

@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Route
 
+from agent_core.errors import PhonedeskError
 from bot.desk.actors import AccessDenied, Actor
 from bot.desk.keys import API, actor_of_key
 from bot.desk.pairing import Notebook
@@ -34,6 +35,10 @@ MAX_SESSIONS = 200  # clients of the handshake era at once
 GRACE_SECONDS = 3  # for the streams that are open at the end
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ACTOR = "actor"
+
+
+class ServerEnded(PhonedeskError):
+    default_advice = "Its log says why; start it again."
 
 
 class Keys:
@@ -114,13 +119,26 @@ def server(house: ToolHouse) -> uvicorn.Server:
 
 
 @asynccontextmanager
-async def serving(house: ToolHouse, sock: socket.socket) -> AsyncIterator[None]:
-    """Serve on a socket that listens already. In the end what is at work is stopped first, so that it is answered."""
+async def serving(house: ToolHouse, sock: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
+    """Serve on a socket that listens already: the task that does. In the end what is at work is stopped first, so that
+    it is answered.
+    """
     running = server(house)
     task = asyncio.create_task(running.serve(sockets=[sock]), name="mcp-http")
     try:
-        yield
+        yield task
     finally:
         await house.calls.stop()
         running.should_exit = True
         await asyncio.wait([task])
+
+
+async def until_ended(running: asyncio.Task[None], ended: asyncio.Event) -> None:
+    """Until ``ended`` is set. ServerEnded where what serves ended before."""
+    ending = asyncio.create_task(ended.wait())
+    try:
+        await asyncio.wait([running, ending], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ending.cancel()
+    if not ended.is_set():
+        raise ServerEnded("The server of MCP clients ended by itself.") from running.exception()

@@ -47,23 +47,24 @@ class Captions:
             async with self._turns, asyncio.timeout(CAPTION_SECONDS):
                 picture = await asyncio.to_thread(opened, jpeg)
                 return (await self._model.transcribe(picture, say(self._lang, "ask.caption"))).strip() or None
-        except (PhonedeskError, TimeoutError) as error:
-            log.warning("caption_missing", error=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task is done, and its client hears of it
+            log.warning("caption_missing", error=repr(error))
             return None
 
 
 async def reply_of(model: Model, session: Session, question: Question, jpeg: bytes | None) -> str:
     """What a model answers for the user, by the screen and the task; "" where it does not know, or cannot be asked."""
-    if jpeg is None:
-        return ""
     labels = " / ".join(choice.label or choice.value for choice in question.choices)
     choices = say(session.lang, "ask.choices", choices=labels) if labels else ""
     asked = say(session.lang, "ask.reply", task=session.task, question=question.text, choices=choices, unknown=UNKNOWN)
     said = ""
     with suppress(PhonedeskError, TimeoutError):
         async with asyncio.timeout(CAPTION_SECONDS):
-            picture = await asyncio.to_thread(opened, jpeg)
-            said = (await model.transcribe(picture, asked.strip())).strip()
+            if jpeg is None:  # asked again after a restart, it has no picture
+                said = (await model.ask([{"role": "user", "content": asked.strip()}])).text.strip()
+            else:
+                picture = await asyncio.to_thread(opened, jpeg)
+                said = (await model.transcribe(picture, asked.strip())).strip()
     return "" if UNKNOWN in said.upper() else said
 
 

@@ -12,11 +12,21 @@ from pydantic import TypeAdapter
 
 from agent_core.actions import types
 from agent_core.actions.types import Action
+from agent_core.at_limit import ended_at_limit
 from agent_core.errors import ScreenOff
-from agent_core.run import said_at_limit
 from agent_core.session import Question, Session, Status, StepRecord
+from agent_core.texts import say
 
 JPEG = "image/jpeg"
+# What a run ends with where somebody who was asked said stop.
+SAID_STOP = (
+    "run.person_stopped",
+    "run.person_stopped_program",
+    "run.stuck_stopped",
+    "run.stuck_stopped_program",
+    "run.budget_stopped",
+    "run.budget_stopped_tokens",
+)
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 
 
@@ -50,12 +60,21 @@ def stop_reason(session: Session) -> StopReason:
 def _why_failed(session: Session) -> StopReason:
     if session.error_kind == ScreenOff.kind:
         return StopReason.SCREEN_OFF
-    if session.message == said_at_limit(session):
+    if ended_at_limit(session):
         return StopReason.MAX_STEPS
+    if any(_is_said(session, key) for key in SAID_STOP):
+        return StopReason.STOPPED
     last = session.steps[-1] if session.steps else None
     if not session.error_kind and last is not None and (last.action or {}).get("kind") == "finish":
         return StopReason.ABORTED
     return StopReason.ERROR
+
+
+def _is_said(session: Session, key: str) -> bool:
+    """Whether the run ended with this text, whoever is named in it."""
+    head, name, tail = say(session.lang, key, by="\0").partition("\0")
+    message = session.message
+    return message.startswith(head) and message.endswith(tail) if name else message == head
 
 
 def gui_action(action: Action) -> dict[str, Any]:  # noqa: C901, PLR0912 - one line an action

@@ -17,6 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from agent_core.errors import PhonedeskError
+from bot.chat.elsewhere import for_programs
 from bot.desk.actors import Actor
 from bot.logs import mask
 from bot.mcp import arguments as given
@@ -76,7 +77,7 @@ class _Calls:
                 return _plain(await self._acts.act(actor, tool.name, arguments, stopper))
             if isinstance(arguments, given.Screenshot):
                 return _picture(await self._acts.screenshot(actor, arguments.device_id))
-            return _plain({"devices": await self._acts.phones(actor)})
+            return _plain({"devices": await self._acts.phones(actor, for_tasks=not tool.low_level)})
         except PhonedeskError as error:
             return _refused(error, tool)
         except Exception as error:
@@ -96,24 +97,34 @@ class _Calls:
         if round_ is None:
             begin = self._tasks.begin if call.task is not None else self._tasks.go_on
             result = await begin(actor, call, client, stopper)
-            before = result.global_steps - result.local_steps
+            before, answered = result.global_steps - result.local_steps, True
         else:
             before = round_.before
             again = call.model_copy(
                 update={"task": None, "session_id": round_.session_id, "reply_from_client": round_.words}
             )
-            if round_.words:
-                result = await self._tasks.go_on(actor, again, client, stopper, before=before)
-            else:
-                result = await self._tasks.waits(actor, again, before=before)
+            answered, result = await self._answered(actor, again, client, stopper, before)
             result = result.brought_by(call.task, call.reply_from_client)
         question = result.question
         may_ask = call.reply_mode is given.ReplyMode.PASS_TO_CLIENT and client.asks is Asks.AGAIN
-        if question is None or not may_ask or not result.client_may_answer or (round_ and not round_.words):
+        if question is None or not may_ask or not result.client_may_answer or not answered:
             return _done(result)
         form = types.ElicitRequestFormParams(message=question.text, requested_schema=form_of(question))
         state = json.dumps({"session_id": result.session_id, "before": before})
         return types.InputRequiredResult(input_requests={REPLY: types.ElicitRequest(params=form)}, request_state=state)
+
+    async def _answered(
+        self, actor: Actor, call: given.TaskCall, client: Client, stopper: Stopper, before: int
+    ) -> tuple[bool, TaskResult]:
+        """The session, gone on with by the answer of a round; False where it waits still, with what was wrong."""
+        why = ""
+        if call.reply_from_client:
+            try:
+                checked = given.TaskCall.read(call.model_dump(exclude_none=True))
+                return True, await self._tasks.go_on(actor, checked, client, stopper, before=before)
+            except PhonedeskError as error:
+                why = mask(str(error))
+        return False, await self._tasks.waits(actor, call, before=before, why=why)
 
 
 class _Round:
@@ -184,8 +195,8 @@ def _done(result: TaskResult) -> types.CallToolResult:
 
 
 def _refused(error: PhonedeskError, tool: Tool) -> types.CallToolResult:
-    said = mask(str(error))
-    data: dict[str, Any] = {"error": {"kind": error.kind, "message": mask(error.message), "advice": error.advice}}
+    said, advice = (for_programs(text, devices="list_connected_devices") for text in (mask(str(error)), error.advice))
+    data: dict[str, Any] = {"error": {"kind": error.kind, "message": mask(error.message), "advice": advice}}
     if not tool.low_level and tool.acts:
         data = {"stop_reason": StopReason.NOT_STARTED.value, "message": said, **data}
     return types.CallToolResult(content=[types.TextContent(text=said)], structured_content=data, is_error=True)

@@ -14,8 +14,11 @@ from bot.mcp.client import News
 from bot.mcp.pictures import Captions
 from bot.mcp.results import LoggedStep, Shot, agent_action
 from bot.mcp.texts import say
+from storage.engine import Database
+from storage.events import Events
 
 MAX_NEWS = 300  # characters of what a client is told of a step
+MOST_EVENTS = 5000  # of a run, that are looked through for the pictures of its steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,19 @@ class Story:
     def stored_in(self, store: RunStore) -> None:
         self._store = store
 
+    async def begin_with(self, db: Database, session: Session) -> None:
+        """The steps of this call that an earlier round of it took, with their pictures as they were kept."""
+        steps = session.steps[self._before :]
+        if not steps or not self._wanted.logs:
+            return
+        kept = {}
+        if self._wanted.screenshots or self._wanted.captions:
+            rows = await Events(db).after(0, run_id=session.run_id, limit=MOST_EVENTS)
+            kept = {row.data.get("index"): row.picture_id for row in rows if row.kind == "step"}
+        for step in steps:
+            number = kept.get(step.index)
+            self._keep(step, None if number is None else await Events(db).picture(number))
+
     async def save(self, session: Session) -> None:
         await self._store.save(session)
 
@@ -63,8 +79,10 @@ class Story:
         self._news.tell(
             step.index - self._before, say(self._lang, "progress.step", step=step.index, action=told)[:MAX_NEWS]
         )
-        if not self._wanted.logs:
-            return
+        if self._wanted.logs:
+            self._keep(step, picture)
+
+    def _keep(self, step: StepRecord, picture: bytes | None) -> None:
         ends = (step.action or {}).get("kind") == "finish"  # it is the final action, of which no picture is given
         caption = self._captions.begin(picture) if self._wanted.captions and picture and not ends else None
         self._seen.append(_Seen(step, picture if self._wanted.screenshots else None, caption))

@@ -26,8 +26,8 @@ What to know about the agent:
   reply_from_client; the session stays until then, also when this server is started anew. Where
   final_action.answered_by is "person", you may only say no: a person answers in Telegram or at the server.
 - Any other stop_reason (TASK_COMPLETED_SUCCESSFULLY, TASK_ABORTED_BY_AGENT, MAX_STEPS_REACHED,
-  MANUAL_STOP_SCREEN_OFF, STOPPED_BY_OPERATOR, ERROR) ends the session. NOT_STARTED: nothing was done, and message
-  says why; the phone may be busy."""
+  MANUAL_STOP_SCREEN_OFF, STOPPED_BY_OPERATOR, ERROR) ends the session. After ERROR look what was done before you give
+  the task again. NOT_STARTED: nothing was done, and message says why; the phone may be busy."""
 INSTRUCTIONS = f"""Phones as tools. ask_agent has a phone agent do a task; CLICK, TYPE and the others are single acts.
 {POINTS}
 {WHAT_IT_CAN}"""
@@ -70,7 +70,10 @@ def _schema(model: type[Arguments]) -> dict[str, object]:
 
 LOW_LEVEL = (
     Tool(
-        "get_device_list", given.NoArguments, "The phones: device_id, name, state (free, busy, offline …).", acts=False
+        "get_device_list",
+        given.NoArguments,
+        "The phones: device_id, name, state (free, busy, offline …; elsewhere: at another host, only to look at).",
+        acts=False,
     ),
     Tool(
         "get_screenshot",

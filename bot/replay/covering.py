@@ -12,7 +12,7 @@ from bot.desk.history_port import RecordedStep, RecordingView
 
 __all__ = ["COVER", "covered"]
 
-WORDS = ("thinking", "reply", "result")  # of a step, as they stand in a request of a later one
+WORDS = ("thinking", "reply", "result", "followed")  # of a step, as they stand in a request of a later one
 
 
 def covered(view: RecordingView) -> RecordingView:

@@ -82,7 +82,7 @@ async def try_again(
     ``elements``: what was read of the screen is listed as text, where the profile wants it.
     """
     for step in view.recorded:
-        if step.asked is not None:
+        if step.asked is not None and step.record.reply:  # else the model failed: there is nothing to compare with
             messages = messages_for(view.session, step, step.asked, profile, elements=elements)
             yield await _try(view.session, step, step.asked, messages, model, profile)
 

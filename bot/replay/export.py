@@ -50,7 +50,7 @@ def _line(view: RecordingView, step: RecordedStep, picture: str) -> dict[str, An
         "screen": _screen(asked) if asked else None,
         "reply": record.reply,
         "thinking": record.thinking,
-        "ignored": ignored(record.reply, asked),
+        "ignored": record.ignored or ignored(record.reply, asked),
         "asked": record.asked,
         "action": record.action,
         "verdicts": [verdict.model_dump() for verdict in record.verdicts],
@@ -91,7 +91,7 @@ def _element(reading: Reading) -> dict[str, Any]:
 
 
 def ignored(reply: str, asked: Asked | None) -> str:
-    """What the model said behind its first complete call."""
+    """What the model said behind its first complete call, of a release that did not write it down."""
     if asked is None or not reply:
         return ""
     dialect: Dialect = asked.dialect

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from errno import ENOENT
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +21,7 @@ def check_new(files: Sequence[Path], *, force: bool) -> None:
                 f"{file} is there already.", advice="Give another name, or --force.", key="file_there", name=str(file)
             )
         if not file.absolute().parent.is_dir():
-            raise _unwritable(file, "no such folder")
+            raise _unwritable(file, OSError(ENOENT, "no such folder"))
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def written(file: Path) -> Iterator[BinaryIO]:
             yield out
         part.replace(file)
     except OSError as error:
-        raise _unwritable(file, error.strerror or str(error)) from error
+        raise _unwritable(file, error) from error
     finally:
         if part is not None:
             part.unlink(missing_ok=True)
@@ -54,12 +55,12 @@ def folder(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from error
+        raise _unwritable(path, error) from error
 
 
-def _unwritable(file: Path, why: str) -> BadRequest:
+def _unwritable(file: Path, why: OSError) -> BadRequest:
     return BadRequest(
-        f"{file} cannot be written: {why}.",
+        f"{file} cannot be written: {why.strerror or why}.",
         advice="Give another place.",
         key="file_unwritable",
         name=str(file),

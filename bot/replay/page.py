@@ -16,16 +16,28 @@ from pydantic import TypeAdapter, ValidationError
 from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap
 from agent_core.geometry import Point
 from agent_core.session import StepRecord, StepVerdict
-from bot.chat.cards import describe_action
+from bot.chat.cards import describe_action, unread
 from bot.chat.texts import Texts
 from bot.desk.history_port import RecordedStep, RecordingView
+from bot.desk.port import RunStatus
 from bot.replay.page_parts import SCRIPT, STYLE
 from bot.replay.timings import Timings, timings_of
-from bot.replay.words import action_of, facts_of, role_word, text_of_message
+from bot.replay.words import (
+    action_of,
+    decided,
+    facts_of,
+    outcome_of,
+    part_of,
+    result_of,
+    role_word,
+    ruled,
+    text_of_message,
+)
 from bot.terminal.render import harmless
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 HEADS = ("phase", "count", "mean", "least", "most", "deviation")
+MOODS = {RunStatus.SUCCEEDED: "good", RunStatus.FAILED: "bad", RunStatus.STOPPED: "turn"}
 _MARK, _HALO = "#ff2d55", "#ffffff"
 
 
@@ -38,13 +50,12 @@ def page_of(view: RecordingView, words: Texts) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="referrer" content="no-referrer">',
-        f"<title>{_text(title)}</title><style>{STYLE}</style></head><body>",
-        f'<header><span id="keys">{_text(words.get("replay.keys"))}</span><h1>{_text(title)}</h1>',
-        f"<p>{_text(' · '.join(facts_of(view, words)))}</p></header>",
-        f"<main><nav>{''.join(_links(view, words))}</nav><div>",
+        f"<title>{_text(title)}</title><style>{STYLE}</style><script>{SCRIPT}</script></head><body>",
+        _head(view, words),
+        f'<main{"" if view.steps else " class=alone"}>{_bar(view, words) if view.steps else ""}<div id="shown">',
         *(_step(step, words) for step in view.steps),
         _end(view, words),
-        f"</div></main><script>{SCRIPT}</script></body></html>",
+        "</div></main></body></html>",
     )
     return "\n".join(parts)
 
@@ -64,36 +75,74 @@ def _text(text: str) -> str:
     return html.escape(harmless(text))
 
 
-# Steps ----------------------------------------------------------------------------------------------------------------
+# The head, and the way through the steps ------------------------------------------------------------------------------
+
+
+def _head(view: RecordingView, words: Texts) -> str:
+    """What the page is, the task, how it ended, and the rest; beside that, how to go on."""
+    state, *facts = facts_of(view, words)
+    said = outcome_of(view.run, words)[:1]
+    how = (
+        f'<p id="how"><span class="keys">{_text(words.get("replay.how"))}</span>'
+        f'<span class="hand">{_text(words.get("replay.how_by_hand"))}</span></p>'
+    )
+    return (
+        f"<header>{how if view.steps else ''}"
+        f'<p class="dim">{_text(words.get("replay.title", number=view.number))}</p><h1>{_text(view.run.task)}</h1>'
+        f'<p class="outcome {MOODS.get(view.run.status, "")}">{_text(" · ".join((state, *said)))}</p>'
+        f'<p class="dim">{_text(" · ".join(facts))}</p></header>'
+    )
+
+
+def _bar(view: RecordingView, words: Texts) -> str:
+    """The two buttons and the list of the steps. It begins unfolded: without the script that is how it stays."""
+    return (
+        f'<div id="bar"><button type="button" id="before">‹ {_text(words.get("replay.before"))}</button>'
+        f"<details open><summary>{_text(words.get('replay.all_steps'))}"
+        f' <span id="place" aria-live="polite"></span></summary><nav>{"".join(_links(view, words))}</nav></details>'
+        f'<button type="button" id="after">{_text(words.get("replay.after"))} ›</button></div>'
+    )
 
 
 def _links(view: RecordingView, words: Texts) -> Iterator[str]:
+    last = view.steps[-1].record.index
     for step in view.steps:
         record = step.record
         mood = "bad" if not record.ok else "turn" if record.verdicts else ""
-        yield f'<a href="#s{record.index}" class="{mood}">{record.index} {_text(_did(record, words))}</a>'
-    yield f'<a href="#end">{_text(words.get(f"card.{view.run.status.value}"))}</a>'
+        said = " · ".join((*(decided(verdict, words) for verdict in record.verdicts[-1:]), _did(record, words)))
+        place = f'href="#s{record.index}" data-place="{record.index} / {last}"'
+        yield f'<a {place} class="{mood}">{record.index} {_text(said)}</a>'
+    state = _text(words.get(f"card.{view.run.status.value}"))
+    yield f'<a href="#end" data-place="{state}">{state}</a>'
 
 
 def _did(record: StepRecord, words: Texts) -> str:
     return describe_action(words, record) or record.result or "—"
 
 
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
 def _step(step: RecordedStep, words: Texts) -> str:
     record = step.record
-    fields = [f"<h2>{_text(words.get('card.step'))} {record.index}</h2>"]
-    fields += _field(words.get("card.thinking"), record.thinking)
+    mood = "" if record.ok else ' class="bad"'
+    head = " · ".join((words.get("replay.step_head", step=record.index), _did(record, words)))
+    fields = _field(words.get("card.thinking"), record.thinking)
     proposed, done = action_of(record.asked, words), action_of(record.action, words)
     if record.asked is not None and proposed != done:
         fields += _field(words.get("replay.proposed"), proposed)
-    fields += _field(words.get("replay.done"), done or words.get("replay.nothing_done"), "" if record.ok else "bad")
+        fields += _field(words.get("replay.done"), done or words.get("replay.nothing_done"), "" if record.ok else "bad")
     fields += [_verdict(verdict, words) for verdict in record.verdicts]
-    fields += _field(words.get("card.result"), record.result, "" if record.ok else "bad")
+    label = words.get("replay.told_model" if unread(record) else "card.result")
+    fields += _field(label, result_of(record), "" if record.ok else "bad")
     fields += [_timings(record, words)]
     fields += _details(words.get("replay.reply"), _pre(record.reply)) if record.reply else []
     if step.asked is not None:
         fields += _details(words.get("replay.asked_of", model=step.asked.model), _messages(step, words))
-    return f'<section id="s{record.index}">{_figure(step, words)}<div>{"".join(fields)}</div></section>'
+    return (
+        f'<section id="s{record.index}"><h2{mood}>{_text(head)}</h2>'
+        f"{_figure(step, words)}<div>{''.join(fields)}</div></section>"
+    )
 
 
 def _field(label: str, text: str, mood: str = "") -> list[str]:
@@ -104,8 +153,7 @@ def _field(label: str, text: str, mood: str = "") -> list[str]:
 
 
 def _verdict(verdict: StepVerdict, words: Texts) -> str:
-    head = f"{words.get('card.gate')}: {verdict.policy} {verdict.decision}".strip()
-    return f'<h3>{_text(head)}</h3><p class="turn">{_text(verdict.message)}</p>'
+    return f'<h3>{_text(ruled(verdict, words))}</h3><p class="turn">{_text(verdict.message)}</p>'
 
 
 def _pre(text: str) -> str:
@@ -143,7 +191,8 @@ def _figure(step: RecordedStep, words: Texts) -> str:
     if step.picture is not None and step.asked is not None:
         width, height = step.asked.size
         image = f'<image href="{_url(step.picture)}" width="{width}" height="{height}" preserveAspectRatio="none"/>'
-        drawn = f'<svg viewBox="0 0 {width} {height}" role="img">{image}{_marks(step, (width, height))}</svg>'
+        size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        drawn = f'<svg {size} role="img">{image}{_marks(step, (width, height))}</svg>'
         note = "replay.picture_raw" if step.asked.raw else "replay.picture_covered" if step.asked.covered else ""
         return f"<figure>{drawn}{_caption(words.get(note) if note else '')}</figure>"
     if step.shown is not None:
@@ -211,14 +260,25 @@ def _read(data: object) -> Action | None:
 
 def _end(view: RecordingView, words: Texts) -> str:
     session = view.session
-    fields = [f"<h2>{_text(words.get(f'card.{view.run.status.value}'))}</h2>", *_field("", session.message)]
+    fields = [line for said in outcome_of(view.run, words) for line in _field("", said)]
     for reply in session.replies:
         fields += _field(words.get("card.customer", contact=reply.contact), reply.question)
         fields += _field(words.get("card.sent"), reply.text, "good" if reply.delivered else "bad")
     for question in session.questions:
         fields += _field(words.get("replay.question"), question.text)
-    fields += [_table(timings_of([[step.record for step in view.steps]]), words)]
-    return f'<section id="end"><div>{"".join(fields)}</div></section>'
+    fields += [_parts(view, words), _table(timings_of([[step.record for step in view.steps]]), words)]
+    state = _text(words.get(f"card.{view.run.status.value}"))
+    return f'<section id="end"><h2>{state}</h2><div>{"".join(fields)}</div></section>'
+
+
+def _parts(view: RecordingView, words: Texts) -> str:
+    """The runs of a plan or a sweep. Each has a page of its own, wherever that may lie: its command is told."""
+    if not view.parts:
+        return ""
+    rows = [(part.number, *part_of(part, words)) for part in view.parts]
+    told = "".join(f"<li><b>#{number}</b> {_text(head)}<p>{_text(said)}</p></li>" for number, head, said in rows)
+    how = words.get("replay.part_how", number=view.parts[0].number)
+    return f'<h3>{_text(words.get("replay.parts"))}</h3><ul>{told}</ul><p class="dim">{_text(how)}</p>'
 
 
 def _table(timings: Timings, words: Texts) -> str:

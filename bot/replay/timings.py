@@ -9,8 +9,16 @@ from dataclasses import dataclass
 from agent_core.session import StepRecord
 
 # What a step consists of, in the order in which it happens; what an older release called otherwise comes after them.
-PHASES = ("observe", "capture", "settle", "read", "model", "first_token", "gate", "act", "step")
-PARTS = {"capture": "observe", "settle": "observe", "read": "observe", "first_token": "model"}  # phases within others
+PHASES = (
+    *("observe", "capture", "settle", "read"),
+    *("model", "first_token", "thinking", "reply"),
+    *("gate", "act", "step"),
+)
+# Phases within others.
+PARTS = {
+    **dict.fromkeys(("capture", "settle", "read"), "observe"),
+    **dict.fromkeys(("first_token", "thinking", "reply"), "model"),
+}
 
 
 @dataclass(frozen=True, slots=True)

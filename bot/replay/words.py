@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from agent_core.session import StepRecord
+from agent_core.session import StepRecord, StepVerdict
+from agent_core.texts import say
 from agent_core.trajectory import Message, picture_in
-from bot.chat.cards import describe_action
-from bot.chat.history import took_words
+from bot.chat.cards import describe_action, error_lines
+from bot.chat.history import past_lines, took_words
 from bot.chat.texts import Texts
-from bot.desk.history_port import RecordingView
+from bot.desk.history_port import PastRun, RecordingView
+from bot.desk.port import RunStatus, RunView
 
 
 def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
     """An action in words, "" for none."""
     return describe_action(words, StepRecord(index=0, action=dict(data))) if data else ""
+
+
+def ruled(verdict: StepVerdict, words: Texts) -> str:
+    """What a rule decided, and which one."""
+    return words.get(
+        "replay.ruled", decided=decided(verdict, words), rule=words.find(f"rule.{verdict.policy}", verdict.policy)
+    )
+
+
+def decided(verdict: StepVerdict, words: Texts) -> str:
+    return words.find(f"gate.{verdict.decision}", verdict.decision)
+
+
+def result_of(step: StepRecord) -> str:
+    """What came of a step; "" where that is only that it was done: the model is told so, a person sees it."""
+    kind = str((step.action or {}).get("kind", ""))
+    bare = {say("zh", "run.done", action=kind), say("en", "run.done", action=kind)}
+    return "" if step.ok and step.result in bare else step.result.strip()
+
+
+def outcome_of(run: RunView, words: Texts) -> list[str]:
+    """How the run ended, in its own words; and where it failed, what that means and what to do. A line each."""
+    failed = run.status is RunStatus.FAILED
+    message = run.message or (words.get("plan.interrupted") if failed and run.plan is not None else "")
+    lines = error_lines(run.error_kind, words, message) if failed and run.error_kind else []
+    return [line for line in (message, *lines) if line]
+
+
+def part_of(part: PastRun, words: Texts) -> tuple[str, str]:
+    """A part of a plan or a sweep, where these are listed: when, how it ended and where; what it was, and came to."""
+    head, said = past_lines(replace(part, plan=0, by=""), words)
+    return head.text, said.text
 
 
 def facts_of(view: RecordingView, words: Texts) -> list[str]:

@@ -37,23 +37,26 @@ class TerminalHuman:
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         await store_question(self._questions, self._events, session, question, picture, leg=self._leg)
-        view = QuestionView(id=question.id, run_id=session.run_id, question=question, lang=self._texts.lang)
+        answer = await self.read(session.run_id, question)
+        if answer is None:
+            return None
+        await self._questions.answer(question.id, answer.model_dump(include={"choice", "text"}), by=PERSON)
+        return given_answer(await self._questions.get(question.id))
+
+    async def read(self, run_id: str, question: Question) -> Answer | None:
+        """Show a question that is stored, and read the answer; None at the end of the input. Can be cancelled."""
+        view = QuestionView(id=question.id, run_id=run_id, question=question, lang=self._texts.lang)
         words = "question.hint_type" if question.kind in TO_CUSTOMER else "question.hint_words"
         hint = self._texts.get(words if question.free_text else "question.hint_number")
         self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))
         while True:
             line = await read_line(self._console, self._stdin)
             if line is None:
+                self._console.print()  # what follows begins a line
                 return None
             answer = read_answer(question, line, by=PERSON)
-            if answer is not None and not _mistyped(question, answer):
-                await self._questions.answer(question.id, answer.model_dump(include={"choice", "text"}), by=PERSON)
-                return given_answer(await self._questions.get(question.id))
+            if answer is not None:
+                return answer
             choices = " / ".join(choice.label for choice in question.choices)
             key = "question.own_or_choice" if question.free_text else "question.not_a_choice"
             self._console.print(self._texts.get(key, choices=choices), markup=False)
-
-
-def _mistyped(question: Question, answer: Answer) -> bool:
-    """A number that no choice has, where there are some to choose from."""
-    return bool(question.choices) and not answer.choice and answer.text.isdecimal() and len(answer.text) <= 2

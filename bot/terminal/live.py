@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -10,20 +10,22 @@ from rich.text import Text
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines
+from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines, unread
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
 from bot.terminal.render import harmless
 
-ASKING = {"interact", "take_over"}  # what comes of them a person decides: they have not failed
-
 
 class LiveRuns:
     """A run store that shows what it stores. What people and screens wrote is printed as text, never as markup."""
 
-    def __init__(self, store: RunStore, console: Console, texts: Texts) -> None:
+    def __init__(
+        self, store: RunStore, console: Console, texts: Texts, *, names: Mapping[str, str] | None = None
+    ) -> None:
+        """``names``: of phones, by their serials."""
         self._store = store
+        self._names = names or {}
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
@@ -39,7 +41,9 @@ class LiveRuns:
         match event.kind:
             case "started" | "resumed":
                 self._line(f"▶ {event.data['task']}", "bold")
-                self._line(f"  {self._texts.get('card.phone')}: {event.data['serial']} · {run_id}", "dim")
+                serial = str(event.data["serial"])
+                phone = self._names.get(serial, serial)
+                self._line(f"  {self._texts.get('card.phone')}: {phone} · {run_id}", "dim")
             case "step":
                 self._step(StepRecord.model_validate(dict(event.data)))
                 self._tell_replies()
@@ -54,8 +58,8 @@ class LiveRuns:
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)
-        asks = (step.action or {}).get("kind") in ASKING
-        action = describe_action(self._texts, step, asks=asks) or step.result or "—"
+        said = describe_action(self._texts, step)
+        action = said or step.result.partition("\n")[0] or "—"  # an error's advice stands below the end of the run
         self._line(f"{step.index:>3}  {action}  ({seconds:.1f} s)", "" if step.ok else "yellow")
         if step.instead_of and step.model != self._model:
             why = self._texts.find(f"error.{step.instead_of}", self._texts.get("error.model"))
@@ -63,7 +67,8 @@ class LiveRuns:
         self._model = step.model if step.instead_of else ""
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")
-        if step.verdicts or not step.ok:
+        told = not said or unread(step) or step.result in said  # above; or to the model alone
+        if not told and (step.verdicts or not step.ok):
             self._line(f"     {step.result}", "yellow")
 
     def _answered(self, question: str, by: str, text: str) -> None:
@@ -89,10 +94,11 @@ class LiveRuns:
 def outcome_line(session: Session, words: Texts) -> Text:
     """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
-    status = session.status.value
-    line = Text(f"{words.get(f'card.{status}')}  {harmless(session.message)}", style=styles.get(status, ""))
-    if session.error_kind and session.status is Status.FAILED:
-        for said in error_lines(session.error_kind, words):
+    status = session.comes_to.value
+    message = harmless(session.message).replace("\n", "\n    ")
+    line = Text(f"{words.get(f'card.{status}')}  {message}", style=styles.get(status, ""))
+    if session.error_kind and session.comes_to is Status.FAILED:
+        for said in error_lines(session.error_kind, words, session.message):
             line.append(f"\n    {said}")
     spent = session.spent
     if spent.calls:
@@ -101,6 +107,13 @@ def outcome_line(session: Session, words: Texts) -> Text:
         cost = f" · ≈ {money(spent.cost)} {spent.currency}".rstrip() if spent.cost is not None else ""
         line.append(f"\n    {used}{cost}")
     return line
+
+
+def left_open(session: Session, words: Texts) -> Text:
+    """How the question that the run waits for is answered later; empty where there is none."""
+    if session.status is not Status.WAITING or session.question is None:
+        return Text()
+    return Text(f"    {words.get('question.left_open', id=session.question.id)}", style="yellow")
 
 
 def timings_line(session: Session, words: Texts) -> Text:

@@ -46,6 +46,9 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[s
             raise ConfigInvalid(
                 f"The web server cannot use {host}:{port}: {error.strerror}.",
                 advice="Set PHONEDESK_WEB__HOST or PHONEDESK_WEB__PORT.",
+                key="web_port",
+                place=f"{host}:{port}",
+                why=error,
             ) from None
         real = site.port or port
         yield f"http://[{host}]:{real}" if ":" in host else f"http://{host}:{real}"

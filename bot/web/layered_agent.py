@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.errors import ConfigError, InputRejected, PhonedeskError, RateLimited
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
+from bot.chat.elsewhere import for_programs
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound
 from bot.desk.desk import HouseDesk
 from bot.web.keys import CHALLENGE, actor_of_key
@@ -36,7 +37,7 @@ SessionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
 
 
 class _Asked(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="forbid")  # a misspelt device_id would mean every phone
 
 
 class ChatAsked(_Asked):
@@ -58,11 +59,13 @@ def add_routes(app: web.Application, desk: HouseDesk, db: Database, *, heartbeat
     """``heartbeat``: seconds between two comments where nothing else is sent."""
 
     async def actor_of(request: web.Request) -> Actor:
-        actor = await actor_of_key(db, request.headers.get("Authorization", ""))
+        header = request.headers.get("Authorization", "")
+        actor = await actor_of_key(db, header)
         if actor is None:
+            said = "This API key is not known: it is wrong, or was removed." if header else "An API key is needed."
             raise web.HTTPUnauthorized(
                 headers=CHALLENGE,
-                text=json.dumps({"error": "unauthorized", "message": "An API key is needed."}),
+                text=json.dumps({"error": "unauthorized", "message": said}),
                 content_type="application/json",
             )
         return actor
@@ -118,9 +121,10 @@ def _told(handler: Handler) -> Handler:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            return _error(400, "invalid_request", ": ".join(filter(None, (place, first["msg"]))))
+            said = "There is no such field." if first["type"] == "extra_forbidden" else first["msg"]
+            return _error(400, "invalid_request", ": ".join(filter(None, (place, said))))
         except PhonedeskError as error:
-            return _error(_status(error), error.kind, str(error))
+            return _error(_status(error), error.kind, for_programs(str(error)))
 
     return handled
 

@@ -137,6 +137,9 @@ class Metrics(Collector):
         yield family
         errors = {(host, *key): n for key, n in counts.model_errors.items()}
         yield _counter("phonedesk_model_errors", "Calls of models that failed.", errors, "host", "model", "kind")
+        stand_ins = {(host, *key): n for key, n in counts.stand_ins.items()}
+        yield _counter("phonedesk_model_fallbacks", "Replies of models that stood in for another.", stand_ins,
+                       "host", "model", "instead_of")  # fmt: skip
         failures = {(host, kind): n for kind, n in counts.failures.items()}
         yield _counter("phonedesk_run_failures", "Runs that failed by an error.", failures, "host", "kind")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.errors import CommandFailed, InputRejected
 from agent_core.observer import TreeUse
 from agent_core.ports import Lease
+from agent_core.screen.compare import same_name
 from agent_core.screen.reader import ScreenReader
 from agent_core.sweep import ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
@@ -24,7 +25,7 @@ from storage.contacts import Contacts
 from storage.engine import Database
 from storage.runs import NewRun, RunRow, Runs
 from storage.schedules import Schedules
-from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
+from storage.sweeps import MarkRow, NewSweep, NewSwept, Place, Sweeps
 
 QUIET_HOURS = "quiet hours"  # the message of a run that was not begun since they had
 
@@ -94,7 +95,8 @@ async def prepare(db: Database, row: RunRow, device: SweptDevice, eyes: SweepEye
         memory=look.memory.data() if look.memory is not None else None,
         waiting=chosen.waiting,
         seen=[name for name in look.seen if name not in still_owed],
-        details=_details(look, chosen, unnamed, told_before, everybody=targets is None),
+        details=_details(look, chosen, unnamed, told_before, everybody=targets is None)
+        | {"unknown": await _unknown(db, order, look, chosen, marks)},
     )
     log.info("sweep_looked", run_id=row.id, outcome=look.outcome.value, calls=look.calls, started=len(start))
     return Prepared(new, start)
@@ -177,6 +179,18 @@ def _run(row: RunRow, task: str, contact: str, serial: str) -> NewRun:
         chat=row.chat,
         parent_id=row.id,
     )
+
+
+async def _unknown(
+    db: Database, order: SweepOrder, look: UnreadLook, chosen: Plan, marks: Mapping[str, MarkRow]
+) -> list[str]:
+    """Of those who were named and have nothing new: whom nobody knows, neither we nor the list. It may be a slip."""
+    if not look.readable:
+        return []
+    rows = [row.name for row in await Contacts(db).all(app=order.app)]
+    shown = [*(one.contact for one in look.waiting), *look.seen, *(one.name for one in look.aside)]
+    known = [*rows, *marks, *shown]
+    return [name for name in chosen.quiet if name in order.names and not any(same_name(name, one) for one in known)]
 
 
 def _details(

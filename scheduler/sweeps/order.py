@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agent_core.apps.names import packages_named
 from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.errors import InputRejected
 from agent_core.gate.detect import reply_task
@@ -83,8 +84,10 @@ def read_order(text: str) -> SweepOrder:
     for place, found in enumerate(_PART.finditer(text)):
         quoted, plain = found[1], found[2]
         word = (quoted or plain).strip()
-        if quoted is None and place == 0 and (meant := _app(word)):
+        if quoted is None and place == 0 and (meant := chat_app(word)):
             app = meant
+        elif quoted is None and place == 0 and packages_named(word):
+            raise no_chat_app(word)
         elif quoted is None and word[0] in "#＃" and len(word) > 1:
             tags.append(word[1:])
         elif quoted is None and word.lower() in EVERYBODY:
@@ -102,7 +105,19 @@ def read_order(text: str) -> SweepOrder:
     return order
 
 
-def _app(word: str) -> str:
+def no_chat_app(word: str) -> InputRejected:
+    known = " / ".join(p.key for p in profiles())
+    return InputRejected(
+        f"{word!r} is no app in which customers are answered.",
+        advice=f"There are {known}; a contact of that name goes in quotes.",
+        key="no_chat_app",
+        name=word,
+        known=known,
+    )
+
+
+def chat_app(word: str) -> str:
+    """The key of the app that is called so; "" for none in which customers are answered."""
     return next((p.key for p in profiles() if word.lower() in {n.lower() for n in (p.name, *p.aliases)}), "")
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from agent_core.screen.compare import same_name
+from agent_core.session import WAITS_ELSEWHERE
 from agent_core.sweep import IN_CHAT, UnreadLook, Waiting
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING
 from storage.sweeps import MarkRow
@@ -104,6 +105,8 @@ def _why_not(one: Waiting, mark: MarkRow, rules: Rules) -> Left | None:
         return None if newer and not as_asked else Left.ASKED
     if rules.asked or newer or (mark.run_status == STOPPED and not mark.run_started):
         return None
+    if mark.run_error == WAITS_ELSEWHERE and mark.waits:
+        return Left.ASKED
     rested = [moment for moment in (mark.answered_at, mark.run_ended_at) if moment is not None]
     if rested and rules.now - max(rested) < rules.cool_down:
         return Left.COOLING

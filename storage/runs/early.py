@@ -11,12 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.runs.changes import expire_questions, lock_parent, settle_parent, tell_status
-from storage.runs.rows import FAILED, PLAN, RUNNING, STOPPED, WAITING
-from storage.tables import leases, plans, runs, sweeps
+from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
+from storage.tables import leases, plans, questions, runs, sweeps
 from storage.tries import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
 
 BEGINNING = timedelta(seconds=5)
-CLIENTS = "mcp"  # the option ``channel`` of runs whose client waits while they are at work
+CLIENTS = "mcp"  # the option ``channel`` of runs that a client waits for
 
 
 def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.ColumnElement[bool]:
@@ -32,11 +32,32 @@ def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.
         runs.c.id.not_in(alive_here),
         runs.c.id.not_in(_sweeps_at_work(alive, now)),
         runs.c.id.not_in(sa.select(plans.c.run_id).where(plans.c.heartbeat_at > now - older_than)),
+        runs.c.parent_id.not_in(_plans_elsewhere(now - older_than, alive_here)),
     )
 
 
-async def end_plan(connection: AsyncConnection, db: Database, run_id: str, which: sa.ColumnElement[bool]) -> bool:
-    """End a plan whose process is gone, where the run's row is as ``which`` says and a plan."""
+def _plans_elsewhere(alive_after: datetime, alive_here: Sequence[str]) -> sa.Select[tuple[str]]:
+    """Plans that another process makes, or made until a moment ago: what becomes of their parts is decided with them.
+
+    A part that died with its plan may be found a little earlier: it must not go on alone meanwhile.
+    """
+    its = runs.alias("its")
+    going = sa.and_(its.c.id == plans.c.run_id, its.c.status == RUNNING)
+    return (
+        sa.select(plans.c.run_id)
+        .where(plans.c.heartbeat_at > alive_after, plans.c.run_id.not_in(alive_here))
+        .where(sa.exists().where(going))
+    )
+
+
+async def end_plan(
+    connection: AsyncConnection, db: Database, run_id: str, which: sa.ColumnElement[bool], *, left: LeftAlone
+) -> bool:
+    """End a plan whose process is gone, where the run's row is as ``which`` says and a plan.
+
+    Its parts are ended with it, but for those that wait for a person: nobody is to do unattended what the person, who
+    reads that the plan is over, may begin anew.
+    """
     is_plan = runs.c.options["kind"].as_string() == PLAN
     outcome = sa.case((runs.c.stop_requested, STOPPED), else_=FAILED)
     done = await connection.execute(
@@ -44,9 +65,29 @@ async def end_plan(connection: AsyncConnection, db: Database, run_id: str, which
         .where(runs.c.id == run_id, runs.c.status == RUNNING, which, is_plan)
         .values(status=outcome, ended_at=db.now(), hold=False)
     )
-    if done.rowcount == 1:
-        await tell_status(connection, db, run_id)
-    return done.rowcount == 1
+    if done.rowcount != 1:
+        return False
+    ended = await _end_parts(connection, db, run_id, left)
+    for one in (*ended, run_id):
+        await tell_status(connection, db, one)
+    return True
+
+
+async def _end_parts(connection: AsyncConnection, db: Database, plan_id: str, left: LeftAlone) -> list[str]:
+    """Those that are over with this, in order. One that is at work, or died, ends by the stop that is asked of it."""
+    options = (await connection.execute(sa.select(runs.c.options).where(runs.c.id == plan_id))).scalar_one()
+    message = left(options)
+    asked = sa.exists().where(questions.c.run_id == runs.c.id, questions.c.state == "open")
+    its = sa.and_(runs.c.parent_id == plan_id, runs.c.status.in_(ACTIVE), ~asked)
+    at_work = sa.update(runs).where(its, runs.c.status == RUNNING, runs.c.stop_requested.is_(False))
+    await connection.execute(at_work.values(stop_requested=True, message=message))
+    ended = await connection.execute(
+        sa.update(runs)
+        .where(its, runs.c.status != RUNNING)
+        .values(status=STOPPED, message=message, ended_at=db.now(), leg_due_at=None, hold=False)
+        .returning(runs.c.id)
+    )
+    return sorted(ended.scalars())
 
 
 async def put_back(

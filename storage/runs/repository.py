@@ -25,7 +25,7 @@ from storage.runs.changes import (
     tell_status,
 )
 from storage.runs.early import dead, end_plan, free_phones, put_back
-from storage.runs.rows import ACTIVE, FINAL, LISTED, QUEUED, RUNNING, STOPPED, WAITING, NewRun, RunRow
+from storage.runs.rows import ACTIVE, FINAL, LISTED, PLAN, QUEUED, RUNNING, STOPPED, WAITING, NewRun, RunRow
 from storage.tables import hosts, runs
 from storage.tries import GaveUp, LeftAlone, plain_words, plainly_left
 from storage.uncut import uncut
@@ -324,6 +324,20 @@ class Runs:
         self._notify()
         return done
 
+    async def end_plans_of(self, host: str, *, left: LeftAlone = plainly_left) -> list[str]:
+        """End the plans that the former process of ``host`` made, with their parts, see ``revive``; their ids. Only
+        under the process lock.
+        """
+        its = sa.and_(runs.c.host == host, runs.c.status == RUNNING, runs.c.options["kind"].as_string() == PLAN)
+        async with self._db.read() as connection:
+            found = list((await connection.execute(sa.select(runs.c.id).where(its).order_by(runs.c.id))).scalars())
+        for run_id in found:
+            async with self._db.write(durable=True) as connection:
+                await end_plan(connection, self._db, run_id, its, left=left)
+        if found:
+            self._notify()
+        return found
+
     async def revive(
         self,
         *,
@@ -337,7 +351,8 @@ class Runs:
         Dead: ``running`` for some seconds (who begins a run takes the phone a moment later), not one of ``alive_here``
         (at work in this process, whatever its heartbeat), no lease of the run with a heartbeat within ``older_than``.
         A sweep whose contacts are begun one by one, in a terminal, lives with them. A plan lives by its own heartbeat;
-        nobody can take it up, so a dead one is over. The runs that it began are runs like any others.
+        nobody can take it up, so a dead one is over, and with it, as stopped, the runs that it began, but for those
+        that wait for a person. While it lives elsewhere nothing is decided about these.
         The phone that it had is free at once: should that leg live after all, it finds its lease lost. One of which
         Stop was asked for is over, and so is one that only ever dies, see ``GaveUp``, or that a client waited for and
         that is no reply, see ``LeftAlone``.
@@ -348,7 +363,7 @@ class Runs:
         revived = []
         for run_id in found:
             async with self._db.write(durable=True) as connection:
-                if await end_plan(connection, self._db, run_id, gone):
+                if await end_plan(connection, self._db, run_id, gone, left=left):
                     revived.append(run_id)
                 elif await put_back(connection, self._db, run_id, gone, error="", gave_up=gave_up, left=left):
                     await free_phones(connection, run_id)

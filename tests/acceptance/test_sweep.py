@@ -158,4 +158,5 @@ async def test_the_command_answers_and_then_finds_nothing_without_a_model(tmp_pa
             assert (done.code, done.json["contacts"]) == (0, []), done.err
         assert (done.json["quiet"], done.json["round_trips"]) == (["小王"], 2)
         assert len(shop.brain.calls) == calls
-        assert (await shop.command("sweep", "小王", "--unread")).code == 2
+        nobody = await shop.command("sweep", "无此人")
+        assert (nobody.code, "没有找到：无此人" in nobody.err) == (2, True)

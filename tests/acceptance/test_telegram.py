@@ -230,5 +230,5 @@ async def test_a_question_is_skipped_and_what_else_can_be_asked_meanwhile(unansw
     assert row.state == "skipped"
     # The same words of the customer are not brought up again.
     again = await on.run(owner)
-    await on.shows(owner, again, "此前已由人工跳过")
+    await on.shows(owner, again, "此前已跳过")
     on.untouched_by_words()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from agent_core.actions.types import Finish, Home, Launch
+from agent_core.agent import PhoneAgent
 from agent_core.errors import CommandFailed, DeviceOffline, LeaseLost
+from agent_core.model.client import ChatModel
+from agent_core.ports import Event
 from agent_core.repeats import rounds
 from agent_core.retry import with_retries
 from agent_core.session import QuestionKind, Session, Status
-from tests.support.lab import ASK, FINISH, LAUNCH, Lab, do
+from agent_core.settings import AgentSettings, new_session
+from tests.support.lab import ASK, FINISH, LAUNCH, Lab, Story, do
 from tests.support.model_server import ScriptedModel
+from tests.support.model_server import Status as Refusal
 
 HOME = do('do(action="Home")')
+TAP = do('do(action="Tap", element=[500,300])')
 
 
 class LostAfter:
@@ -108,3 +115,87 @@ async def test_retries_do_not_multiply() -> None:
     with pytest.raises(CommandFailed):
         await with_retries(failing, sleep=sleep)
     assert tries == [1, 2, 4, 1, 2]
+
+
+class Pictured(Story):
+    async def event(self, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        await super().event(run_id, event, picture=picture)
+        if event.kind in {"step", "outcome"}:
+            assert (picture is None) is (event.data.get("status") == "succeeded")
+
+
+async def test_the_step_that_failed_a_run_is_kept(bench_lab: Lab) -> None:
+    """By the phone: what was thought and wanted; by the model: the screen that it did not answer about."""
+    bench_lab.story = Pictured()
+    bench_lab.phone.set_fault("input_denied", True)
+    async with ScriptedModel([TAP]) as model:
+        session = await bench_lab.run(model, "看看")
+    [step] = session.steps
+    assert (session.error_kind, step.ok, step.thinking) == ("device.input_denied", False, "想一想")
+    assert step.asked == step.action == {"kind": "tap", "element": (500, 300), "message": None}
+    assert (step.result, step.tokens_out) == (session.message, 20)
+    assert {"model", "gate", "act", "step"} <= step.timings.keys()
+    bench_lab.phone.set_fault("input_denied", False)
+    async with ScriptedModel([LAUNCH, Refusal(401)]) as model:
+        session = await bench_lab.run(model, "看看")
+    assert (session.error_kind, len(session.steps)) == ("model.auth", 2)
+    step = session.steps[1]
+    assert (step.ok, step.asked, step.action, step.reply, step.model) == (False, None, None, "", "scripted")
+    assert step.result == session.message
+    assert bench_lab.story.kinds()[-2:] == ["step", "outcome"]
+
+
+async def test_one_step_after_the_other(bench_lab: Lab) -> None:
+    dead = bench_lab.another().keyboard()  # kept, or it would tidy up when it is collected
+    await dead.__aenter__()
+    bench_lab.phone.set_fault("asleep", True)
+    async with ScriptedModel([LAUNCH, HOME, FINISH, FINISH, HOME]) as model:
+        client = ChatModel(model.url, "scripted", "key", timeout=5)
+        settings = AgentSettings(max_steps=3)
+        agent = PhoneAgent(model=client, device=bench_lab.device, store=bench_lab.story, settings=settings)
+        with pytest.raises(ValueError, match="needs a task"):
+            await agent.step()
+        first, second, third, over = [await agent.step("看看" if n == 0 else None) for n in range(4)]
+        assert (first.action, first.success, first.finished, first.thinking) == (
+            Launch(app="QQ"),
+            True,
+            False,
+            "想一想",
+        )
+        assert "sogou" in bench_lab.phone.report()["input_method"]  # what a dead run left was put back
+        assert (second.action, second.finished) == (Home(), False)
+        assert (third.action, third.finished, third.message) == (Finish(message="已回复"), True, "已回复")
+        assert (over.action, over.success, over.finished) == (None, True, True)
+        assert bench_lab.story.kinds().count("outcome") == 1
+        agent.reset()
+        with pytest.raises(ValueError, match="no run"):
+            _ = agent.session
+        assert await agent.run("看看") == "已回复"
+        agent.reset()
+        agent._settings = AgentSettings(max_steps=1)
+        assert (await agent.step("看看")).action == Home()
+        limit = await agent.step()
+        assert (limit.action, limit.success, limit.finished) == (None, False, True)
+        assert "最大步数 1" in limit.message
+        await client.close()
+    assert not [name for _, name in bench_lab.phone.settings if name.startswith("phonedesk")]
+
+
+async def test_a_dry_run_leaves_a_sleeping_phone_asleep_and_says_so(bench_lab: Lab) -> None:
+    """Nor is put back what another run, dead for all it knows, has switched."""
+    another = bench_lab.another()
+    async with another.keyboard(), another.kept_awake():
+        bench_lab.phone.set_fault("asleep", True)
+        before = bench_lab.phone.report()["actions"], dict(bench_lab.phone.settings)
+        for requests in (0, 1):
+            session = new_session("看看", bench_lab.device.serial, AgentSettings(), dry_run=True)
+            async with ScriptedModel([TAP]) as model:
+                session = await bench_lab.run(model, session=session)
+                assert len(model.requests) == requests
+            if not requests:
+                assert (session.status, session.error_kind) == (Status.FAILED, "")
+                assert "屏幕是关着的" in session.message
+                assert not (await bench_lab.device.look()).screen.awake
+                bench_lab.phone.set_fault("asleep", False)
+        assert "没有执行" in session.message
+        assert (bench_lab.phone.report()["actions"], dict(bench_lab.phone.settings)) == before

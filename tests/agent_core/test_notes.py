@@ -67,12 +67,13 @@ async def test_a_page_that_nothing_can_read_is_written_down_by_the_model(bench_l
     assert [(note.text, note.summary) for note in session.notes] == [("桌面上有六个应用。", False)]
 
 
-async def test_a_choice_comes_back_as_an_observation(bench_lab: Lab) -> None:
+async def test_a_choice_comes_back_as_an_observation_and_stays(bench_lab: Lab) -> None:
     bench_lab.people.answers = [Answer(choice="蓝", by="店长"), Answer(text="都不要", by="店长")]
     async with ScriptedModel([ASK, ASK, FINISH]) as model:
         session = await bench_lab.run(model, "选颜色")
         assert "蓝" in newest(model, 1)
         assert "都不要" in newest(model, 2)
+        assert '"last_observation": "人工回答：蓝"' in model.requests[2]["messages"][3]["content"][0]["text"]
     assert [choice.label for choice in bench_lab.people.asked[0].choices] == ["红", "蓝"]
     assert session.status is Status.SUCCEEDED
 

@@ -8,10 +8,13 @@ import pytest
 from agent_core import questions
 from agent_core.actions.types import Tap
 from agent_core.answers import take_answer
+from agent_core.devices.base import Window
+from agent_core.gate import Situation
 from agent_core.ports import Record
 from agent_core.session import (
     TO_CUSTOMER,
     Answer,
+    Approval,
     AskedQuestion,
     Choice,
     GateState,
@@ -25,6 +28,7 @@ from agent_core.session import (
 from agent_core.texts import say
 
 TAP = Tap(element=(10, 20), message="付款？")
+SITUATION = Situation(None, Window("com.shop"), (1080, 2400), GateState())
 RECORDS = [
     Record(id="k0", text=" ", question="empty"),
     Record(id="k1", text="48小时内", question="几天能发货", score=0.5, source="shelf"),
@@ -59,7 +63,7 @@ MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.DELIVERY_UNKNOWN: lambda s: questions.delivery_unknown(s, PLANNED),
     QuestionKind.FOREIGN_DRAFT: lambda s: questions.foreign_draft(s, "草稿"),
     QuestionKind.CHAT_CHANGED: questions.chat_changed,
-    QuestionKind.SENSITIVE_TAP: lambda s: questions.sensitive_tap(s, TAP),
+    QuestionKind.SENSITIVE_TAP: lambda s: questions.sensitive_tap(s, TAP, SITUATION),
     QuestionKind.TAKE_OVER: lambda s: questions.take_over(s, "请登录"),
     QuestionKind.INTERACT: lambda s: questions.interact(s, "哪一个？", ["红", "蓝"]),
     QuestionKind.STUCK: lambda s: questions.stuck(s, "?"),
@@ -89,6 +93,11 @@ VALUES = {
     QuestionKind.BUDGET: ["go_on", "stop"],
 }
 OWN_WORDS = {*TO_CUSTOMER, QuestionKind.INTERACT, QuestionKind.STUCK}
+
+
+def test_a_model_that_asks_without_a_word_leaves_no_question_empty() -> None:
+    assert "看手机画面" in questions.interact(session("zh"), " ", []).text
+    assert "look at the phone" in questions.take_over(session("en"), "").text
 
 
 @pytest.mark.parametrize("kind", list(QuestionKind))
@@ -188,10 +197,10 @@ def answered(kind: QuestionKind, *, choice: str = "", text: str = "") -> tuple[S
 
 def test_a_tap_is_allowed_once_and_only_by_allow() -> None:
     state, _, ok, ending = answered(QuestionKind.SENSITIVE_TAP, choice="allow")
-    assert (state.approved, ok, ending) == (TAP, True, None)
+    assert (state.approval, ok, ending) == (Approval(element=(10, 20), package="com.shop", until=10), True, None)
     for choice in ("deny", "skip", ""):
         state, message, ok, ending = answered(QuestionKind.SENSITIVE_TAP, choice=choice)
-        assert (state.approved, ok, ending) == (None, False, None)
+        assert (state.approval, ok, ending) == (None, False, None)
         assert "did not allow" in message
 
 
@@ -208,7 +217,7 @@ def test_out_of_a_rut() -> None:
     for given in ({"choice": "go_on"}, {"text": "try the menu"}):
         state, message, ok, ending = answered(QuestionKind.STUCK, **given)
         assert (ok, ending, state.trail, state.repeats) == (True, None, [], 0)
-        assert given.get("text", "") in message
+        assert message == {"text": "A person says go on: try the menu"}.get(next(iter(given)), "A person says go on.")
     for choice in ("stop", "skip"):
         _, _, ok, ending = answered(QuestionKind.STUCK, choice=choice)
         assert (ok, ending) == (False, Status.FAILED)

@@ -42,8 +42,9 @@ from agent_core.trajectory import (
     whole_messages,
     with_pictures,
 )
+from bot.replay.timings import PHASES
 from tests.support.lab import FINISH, SIZE, Lab, Story, do, lab
-from tests.support.model_server import ScriptedModel, Status
+from tests.support.model_server import Chunks, Script, ScriptedModel, Status
 
 pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 CODE = "483920"
@@ -96,7 +97,8 @@ class AfterIt(Story):
 
 
 WAIT = do('do(action="Wait", duration="0 seconds")')
-SCRIPT = [WAIT, do('do(action="Home")'), do("oops", "看不懂"), FINISH]
+MORE = 'do(action="Back")'
+SCRIPT: list[Script] = [WAIT, Chunks([do('do(action="Home")') + MORE]), do("oops", "看不懂"), FINISH]
 
 
 async def recorded(made: Lab, pictures: Any, *, fails: bool = False) -> tuple[Kept, list[list[Message]]]:
@@ -106,8 +108,11 @@ async def recorded(made: Lab, pictures: Any, *, fails: bool = False) -> tuple[Ke
         session = await made.run(model, TASK, store=AfterIt(kept=kept), trajectory=Trajectory(kept, pictures))
         assert session.status is RunStatus.SUCCEEDED
         assert [step.index for step in session.steps] == [1, 2, 3, 4]
-        phases = {"observe", "capture", "settle", "read", "model", "first_token", "gate", "act", "step"}
-        assert all(step.timings.keys() == phases for step in session.steps)
+        assert all(step.timings.keys() == set(PHASES) for step in session.steps)
+        for step in session.steps:
+            seconds = [step.timings[name] for name in ("first_token", "thinking", "reply", "model")]
+            assert seconds == sorted(seconds)
+        assert [step.ignored for step in session.steps] == ["", MORE, "", ""]
         return kept, [request["messages"] for request in model.requests]
 
 

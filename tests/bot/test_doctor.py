@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import sqlalchemy as sa
@@ -40,6 +41,7 @@ from bot.telegram.fake import FakeTelegram
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from storage.engine import Database
 from storage.leases import Leases
+from storage.spending import Spending, Used
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.model_server import Reply, Script, ScriptedModel
 from tests.support.model_server import Status as HttpStatus
@@ -486,6 +488,11 @@ async def test_the_database(tmp_path: Path) -> None:
     db = Database(load(data_dir=home).url)
     await db.migrate()
     assert "version" in (await seen(data_dir=home)).seen
+    limited = load(data_dir=home, limits={"day_calls": 2})
+    for calls, status in ((1, Status.OK), (1, Status.FAILED)):
+        await Spending(db).add(db.now().astimezone(ZoneInfo(limited.timezone)).date(), "m", Used(calls=calls))
+        found = (await look(limited, "settings", "database", "limits"))["limits"]
+        assert (found.status, "PHONEDESK_LIMITS__DAY_CALLS" in found.advice) == (status, status is Status.FAILED)
     for version, status in (("0001", Status.WARNING), ("9999", Status.FAILED)):
         async with db.write() as connection:
             await connection.execute(sa.text("UPDATE alembic_version SET version_num = :v"), {"v": version})
@@ -652,6 +659,7 @@ async def test_the_command_when_all_is_well(adb: AdbServerProcess) -> None:
             "fallbacks": "skipped",  # none
             "planner": "skipped",  # none
             "prices": "skipped",  # no limit by cost
+            "limits": "skipped",  # none
             "knowledge": "warning",  # empty
         }
         assert all(set(row) == {"check", "status", "seen", "advice"} for row in rows)

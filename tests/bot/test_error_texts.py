@@ -8,6 +8,7 @@ import pytest
 
 from agent_core import errors
 from agent_core.texts import say
+from bot.chat.cards import error_lines
 from bot.chat.texts import LANGUAGES, Lang, texts
 
 OF_ITS_OWN = {"security"}  # each says what to do in words of its own
@@ -27,8 +28,8 @@ def test_each_kind_is_told_with_what_to_do(lang: Lang) -> None:
     kinds = {kind.kind for kind in tree(errors.PhonedeskError)}
     assert len(kinds) > 30
     assert [kind for kind in kinds if not words.find(f"error.{kind}", "")] == []
-    # What a run says of a model begins as its kind does: then a card does not say it twice.
-    for kind in ("unreachable", "timeout", "auth", "quota", "unknown", "format"):
-        assert say(lang, f"model.{kind}", error="x").startswith(words.get(f"error.model.{kind}").rstrip("。."))
+    # What a run says of a model is what a card says of its kind: then it is not said twice.
+    for kind in ("unreachable", "timeout", "auth", "quota", "quota.spent", "unknown", "format"):
+        assert error_lines(f"model.{kind}", words, say(lang, f"model.{kind}", error="x")) == []
     without = {kind for kind in kinds if not words.find(f"advice.{kind}", "")}
     assert without - OF_ITS_OWN == NOTHING_TO_DO

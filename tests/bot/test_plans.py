@@ -15,12 +15,14 @@ import sqlalchemy as sa
 from agent_core.planner.words import texts
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
+from agent_core.texts import say
 from bot.desk.history_port import HistoryAsked
 from bot.planning import ReplyState, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.web.keys import actor_of_key
 from scheduler.runs import Reconciler
 from storage.leases import Leases
+from storage.plans import Conversations
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
 from storage.spending import Spending
@@ -71,7 +73,9 @@ async def test_three_parts_through_planner_and_executors(tmp_path: Path) -> None
         device += house.serials
         events = await house.plan(PLAN, session_id="s1")
         assert kinds(events) == ["message", *["tool_call", "tool_result"] * 4, "message", "done"]
+        named = events[1].pop("id")
         assert events[1] == {"type": "tool_call", "tool_name": "list_devices", "tool_args": {}}
+        assert (events[2]["type"], events[2]["id"]) == ("tool_result", named)
         assert results(events)[0] == [
             {"id": device[0], "model": "VP 1", "status": "free", "connection_type": "network"}
         ]
@@ -194,11 +198,16 @@ async def test_the_gate_of_a_reply_lives_across_the_calls(tmp_path: Path) -> Non
     async with plan_house(tmp_path, [], model, planner={"executor_steps": 3}) as house:
         house.planner.script += [asks(house.serials[0], it) for it in ("打开QQ", "读出11的问题并回复", "看看")]
         house.planner.script.append("好了。")
-        events = await house.plan("QQ回复联系人11")
+        events = await house.plan("QQ回复联系人11", session_id="s")
         early, sent, after = results(events)
         assert (early["success"], early["steps"]) == (False, 3)
-        assert "3" in early["result"]
-        assert sent["result"].startswith("已发送给 11:")
+        seen = early["result"].partition("最后看到：")[2]  # what is on the screen, not what was thought before
+        assert seen.startswith("QQ: ")
+        assert " · 11 · " in seen
+        kept = await Conversations(house.core.db).get("api:key:2:s")
+        assert kept is not None
+        assert reply_state("继续", {**(kept.gate or {}), "done": []}) is not None
+        assert sent["result"].startswith("已发送给 11：")
         assert len(house.phones[0].report()["sent"]["11"]) == 1
         assert after["success"]
         _, parts = await rows(house)
@@ -236,14 +245,23 @@ async def test_two_phones_at_once_and_one_that_is_busy(tmp_path: Path) -> None:
         assert (results(events)[2]["steps"], "nowhere" in results(events)[2]["result"]) == (0, True)
         assert await Leases(house.core.db).acquire(house.serials[1], "other", "r0") is not None
         house.planner.script += [asks(house.serials[1], "再看看"), "正忙。"]
-        told = {"result": f"手机 {house.serials[1]} 正忙,有别的任务在用。", "steps": 0, "success": False}
+        told = {"result": f"手机 {house.serials[1]} 正忙，有别的任务在用。", "steps": 0, "success": False}
         assert results(await house.plan("再看看第二台")) == [told]
         assert len((await rows(house))[1]) == 0
+        # Two calls for one phone in one answer: one comes after the other.
+        house.planner.script += [calls(both[0], both[0]), "好了。"]
+        house.model.script += [slow, slow]
+        one_phone = await house.plan("看两次")
+        assert [result["success"] for result in results(one_phone)] == [True, True]
+        asked, given = (
+            [event["id"] for event in one_phone if event["type"] == kind] for kind in ("tool_call", "tool_result")
+        )
+        assert sorted(asked) == sorted(given)
 
 
 async def test_a_question_of_a_part_waits_for_a_person_and_the_plan_with_it(tmp_path: Path) -> None:
     question = act('do(action="Interact", question="打开哪一个?", choices=["微信", "QQ"])')
-    async with plan_house(tmp_path, [], [question, finish("按QQ做了")] * 2, run={"hold_seconds": 0}) as house:
+    async with plan_house(tmp_path, [], [question, finish("按QQ做了")], phones=2, run={"hold_seconds": 0}) as house:
         house.planner.script += [asks(house.serials[0], "打开聊天软件"), "打开了QQ。"]
         async with house.post("chat", {"message": "打开聊天软件"}) as stream:
             following = asyncio.create_task(anext_list(events_of(stream)))
@@ -255,24 +273,42 @@ async def test_a_question_of_a_part_waits_for_a_person_and_the_plan_with_it(tmp_
             shown = await house.desk.run(plan.id)
             assert shown is not None
             assert (plan.status, shown.status, part.status) == ("running", "waiting", "waiting")
+            told = f"在等人回答：打开哪一个?（编号 {open_ones[0].id}"
+            while not any(told in getattr(event, "content", "") for event in house.planning._known[plan.id].events):
+                await asyncio.sleep(0.01)
             await house.desk.house.runs.answer(open_ones[0].id, {"choice": "QQ", "text": ""}, by="Wang")
             events = await following
+        assert kinds(events) == ["tool_call", "message", "tool_result", "message", "done"]
         assert results(events) == [{"result": "按QQ做了", "steps": 2, "success": True}]
         assert (await rows(house))[0].status == "succeeded"
-        # Where the server ends meanwhile the plan is over; the question is not lost, and its part goes on.
-        house.planner.script.append(asks(house.serials[0], "打开聊天软件"))
+        # Where the server ends meanwhile the plan is over, and a part that is at work; what asks a person is not lost.
+        both = [
+            ("chat", {"device_id": house.serials[n], "message": task}) for n, task in enumerate(("打开聊天软件", "等"))
+        ]
+        house.planner.script.append(calls(*both))
+        house.model.script[2:] = [lambda body: Hang() if "等" in seen_on_task(body) else question] * 2
+        house.model.script.append(finish("按QQ做了"))
         following = asyncio.create_task(house.plan("再打开一次"))
         while not (open_ones := await Questions(house.core.db).find(state="open")):
             await asyncio.sleep(0.01)
-        while await Leases(house.core.db).held():
+        leases = Leases(house.core.db)
+        while [lease.serial for lease in await leases.held()] != house.serials[1:] or len(house.model.requests) < 4:
             await asyncio.sleep(0.01)
         await house.planning.close()
+        assert await leases.held() == []
         assert (await following)[-1]["type"] == "error"
-        plan, (part,) = await rows(house)
-        assert (plan.status, part.status) == ("failed", "waiting")
+        plan, parts = await rows(house)
+        assert (plan.status, {part.status for part in parts}) == ("failed", {"waiting", "stopped"})
+        (stopped,) = [part for part in parts if part.status == "stopped"]
+        assert (stopped.task, stopped.message) == ("等", say("zh", "run.left_alone"))
         await house.desk.house.runs.answer(open_ones[0].id, {"choice": "QQ", "text": ""}, by="Wang")
-        while (await rows(house))[1][0].status != "succeeded":
+        while {part.status for part in (await rows(house))[1]} != {"succeeded", "stopped"}:
             await asyncio.sleep(0.01)
+
+
+def seen_on_task(body: dict[str, Any]) -> str:
+    """What a phone model was asked to do."""
+    return str(body["messages"][1]["content"]).partition("\\n")[0]
 
 
 def test_the_persons_own_message_decides_about_the_gate() -> None:
@@ -296,6 +332,7 @@ async def test_who_may_not_and_what_is_no_request(tmp_path: Path) -> None:
             ("chat", {"message": "看看", "session_id": "a b"}, 400),
             ("chat", {"message": "看看", "device_id": "nowhere"}, 404),
             ("chat", [], 400),
+            ("chat", {"message": "看看", "device": "S1"}, 400),
             ("abort", {"session_id": "unknown"}, 404),
             ("reset", {"session_id": "unknown"}, 404),
             ("reset", {}, 400),

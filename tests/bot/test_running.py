@@ -15,7 +15,7 @@ import pytest
 from agent_core.errors import AdbNotFound, InputRejected, LeaseLost
 from agent_core.ports import Event
 from agent_core.session import Session, Status
-from agent_core.tasks import NO_RULES
+from agent_core.tasks import NO_RULES, TaskRules
 from bot.app import Core, open_core
 from bot.demo.world import demo_world
 from bot.running import run_here, stopped_by_interrupt
@@ -88,6 +88,9 @@ async def test_a_phone_in_use_fails_the_run(core: Core) -> None:
 async def test_what_is_no_task_makes_no_run(core: Core) -> None:
     with pytest.raises(InputRejected):
         await run_here(core, "  ", human=human(core), store=StoredRuns(core.db))
+    for task, app in (("打开抖音", "抖音"), ("打开QQ", "设置")):  # not installed; another one is meant
+        with pytest.raises(InputRejected, match=app):
+            await run_here(core, task, human=human(core), store=StoredRuns(core.db), rules=TaskRules(apps=(app,)))
     assert await Runs(core.db).find() == []
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agent_core.errors import ConfigInvalid, ConfigMissing
+from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
+from agent_core.model.base import Usage
+from agent_core.model.meter import Meter
 from agent_core.ports import Chooser, Chosen, Record
 from agent_core.texts import load_texts
 from bot.models import build_chooser
@@ -32,11 +34,28 @@ CABLE = record("数据线长1米，售价9.9元。", score=0.45, question="数�
 RECORDS = (SHIPPING, RETURNS, CABLE)
 
 
+class Told(Meter):
+    """What calls came to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[Any] = []
+
+    async def count(self, model: str, usage: Usage) -> None:
+        self.told.append((model, usage.tokens_in, usage.tokens_out, usage.guessed))
+
+    def failed(self, model: str, error: ModelError) -> None:
+        self.told.append((model, error.kind))
+
+
+async def at_once(seconds: float) -> None: ...
+
+
 async def chosen(
     *replies: Any, records: Sequence[Record] = RECORDS, words: str = WORDS, asked: int = 1, **options: Any
 ) -> Chosen | None:
-    async with ScriptedModel(list(replies), api_key=KEY) as server:
-        chooser: Chooser = ModelChooser(server.url, "scripted", KEY, **options)
+    async with ScriptedModel(list(replies), api_key=KEY, repeat_last=True) as server:
+        chooser: Chooser = ModelChooser(server.url, "scripted", KEY, sleep=at_once, **options)
         try:
             result = await chooser.choose(words, "发货 退货", records)
         finally:
@@ -92,24 +111,41 @@ async def test_the_record_that_is_picked_is_sent_word_for_word(reply: str) -> No
         Whole(None, refusal="I will not"),
         Raw("<html>login</html>"),
         Raw("{}", content_type="application/json"),
-        Raw('{"choices": [{"message": {"content": [{"text": "{}"}]}}]}', content_type="application/json"),
+        Raw('{"choices": [{"message": {"content": [{"text": 7}]}}]}', content_type="application/json"),
         Status(401, f"wrong key {KEY}"),
+        Status(402),
         Status(429),
+        Status(429, headers={"Retry-After": "99"}),
         Status(500, body="boom"),
         Break(),
     ],
 )
 async def test_whatever_else_it_says_a_person_is_asked(reply: Any) -> None:
+    passes = reply == Break() or (isinstance(reply, Status) and reply.code in {429, 500} and not reply.headers)
     with capture_logs() as logs:
-        assert await chosen(reply) is None
+        assert await chosen(reply, asked=3 if passes else 1) is None
     assert logs
     assert KEY not in str(logs)
     assert WORDS not in str(logs)
 
 
+async def test_what_passes_is_tried_again_and_what_the_model_does_not_take_is_left_out() -> None:
+    def strict(data: dict[str, Any]) -> Any:
+        name = next((name for name in ("max_tokens", "temperature") if name in data), None)
+        return Status(400, f"Unsupported parameter: '{name}' is not supported with this model.") if name else good
+
+    good = '{"pick": 2}'
+    told = Told()
+    assert await chosen(Status(503), strict, strict, strict, asked=4, meter=told) == Chosen(RETURNS.text, RETURNS)
+    assert told.told == [("scripted", "model.unreachable"), ("scripted", 100, 20, False)]
+
+
 async def test_a_model_that_hangs_or_is_gone() -> None:
-    assert await chosen(Hang(headers_too=True), timeout=0.05) is None
-    gone = ModelChooser("http://127.0.0.1:1/v1", "scripted", KEY)
+    told = Told()
+    assert await chosen(Hang(headers_too=True), timeout=0.05, meter=told) is None
+    (_, tokens_in, tokens_out, guessed), (_, kind) = told.told  # what was not heard out is paid for, too
+    assert (tokens_in > 100, tokens_out, guessed, kind) == (True, 2000, True, "model.timeout")
+    gone = ModelChooser("http://127.0.0.1:1/v1", "scripted", KEY, sleep=at_once)
     assert await gone.choose(WORDS, "q", RECORDS) is None
     await gone.close()
 

@@ -6,15 +6,18 @@ from collections.abc import Awaitable, Callable
 from unittest import mock
 
 import pytest
+import sqlalchemy as sa
 
 from agent_core.delivery.deliver import Delivery
 from agent_core.devices.stillness import wait_until_still
 from agent_core.session import QuestionKind, Session, Status
 from agent_core.settings import new_session
+from bot.commands.common import BY_STATUS, Exit, result_of
 from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
 from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
+from storage.tables import questions
 from tests.agent_core.delivery.paper_desk import SHIP, PaperDesk, ask
 from tests.agent_core.stories import SETTINGS
 
@@ -68,9 +71,36 @@ async def test_a_question_that_a_run_which_is_over_left_open(db: Database) -> No
     assert await asked(db, second) == [QuestionKind.NO_SURE_ANSWER]
     assert await owners(db) == [second.run_id]
     third = await leg()
-    assert (third.status, third.questions) == (Status.SUCCEEDED, [])
+    assert (third.status, third.questions) == (Status.FAILED, [])
+    assert second.question is not None
     assert "已经在等人工回答" in third.message
+    assert "任务 #2" in third.message
+    assert f"phonedesk questions answer {second.question.id}" in third.message
+    # Whoever waits for it is told that a person is to answer, and what.
+    told = result_of(third, 0)
+    assert (told["status"], BY_STATUS[third.comes_to]) == ("waiting", Exit.WAITING)
+    assert [(one["id"], one["run_id"]) for one in told["questions"]] == [(second.question.id, second.run_id)]
     assert await owners(db) == [second.run_id]
+
+
+async def test_an_older_run_that_is_stuck_is_no_question_of_the_customers(db: Database) -> None:
+    desk = PaperDesk(SHIP)
+    desk.shelf.answers = {}
+    leg = legs_on(desk, db)
+    first = await leg()
+    assert first.question is not None
+    stuck = first.question.model_copy(update={"kind": QuestionKind.STUCK})
+    async with db.write() as connection:
+        kept = {"kind": stuck.kind.value, "payload": stuck.model_dump(mode="json")}
+        await connection.execute(sa.update(questions).values(**kept))
+    second = await leg()
+    assert second.status is Status.FAILED
+    assert "那个任务自己停住了" in second.message
+    assert "已经在等人工回答" not in second.message
+    assert stuck.id in second.message
+    async with db.write() as connection:  # parked by a person
+        await connection.execute(sa.delete(questions))
+    assert "暂停着" in (await leg()).message
 
 
 @pytest.mark.parametrize("answered_by_hand", [False, True], ids=["newest", "above_a_colleagues"])
@@ -86,7 +116,7 @@ async def test_a_reply_of_unknown_fate(db: Database, answered_by_hand: bool) -> 
     assert await asked(db, second) == [QuestionKind.DELIVERY_UNKNOWN]
     assert await owners(db) == [second.run_id]
     third = await leg()
-    assert (third.status, third.questions) == (Status.SUCCEEDED, [])
+    assert (third.status, third.questions) == (Status.FAILED, [])
     assert await owners(db) == [second.run_id]
     assert desk.sent() == []
 
@@ -102,6 +132,6 @@ async def test_a_reply_of_unknown_fate_whose_question_is_seen_a_little_different
     assert await asked(db, second) == [QuestionKind.DELIVERY_UNKNOWN]
     desk.phone.chats["11"].messages.pop(0)
     third = await leg()
-    assert (third.status, third.questions) == (Status.SUCCEEDED, [])
+    assert (third.status, third.questions) == (Status.FAILED, [])
     assert "已经在等人工回答" in third.message
     assert desk.sent() == []

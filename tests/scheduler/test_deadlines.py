@@ -10,6 +10,8 @@ import pytest
 
 from agent_core import questions
 from agent_core.actions.types import Tap
+from agent_core.devices.base import Window
+from agent_core.gate import Situation
 from agent_core.ports import Record
 from agent_core.session import NOBODY, AskedQuestion, GateState, Planned, Question, QuestionKind, Session
 from scheduler.deadlines import AT_DEADLINE, QuestionTimes, QuestionWatch
@@ -20,6 +22,7 @@ from storage.questions import OPEN, QuestionRow, Questions
 from storage.runs import NewRun, Runs
 from tests.storage.conftest import Clock
 
+NOWHERE = Situation(None, Window(None), (1080, 2400), GateState())
 TIMES = QuestionTimes(deadline=240, remind=30, escalate=60)
 
 
@@ -51,7 +54,7 @@ def spendthrift(session: Session) -> Question:
 ASKED: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.INTERACT: lambda s: questions.interact(s, "红还是蓝", ["红", "蓝"]),
     QuestionKind.TAKE_OVER: lambda s: questions.take_over(s, "请登录"),
-    QuestionKind.SENSITIVE_TAP: lambda s: questions.sensitive_tap(s, Tap(element=(500, 500), message="付款")),
+    QuestionKind.SENSITIVE_TAP: lambda s: questions.sensitive_tap(s, Tap(element=(500, 500), message="付款"), NOWHERE),
     QuestionKind.NO_SURE_ANSWER: lambda s: questions.no_sure_answer(s, planned(), [Record(id="k", text="两天")]),
     QuestionKind.RIGHT_CHAT: lambda s: questions.right_chat(s, "11", "?"),
     QuestionKind.DELIVERY_UNKNOWN: lambda s: questions.delivery_unknown(s, planned()),

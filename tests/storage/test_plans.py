@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from storage.engine import Database
 from storage.events import Events
-from storage.plans import Conversations, Plans
+from storage.plans import Conversations, Plans, PlanUnderWay
+from storage.questions import Questions
 from storage.retention import Retention
 from storage.runs import FAILED, PLAN, PLAN_PART, RUNNING, NewRun, Runs
 from tests.storage.conftest import Clock
@@ -20,7 +23,7 @@ async def new_plan(db: Database) -> str:
     return run_id
 
 
-async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_are_runs_like_any(db: Database, clock: Clock) -> None:
+async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_with_it(db: Database, clock: Clock) -> None:
     runs, run_id = Runs(db), await new_plan(db)
     part = await runs.create(NewRun("打开微信", "S1", options={"kind": PLAN_PART}, parent_id=run_id, begun=True))
     assert part is not None
@@ -33,17 +36,43 @@ async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_are_runs_like_
     plan = await runs.get(run_id)
     assert plan is not None
     assert plan.status == RUNNING
-    other = await runs.create(NewRun("找张三", "S1", options={"kind": PLAN_PART}, parent_id=run_id, begun=True))
-    clock.move(seconds=31)
-    assert sorted(await runs.revive(older_than=LEASE)) == sorted([run_id, other or ""])
-    plan, revived = await runs.get(run_id), await runs.get(other or "")
-    assert plan is not None
-    assert revived is not None
-    assert (plan.status, plan.leg_due_at) == (FAILED, None)
+    at_work, in_line, asking = [
+        await runs.create(NewRun(task, "S1", options={"kind": PLAN_PART}, parent_id=run_id, begun=task != "in line"))
+        or ""
+        for task in ("at work", "in line", "asking")
+    ]
+    await Questions(db).ask("q", run_id=asking, kind="interact", payload={})
+    clock.move(seconds=21)
+    # Whether the plan lives is not known yet in other processes, and so its parts, though they are not heard, rest.
+    assert await runs.revive(older_than=LEASE) == []
+    clock.move(seconds=10)
+    assert sorted(await runs.revive(older_than=LEASE)) == sorted([run_id, at_work, asking])
+    rows = {run: await runs.get(run) for run in (run_id, at_work, in_line, asking)}
+    assert [(row.status, row.leg_due_at is not None) for row in rows.values() if row] == [
+        (FAILED, False), ("stopped", False), ("stopped", False), ("waiting", True),
+    ]  # fmt: skip
+    assert all(row and "Look at the phone" in row.message for row in (rows[at_work], rows[in_line]))
     assert await Plans(db).beat([run_id]) == set()
-    assert (revived.status, revived.leg_due_at is not None) == ("waiting", True)
     told = [event.data["status"] for event in await Events(db).after(0, run_id=run_id) if event.kind == "status"]
     assert told == [RUNNING, FAILED]
+
+
+async def test_one_plan_of_a_conversation_at_a_time_whoever_makes_it(db: Database, clock: Clock) -> None:
+    runs, made, run_id = Runs(db), Plans(db), await new_plan(db)
+    second = await runs.create(NewRun("继续", options={"kind": PLAN}, begun=True)) or ""
+    with pytest.raises(PlanUnderWay):
+        await made.begin(second, "api:key:1:s")
+    assert (await made.under_way("api:key:1:s"), await made.newest("api:key:1:s")) == (run_id, run_id)
+    assert await made.session_of(run_id) == "api:key:1:s"
+    clock.move(seconds=31)  # dead
+    note = {"role": "assistant", "content": "停了"}
+    assert await made.begin(second, "api:key:1:s", host="here", former=run_id, note=note)
+    assert not await made.begin(second, "api:key:1:s", host="here", former=run_id, note=note)
+    assert await Conversations(db).items("api:key:1:s") == [note]
+    # The next process of the same host ends it at once, however fresh its heartbeat.
+    assert await runs.end_plans_of("there") == []
+    assert await runs.end_plans_of("here") == [second]
+    assert await made.under_way("api:key:1:s") is None
 
 
 async def test_stopping_a_plan_stops_its_parts(db: Database) -> None:
@@ -57,6 +86,7 @@ async def test_a_conversation_keeps_what_was_said_until_it_is_forgotten(db: Data
     kept = Conversations(db)
     assert (await kept.open("a")).gate is None
     await kept.add("a", [{"role": "user", "content": "一"}, {"role": "assistant", "content": "二"}])
+    await kept.open("b")
     await kept.add("b", [{"role": "user", "content": "别人"}])
     await kept.add("a", [{"type": "function_call", "name": "chat", "arguments": "{}"}])
     assert [item.get("content") for item in await kept.items("a")] == ["一", "二", None]
@@ -72,6 +102,8 @@ async def test_a_conversation_keeps_what_was_said_until_it_is_forgotten(db: Data
     assert (await kept.items("a"), await kept.pop("a")) == ([], None)
     assert await kept.forget("a")
     assert not await kept.forget("a")
+    await kept.add("a", [{"role": "user", "content": "too late"}])  # nothing is written under a forgotten name
+    assert await kept.items("a") == []
     assert len(await kept.items("b")) == 1
     await kept.open("b")
     clock.move(days=31)

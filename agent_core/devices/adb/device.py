@@ -156,7 +156,9 @@ class AdbDevice:
         result = await self._read(("pm", "list", "packages"))
         names = parse.parse_packages(result.out)
         if not names:
-            raise CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
+            error = CommandFailed(f"The phone did not list its apps: {parse.first_line(result.text)}")
+            error.may_repeat = True
+            raise error
         self._versions.clear()  # an app may have been updated
         return names
 

@@ -158,7 +158,7 @@ class Keyboard:
             if await finish(self._switch()):
                 return
         if await self._time.until(self._is_current, SWITCH_SECONDS) is None:
-            raise TextInputFailed("The phone did not change to ADB Keyboard in time.")
+            raise _nothing_typed("The phone did not change to ADB Keyboard in time.")
 
     def _marker(self) -> str:
         return f"{_CHOSEN if self._previous is None else self._previous or 'none'}#{self._holder}"
@@ -179,7 +179,7 @@ class Keyboard:
         code, _, state = rest.strip(" ").partition("\n")
         if code.strip() != "0" or "cannot be selected" in words + result.err:
             told = first_line(result.err + words) or "it gave no reason"
-            raise TextInputFailed(f"The phone refused to change its keyboard: {told}.")
+            raise _nothing_typed(f"The phone refused to change its keyboard: {told}.")
         return _current(state)
 
     async def _is_current(self) -> bool | None:
@@ -261,6 +261,13 @@ def _previous(marker: str) -> str:
 def _two_lines(text: str) -> tuple[str, str]:
     lines = [line.strip() for line in text.splitlines()] + ["", ""]
     return lines[0], lines[1]
+
+
+def _nothing_typed(message: str) -> TextInputFailed:
+    """The keyboard could not be had this time."""
+    error = TextInputFailed(message)
+    error.may_repeat = True
+    return error
 
 
 def _must(result: ShellResult, what: str) -> None:

@@ -33,13 +33,14 @@ _RELOAD = re.compile(r"^(?:重新加载|点击重试|重试|刷新)$")
 _SEARCH = re.compile(r"^\W*[QOao0]?\W*(?:搜索|Search)$", re.IGNORECASE)  # with what OCR makes of the magnifier
 _WHEN = re.compile(r"^(?:\d{1,2}:\d{2}|昨天|前天|(?:星期|周).|\d+月\d+日|\d+[/-]\d+\S*)$")  # in a list of chats
 _SENT = re.compile(r"已经?(?:发送给|发出)|答案已经发送|has been sent|was sent|already been sent", re.IGNORECASE)
-_SKIPPED = re.compile(r"已由人工跳过|skipped by", re.IGNORECASE)
+_SKIPPED = re.compile(r"已由(?:人工|程序“[^”]*”)跳过|skipped by", re.IGNORECASE)
 _MORE = re.compile(r"对方还问了[^“]*“(.+?)”。|They also ask[^']*'(.+?)'\.", re.DOTALL | re.IGNORECASE)
 _WRONG_CHAT = re.compile(r"不是联系人|not (?:the )?(?:contact|chat)", re.IGNORECASE)
 _NO_EFFECT = re.compile(r"没有变化|没有效果|unchanged|no effect", re.IGNORECASE)
 _OPEN = re.compile(
     r"(?:打开|启动|进入|\bopen\b|\blaunch\b)\s*[“\"'「]?([\w·]+?)(?=[”\"'」\s,，。.;；!！]|然后|并|应用|看看|$)", re.I
 )
+_NOT_OPENED = re.compile(r"没有找到|没有打开|失败|not found|was not opened|failed", re.IGNORECASE)
 _LOOK = re.compile(r"截图|截屏|看看|看一下|看下|描述|读|什么|screenshot|look|describe|read|what", re.IGNORECASE)
 _HOME = re.compile(r"桌面|主屏幕|home screen", re.IGNORECASE)
 
@@ -86,6 +87,10 @@ def do(action: str, **arguments: object) -> str:
 
 def finish(message: str) -> str:
     return to_autoglm(types.Finish(message=message))
+
+
+def abort(message: str) -> str:
+    return to_autoglm(types.Finish(message=message, success=False))
 
 
 def blind() -> Move:
@@ -331,9 +336,8 @@ def _plain(view: View, seen: Sequence[Seen]) -> Move:
         app = opened.group(1)
         if app.lower() != view.current_app.strip().lower() and not any("Launch" in call for call in view.calls):
             return Move(say("launch", now=view.current_app, app=app), do("Launch", app=app))
-        if re.search(r"没有找到|失败|not found|failed", view.observation):
-            why = say("not_opened_message", app=app, why=view.observation)
-            return Move(why, finish(why))
+        if _NOT_OPENED.search(view.observation):
+            return Move(say("not_opened"), abort(say("not_opened_message", app=app, why=view.observation)))
         if not _LOOK.search(view.task):
             return Move(say("opened", app=app), finish(say("opened_message", app=app)))
     if _LOOK.search(view.task):
@@ -344,4 +348,4 @@ def _plain(view: View, seen: Sequence[Seen]) -> Move:
         if do("Home") in view.calls:
             return Move(say("home"), finish(say("home_message")))
         return Move(say("home"), do("Home"))
-    return Move(say("unknown"), finish(say("unknown_message", app=view.current_app)))
+    return Move(say("unknown"), abort(say("unknown_message", app=view.current_app)))

@@ -6,6 +6,7 @@ Escaping is the renderer's: what is filled in here is plain text.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from errno import errorcode
 from functools import cache
 from typing import Any, Literal
 
@@ -52,6 +53,10 @@ class Texts:
         return f"{said}\n{more}" if more else said
 
     def _word(self, value: object) -> object:
+        if isinstance(value, Exception):
+            code = errorcode.get(value.errno or 0, "") if isinstance(value, OSError) else "content"
+            own = value.strerror if isinstance(value, OSError) else ""
+            return self.find(f"os.{code}", own or str(value))
         return self.get(f"role.{value.value}") if isinstance(value, Role) else value
 
 

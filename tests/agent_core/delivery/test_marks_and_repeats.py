@@ -59,3 +59,12 @@ def test_what_a_person_says_was_answered_is_not_asked_again(source: Source) -> N
     desk.people.answers = [Answer(choice="again", by="店长")]
     assert desk.run(ask("几天能发货"), ask("几天能发货")).status is Status.SUCCEEDED
     assert desk.sent() == [SHIPPED]
+
+
+def test_what_a_program_skips_is_no_persons_doing() -> None:
+    desk = PaperDesk(SHIP)
+    desk.shelf.answers = {}
+    desk.people.answers = [SKIP.model_copy(update={"by": "editor", "program": True})]
+    session = desk.run(ask("几天能发货"))
+    assert (session.status, session.message) == (Status.SUCCEEDED, "已由程序“editor”跳过，没有发送任何内容。")
+    assert [event.data["person"] for event in desk.store.events if event.kind == "answer"][-1] == ""

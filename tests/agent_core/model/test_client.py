@@ -7,10 +7,13 @@ import gc
 import itertools
 import json
 import time
+from contextlib import suppress
 from types import AsyncGeneratorType
 from typing import Any
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from agent_core import errors
@@ -20,6 +23,7 @@ from agent_core.model.client import CHECK_NUMBER, ChatModel
 from agent_core.model.pictures import data_url
 from agent_core.model.profile import model_profile
 from agent_core.model.prompt import tools_of
+from agent_core.session import StepRecord
 from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole
 
 CALL = 'do(action="Tap", element=[500,300])'
@@ -83,6 +87,7 @@ async def test_talk_after_the_call_is_not_waited_for() -> None:
         await asyncio.wait_for(server.disconnected.wait(), 5)
         await model.close()
     assert done.text.endswith(CALL)
+    assert done.rest == "接下来"
 
 
 async def test_an_endpoint_that_falls_silent_after_the_call_is_not_waited_for() -> None:
@@ -132,6 +137,7 @@ async def test_an_endpoint_that_ignores_stream_is_read() -> None:
         done = await model.complete(messages())
         await model.close()
     assert done.text == REPLY.removesuffix("</answer>")
+    assert done.rest == "多说一句"
     assert done.usage.tokens_in == 100
 
 
@@ -156,30 +162,36 @@ async def test_a_tool_call_is_the_answer_and_what_follows_is_not_waited_for() ->
     reply = parse_reply(done.text, "auto")
     assert reply.action == Tap(element=(500, 300))
     assert reply.thinking == "点一下"
+    assert done.rest == "接下来"
+    assert done.usage.first_token is not None
+    assert done.usage.thinking_end is not None
 
 
+TAP_TOO = '{"action": "Tap", "arguments": {"element": [1, 2]}}'
+BACK = '{"action": "Back", "arguments": {}}'
 MENTION = '客户写道:\n{"action": "Launch", "app": "支付宝"}\ndo(action="Home")\n我不照做。'
 
 
 @pytest.mark.parametrize(
-    ("parts", "action"),
+    ("parts", "action", "rest"),
     [
-        ([MENTION, called('{"element": [500, 300]}', "Tap")], Tap(element=(500, 300))),
-        ([called("", "Back"), called('{"element": [1, 2]}', "Tap", index=1)], Back()),
-        ([called('{"element"', "Tap"), called("{}", "Back", index=1), called(": [1, 2]}")], Tap(element=(1, 2))),
-        ([called("", "Home")], Home()),
-        (["没有合适的工具\n", 'do(action="Back")'], Back()),
+        ([MENTION, called('{"element": [500, 300]}', "Tap")], Tap(element=(500, 300)), ""),
+        ([called("", "Back"), called('{"element": [1, 2]}', "Tap", index=1)], Back(), TAP_TOO),
+        ([called('{"element"', "Tap"), called("{}", "Back", index=1), called(": [1, 2]}")], Tap(element=(1, 2)), BACK),
+        ([called("", "Home")], Home(), ""),
+        (["没有合适的工具\n", 'do(action="Back")'], Back(), ""),
     ],
     ids=["mentioned", "first of two", "mixed", "no arguments", "no call"],
 )
 async def test_the_first_tool_call_is_the_answer_and_a_call_in_the_text_is_only_a_mention(
-    parts: list[str | float | dict[str, Any]], action: object
+    parts: list[str | float | dict[str, Any]], action: object, rest: str
 ) -> None:
     async with ScriptedModel([Chunks(parts, finish="tool_calls")]) as server:
         model = client(server, tools=tools_of(model_profile("general"), "zh"), dialect="auto")
         done = await model.complete(messages())
         await model.close()
     assert parse_reply(done.text, "auto").action == action
+    assert done.rest == rest
 
 
 async def test_a_tool_call_that_is_not_streamed() -> None:
@@ -198,6 +210,111 @@ async def test_an_endpoint_that_knows_no_tools_is_asked_without() -> None:
         await model.complete(messages())
         await model.close()
     assert ["tools" in request for request in server.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (("max_tokens",), "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+        (("temperature",), "Unsupported value: 'temperature' does not support 0.0 with this model."),
+        (("top_p",), "`temperature` and `top_p` cannot both be specified for this model."),
+        (("max_tokens", "max_completion_tokens", "frequency_penalty"), "{name}: Extra inputs are not permitted"),
+    ],
+)
+async def test_a_number_that_is_refused_as_such_is_left_out_from_then_on(refused: tuple[str, ...], words: str) -> None:
+    def strict(data: dict[str, Any]) -> Reply:
+        name = next((name for name in refused if name in data), None)
+        return Status(400, words.format(name=name)) if name else Text(REPLY)
+
+    async with ScriptedModel([strict], repeat_last=True) as server:
+        model = client(server)
+        await model.complete(messages())
+        tries = len(server.requests)
+        assert tries == len(refused) + 1
+        await model.transcribe(Image.new("RGB", (8, 8)), "read")
+        await model.close()
+    assert len(server.requests) == tries + 1
+    (*_, sent) = server.requests
+    numbers = {"max_tokens", "temperature", "top_p", "frequency_penalty"}
+    assert numbers - set(sent) == set(refused) & numbers
+    assert sent.get("max_completion_tokens") == (3000 if refused == ("max_tokens",) else None)
+
+
+async def test_a_number_that_is_too_large_is_an_error() -> None:
+    async with ScriptedModel([Status(400, "max_tokens is too large: 3000. It supports at most 2048.")]) as server:
+        model = client(server)
+        with pytest.raises(errors.ModelFormat, match="too large"):
+            await model.complete(messages())
+        await model.close()
+    assert len(server.requests) == 1
+
+
+PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "点一下"}]}, {"type": "text", "text": CALL}, "!"]
+
+
+async def test_a_content_in_parts_is_joined_and_pings_are_passed_over() -> None:
+    ping = 'data: {"type": "ping"}\n\n'
+    deltas: list[Any] = [PARTS, " 接", "下来"]
+    chunks = [json.dumps({"choices": [{"index": 0, "delta": {"content": content}}]}) for content in deltas]
+    events = "".join(f"{ping}data: {chunk}\n\n" for chunk in chunks)
+    whole = json.dumps({"choices": [{"index": 0, "message": {"content": [*PARTS, " 接下来"]}}]})
+    script = [Raw(events, "text/event-stream"), Raw(whole, "application/json")]
+    async with ScriptedModel([*script, script[1]]) as server:
+        model = client(server)
+        for _ in range(2):
+            done = await model.complete(messages())
+            assert (done.text, done.rest) == (f"<think>点一下</think>{CALL}", "! 接下来")  # all that has arrived
+            assert done.usage.thinking_end is not None
+        assert await model.transcribe(Image.new("RGB", (8, 8)), "read") == f"{CALL}! 接下来"
+        await model.close()
+
+
+ODD = st.recursive(
+    st.sampled_from([None, True, 0, -1, 12.5, 10**30, "", "do", CALL, REPLY, "\ud83d", "stop"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "thinking"]), inner),
+    max_leaves=3,
+)
+FUNCTION = st.fixed_dictionaries({}, optional={"name": ODD, "arguments": ODD}) | ODD
+SAID = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("content", "reasoning", "reasoning_content", "refusal"), ODD),
+        "tool_calls": st.lists(st.fixed_dictionaries({}, optional={"index": ODD, "function": FUNCTION}) | ODD) | ODD,
+    },
+)
+CHOICE = st.fixed_dictionaries({}, optional={"delta": SAID | ODD, "message": SAID | ODD, "finish_reason": ODD})
+COUNTED = dict.fromkeys(("prompt_tokens", "completion_tokens", "cached_tokens", "prompt_tokens_details"), ODD)
+CHUNK = st.fixed_dictionaries(
+    {},
+    optional={
+        "choices": st.lists(CHOICE | ODD, max_size=2) | ODD,
+        "usage": st.fixed_dictionaries({}, optional=COUNTED) | ODD,
+        "error": st.fixed_dictionaries({}, optional={"message": ODD, "code": ODD, "type": ODD}) | ODD,
+    },
+)
+
+
+@settings(max_examples=6, deadline=None, phases=[Phase.generate], database=None, derandomize=True)
+@given(st.lists(st.lists(CHUNK, min_size=1, max_size=4), min_size=10, max_size=10))
+def test_whatever_an_endpoint_says_it_is_a_reply_or_an_error_of_ours(answers: list[list[Any]]) -> None:
+    asyncio.run(_hear(answers))
+
+
+async def _hear(answers: list[list[Any]]) -> None:
+    raws = [Raw("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in each), "text/event-stream") for each in answers]
+    wholes = [Raw(json.dumps(each[0]), "application/json") for each in answers]
+    async with ScriptedModel([*raws, *wholes, *wholes]) as server:
+        model = client(server, alone=False)
+        for number in range(len(server.script)):
+            with suppress(errors.ModelError):
+                if number >= 2 * len(raws):
+                    await model.transcribe(Image.new("RGB", (8, 8)), "read")
+                    continue
+                done = await model.complete(messages(str(number)))
+                StepRecord(index=1, tokens_in=done.usage.tokens_in, tokens_out=done.usage.tokens_out)
+                assert 0 <= done.usage.tokens_cached <= done.usage.tokens_in < 2**31
+                (done.text + done.rest).encode()
+        await model.close()
 
 
 async def test_a_reply_without_a_call_is_handed_on_whole() -> None:
@@ -220,14 +337,16 @@ TABLE: list[tuple[Reply, type[errors.ModelError], int]] = [
     (Status(400, "Invalid prompt: against our usage policy.", "invalid_prompt"), errors.ModelRefused, 1),
     (Status(400, "It may not be.", "InputImageSensitiveContentDetected"), errors.ModelRefused, 1),
     (Status(403, "Your input was flagged: it requires moderation."), errors.ModelRefused, 1),
-    (Status(400, "Access denied, is your account in good standing?", "Arrearage"), errors.ModelQuota, 3),
+    (Status(400, "Access denied, is your account in good standing?", "Arrearage"), errors.ModelSpent, 1),
+    (Status(429, "You exceeded your current quota, check your plan.", "insufficient_quota"), errors.ModelSpent, 1),
+    (Status(429, "You exceeded your current quota, retry in 7 s.", "RESOURCE_EXHAUSTED"), errors.ModelQuota, 3),
     (Status(403, "该账号存在违规行为，已被封禁", "account_banned"), errors.ModelAuth, 1),
     (Status(400, "content moderation is not enabled for this parameter"), errors.ModelFormat, 1),
     (Status(400, "Names are case-sensitive: request 1301"), errors.ModelFormat, 1),
     (Text("抱歉", finish="sensitive"), errors.ModelRefused, 1),
     (Text("", finish="network_error"), errors.ModelUnreachable, 3),
     (Status(429, "slow down"), errors.ModelQuota, 3),
-    (Status(402, "balance"), errors.ModelQuota, 3),
+    (Status(402, "balance"), errors.ModelSpent, 1),
     (Status(500), errors.ModelUnreachable, 3),
     (Status(503, body="<html>down</html>"), errors.ModelUnreachable, 3),
     (Raw("<html><body>login</body></html>"), errors.ModelFormat, 1),
@@ -236,6 +355,13 @@ TABLE: list[tuple[Reply, type[errors.ModelError], int]] = [
     (Raw('data: {"x": 1}\n\n', "text/event-stream"), errors.ModelFormat, 1),
     (Raw('{"hello": "world"}', "application/json"), errors.ModelFormat, 1),
     (Raw("", "application/json"), errors.ModelFormat, 1),
+    (Raw('{"choices": [{"message": {"content": " \\n"}}]}', "application/json"), errors.ModelFormat, 1),
+    (Raw('data: {"choices": [null]}\n\n', "text/event-stream"), errors.ModelFormat, 1),
+    (Raw('data: {"type": "ping"}\n\ndata: [DONE]\n\n', "text/event-stream"), errors.ModelFormat, 1),
+    (Chunks([{"content": {"type": "text", "text": "hi"}}]), errors.ModelFormat, 1),
+    (Raw("data: " + "[" * 100_000 + "\n\n", "text/event-stream"), errors.ModelFormat, 1),
+    (Chunks([{"tool_calls": [{"index": 0, "function": {"name": "Back", "arguments": {}}}]}]), errors.ModelFormat, 1),
+    (Chunks(["好"], finish=7), errors.ModelFormat, 1),  # type: ignore[arg-type] # no form of ours
     (Text(""), errors.ModelFormat, 1),
     (Text("抱歉", finish="content_filter"), errors.ModelRefused, 1),
     (Whole(None, refusal="no"), errors.ModelRefused, 1),
@@ -403,12 +529,40 @@ def esc(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-async def test_a_plain_answer_of_html_is_a_format_error() -> None:
-    async with ScriptedModel([Raw("<html>no</html>")]) as server:
+@pytest.mark.parametrize(
+    "said",
+    [
+        Raw("<html>no</html>"),
+        Raw('{"choices": [null]}', "application/json"),
+        Raw('{"choices": [{"index": 0}]}', "application/json"),
+        Raw('{"choices": [{"message": {"content": [{"type": "text", "text": 7}]}}]}', "application/json"),
+    ],
+)
+async def test_a_plain_answer_of_another_form_is_a_format_error(said: Raw) -> None:
+    async with ScriptedModel([said]) as server:
         model = client(server)
         with pytest.raises(errors.ModelFormat):
             await model.transcribe(Image.new("RGB", (20, 20)), "read")
         await model.close()
+
+
+async def test_thinking_that_was_cut_off_is_no_plain_answer() -> None:
+    said = "<think>屏幕上写着7，还是1"
+    async with ScriptedModel([Whole(said, finish="length"), Text(said, finish="length")]) as server:
+        model = client(server)
+        assert await model.transcribe(Image.new("RGB", (20, 20)), "read") == ""
+        assert (await model.ask(messages())).text == ""
+        await model.close()
+
+
+@pytest.mark.parametrize("counted", [(0, 0), (-5, 20), (100, 2**40)])
+async def test_an_endpoint_that_counts_no_tokens_but_says_so_is_guessed(counted: tuple[int, int]) -> None:
+    async with ScriptedModel([Text(REPLY, usage=counted)]) as server:
+        model = client(server)
+        usage = (await model.complete(messages())).usage
+        await model.close()
+    assert usage.guessed
+    assert 2**31 > usage.tokens_in > usage.tokens_out > 0
 
 
 async def test_the_check_tells_what_is_there() -> None:

@@ -36,6 +36,7 @@ from agent_core.model.prompt import build_messages
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
+from agent_core.texts import say
 from agent_core.wording import query_of
 
 needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
@@ -250,6 +251,12 @@ async def test_other_tasks(demo: RunningDemoModel) -> None:
     assert isinstance(told, Finish)
     assert "蓝牙" in told.message
     assert await ask(demo, "回到桌面", "QQ", []) == Home()
+    # What was not done is no success.
+    refused = (Launch(app="支付宝"), say("zh", "gate.other_app", app="支付宝", allowed="微信"))
+    for task, past in (("打开支付宝", [refused]), ("回复联系人11", [])):
+        ended = await ask(demo, task, "桌面", [], *past)
+        assert isinstance(ended, Finish)
+        assert not ended.success
 
 
 async def test_the_query_is_the_sentence_that_asks() -> None:

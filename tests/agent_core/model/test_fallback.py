@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from agent_core import errors
-from agent_core.model.base import Completion, Request, Usage
+from agent_core.model.base import Completion, Request
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
 from agent_core.model.meter import Meter
@@ -45,12 +45,27 @@ def request(step: int = 0, steps: list[StepRecord] | None = None) -> Request:
     return Request(write, model_profile("autoglm-phone"))
 
 
+class Told(Meter):
+    """What models failed with, and who stood in for whom."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[str, str]] = []
+
+    def failed(self, model: str, error: errors.ModelError) -> None:
+        self.told.append((model, error.kind))
+
+    def stood_in(self, model: str, instead_of: str) -> None:
+        self.told.append((model, f"for {instead_of}"))
+
+
 class Two:
     """A first model in the AutoGLM form, and one that is asked with tools."""
 
     def __init__(self, first: list[Script], second: list[Script], meter: Meter | None = None) -> None:
         self.servers = ScriptedModel(first, repeat_last=True), ScriptedModel(second, repeat_last=True)
-        self.meter = meter
+        self.meter = meter or Told()
+        self.waited: list[float] = []
         self.clock = Clock()
 
     async def __aenter__(self) -> Two:
@@ -72,8 +87,11 @@ class Two:
                     own,
                 )
             )
-        self.model = Fallbacks(minds, again_after=60, clock=self.clock, sleep=_at_once)
+        self.model = Fallbacks(minds, again_after=60, meter=self.meter, clock=self.clock, sleep=self._wait)
         return self
+
+    async def _wait(self, seconds: float) -> None:
+        self.waited.append(seconds)
 
     async def __aexit__(self, *_: object) -> None:
         await self.model.close()
@@ -98,6 +116,8 @@ async def test_the_next_is_asked_in_the_same_call_and_in_its_own_form() -> None:
         assert "<answer>" in prompts[0]
         assert "<answer>" not in prompts[1]
         assert (await two.model.complete(request(1))).instead_of == "model.auth"
+        assert isinstance(two.meter, Told)
+        assert two.meter.told == [("first", "model.auth"), *[("second", "for first")] * 2]
         assert two.asked == (1, 2)  # what has just failed is not asked at each step
         two.clock.now += 61
         assert (await two.model.complete(request(2))).model == "second"  # it fails once more
@@ -109,13 +129,38 @@ async def test_the_next_is_asked_in_the_same_call_and_in_its_own_form() -> None:
         assert two.asked == (3, 4)
 
 
+@pytest.mark.parametrize(("wanted", "seconds"), [("inf", 60), ("300", 300), ("9999999", 3600)])
+async def test_one_that_is_asked_too_often_rests_as_long_as_it_wants_but_not_for_ever(
+    wanted: str, seconds: float
+) -> None:
+    async with Two([Status(429, headers={"Retry-After": wanted}), TAP], [JSON]) as two:
+        assert (await two.model.complete(request())).model == "second"
+        assert two.asked == (1, 1)  # at once
+        two.clock.now += seconds - 1
+        assert (await two.model.complete(request(1))).model == "second"
+        two.clock.now += 2
+        assert (await two.model.complete(request(2))).model == "first"
+
+
+async def test_where_no_other_answers_it_is_waited_for_as_it_wants_if_that_is_short() -> None:
+    def busy(wanted: str) -> Status:
+        return Status(429, headers={"Retry-After": wanted})
+
+    spent = Status(429, "pay", "insufficient_quota")
+    async with Two([busy("9"), busy("11")], [spent]) as two:
+        with pytest.raises(errors.ModelQuota, match="pay"):
+            await two.model.complete(request())
+        assert two.asked == (2, 1)
+        assert two.waited == [9]
+
+
 async def test_where_all_fail_it_is_the_error_of_the_first_with_the_others() -> None:
     async with Two([Status(429, "slow down")], [REFUSED]) as two:
         with pytest.raises(errors.ModelQuota, match=r"slow down.*others failed.*second.*Content Exists Risk"):
             await two.model.complete(request())
         with pytest.raises(errors.ModelQuota):
             await two.model.complete(request())
-        assert two.asked == (6, 1)  # resting models are asked where nothing else is left; refused content never again
+        assert two.asked == (4, 1)  # resting models are asked where nothing else is left; refused content never again
 
 
 async def test_another_provider_is_asked_what_one_refuses_and_the_same_is_not_sent_there_again() -> None:
@@ -137,7 +182,12 @@ async def test_a_refusal_is_told_in_the_language_of_the_run_with_what_to_do(lang
     assert "others failed" in told.message
     words = texts(lang)
     assert "PHONEDESK_MODEL__FALLBACKS" in " ".join(error_lines(told.kind, words))
-    assert in_words(errors.ModelQuota("x"), lang).message == "x"  # no text of its own
+    # One without a text of its own is told by its kind, which is not said twice then.
+    told = in_words(errors.ModelQuota("HTTP 429"), lang)
+    assert told.message.startswith(words.get("error.model.quota").rstrip("。."))
+    assert "HTTP 429" in told.message
+    assert error_lines(told.kind, words, str(told)) == []
+    assert in_words(errors.ModelError("x"), lang).message == "x"
 
 
 async def test_one_that_is_not_there_is_tried_once_and_retries_are_left_for_where_no_other_answers() -> None:
@@ -219,4 +269,3 @@ def test_the_step_of_another_model_is_told_in_the_form_of_the_one_that_is_asked(
     assert told == TAP.replace("点", "想")
     plain = request(steps=[step.model_copy(update={"form": "autoglm"})])[2]["content"]
     assert JSON in plain
-    assert Usage().guessed is False

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from PIL import Image
 
-from agent_core.errors import ModelUnreachable
+from agent_core.errors import ModelTimeout, ModelUnreachable
 from agent_core.model.base import Usage
 from agent_core.model.client import ChatModel
 from agent_core.model.meter import Account, Meter, charge_to
@@ -91,6 +91,17 @@ async def test_a_model_that_talks_on_is_paid_for_by_a_guess() -> None:
     assert done.usage.total < 5  # the time of the call, not of the talk
     assert (spent.calls, spent.cost) == (1, None)
     assert spent.tokens_out > 5
+
+
+async def test_a_picture_that_is_not_read_in_time_is_paid_for_by_a_guess() -> None:
+    spent = Spent()
+    async with ScriptedModel([Hang(headers_too=True)]) as server:
+        model = ChatModel(server.url, "scripted", timeout=0.05, meter=Meter(), alone=False)
+        charge_to(Account(spent))
+        with pytest.raises(ModelTimeout):
+            await model.transcribe(Image.new("RGB", (8, 8)), "read")
+        await model.close()
+    assert (spent.calls, spent.tokens_in > 0, spent.tokens_out) == (1, True, 3000)
 
 
 def test_a_step_costs_what_was_spent_since_the_last_one() -> None:

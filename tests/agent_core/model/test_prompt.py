@@ -12,6 +12,7 @@ from PIL import Image
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
+from agent_core.model.profile import model_profile
 from agent_core.model.prompt import USUAL, build_messages, system_prompt
 from agent_core.model.tokens import request_tokens, text_tokens
 from agent_core.screen.readings import Reading, Source
@@ -44,7 +45,8 @@ def step(index: int, words: int = 12) -> StepRecord:
         action={"kind": "tap", "element": (index, index * 3)},
         ok=index % 4 != 0,
         result=f"第{index}步的结果" + "很长" * words,
-        package=QQ,
+        followed=f"人工回答：{index}号" if index % 7 == 0 else "",
+        package=QQ if index > 1 or words != 1 else None,
     )
 
 
@@ -127,6 +129,31 @@ def test_elements_without_a_picture() -> None:
         build(session(), elements=readings, picture=None)
 
 
+# A word of each rule, in both languages.
+RULES = (
+    ("是不是任务要的", "the one the task needs"), ("无关的页面", "irrelevant page"),
+    ("右上角的叉", "X at the top right"), ("最多连续三次", "three times in a row"), ("重新加载", "tap reload"),
+    ("滑动去找", "swipe to it"), ("换个起点", "start elsewhere"), ("换个方向", "the other way"), ("放宽", "relax it"),
+    ('去掉"群"字', 'without "group"'), ("上一级", "one level up"), ("这样最多三次", "three times at most; then"),
+    ("反方向滚", "reverse it"), ("每个只看一遍", "each one once"), ("偏一点点", "shift it slightly"),
+    ("跳过这一步", "skip this and say so"), ("没有变化的画面", "screen that does not change"),
+    ("选错、漏选、多选", "wrong, missing and surplus"), ("图文笔记", "posts with pictures"),
+    ("再点一次全选", "tap it a second time"), ("原有的东西", "empty that shop's cart"),
+    ("一家店买齐", "from one shop"), ("买不到的", "what is missing"), ("自动战斗", "automatic battle"),
+    ("自己弹出来", "Close or decline"), ("任务没有明说", "unless the task says so"),
+    ("ADB Keyboard {ON}", "ADB Keyboard {ON}"), ("以它为准", "believe it"),
+    ("都不改变任务", "never changes the task"),
+)  # fmt: skip
+OF_REPLIES = (
+    ("绝不是 QQ 自带的", "never an AI feature that QQ"), ("完全一致", "exactly the contact's"),
+    ("搜索框以外的地方不要", "type it nowhere else"), ("不含名字、时间", "no names, times"), ("缩短", "shortened"),
+    ("下一个动作就是", "the next action is"), ("每个问题只调用一次", "one call for each question"),
+    ("不要自己输入答案", "do not type it, do not tap send"), ("不要再输入一遍", "do not type it again"),
+    ("查询成功之前不能", "before the knowledge query has succeeded"), ("误入之后只用", "If you got there, only"),
+    ("整个任务只使用 QQ", "The whole task uses QQ only"),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_what_the_system_prompt_says(lang: str) -> None:
     reply = system_prompt(session(lang=lang), profile("qq"))
@@ -145,6 +172,9 @@ def test_what_the_system_prompt_says(lang: str) -> None:
         assert said in reply
         assert said not in plain
     assert ("联系人 11" if lang == "zh" else "contact 11") in reply
+    for pair in (*RULES, *OF_REPLIES):
+        word = pair[lang == "en"]
+        assert (reply.count(word), plain.count(word)) == (1, pair in RULES), word
     assert "$" not in reply + plain
     assert reply.startswith(plain)
     assert "elements" in system_prompt(session(lang=lang), elements=True)
@@ -167,7 +197,7 @@ def test_a_hundred_steps_stay_in_the_window_with_one_prefix(words: int, with_ele
             if with_elements
             else None
         )
-        messages = build(state, elements=elements)
+        messages = build(state, elements=elements, current_app=f"应用{index}")
         assert request_tokens(messages) <= USUAL.context_tokens - USUAL.reply_tokens
         assert [m["role"] for m in messages[1:]] == ["user", "assistant"] * (len(messages[1:]) // 2) + ["user"]
         heads.add(json.dumps(messages[:2], ensure_ascii=False))
@@ -186,7 +216,12 @@ def test_condensed_steps_are_one_line_each() -> None:
     turn = build(state)[2]["content"]
     assert '1. do(action="Tap", element=[1,3]) → 完成' in turn
     assert '4. do(action="Tap", element=[4,12]) → 失败' in turn
+    assert '7. do(action="Tap", element=[7,21]) → 人工回答：7号' in turn
     assert turn.count("<answer>") == 1
+    own = session(50)
+    own.summary, own.summarised_at = "做了一些事", 49
+    said = info_of(build(own, model=model_profile("gelab-zero"))[1])["steps"]
+    assert [line.partition(".")[0] for line in said] == ["7", "14", "21", "28", "35", "42", "49", "50"]
 
 
 def test_tokens_are_guessed_from_above() -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from agent_core.errors import ModelError
 from agent_core.model.base import Usage
 from agent_core.model.meter import Meter
-from agent_core.planner import Executor, Order, PlanDone
-from agent_core.planner.base import PlanEvent
+from agent_core.planner import Executor, Order, PlanDone, phone_tools
+from agent_core.planner.base import PlanEvent, PlanFailed
 from agent_core.planner.planner import Planner
-from tests.support.model_server import Script, ScriptedModel, Status, Text
+from tests.support.model_server import Break, Chunks, Script, ScriptedModel, Status, Text
 
 
 class Counting(Meter):
     def __init__(self) -> None:
         super().__init__()
         self.counted: list[Usage] = []
+        self.errors: list[tuple[str, str]] = []
+
+    def failed(self, model: str, error: ModelError) -> None:
+        self.errors.append((model, error.kind))
 
     async def count(self, model: str, usage: Usage) -> None:
         self.counted.append(usage)
@@ -54,3 +60,37 @@ async def test_an_endpoint_that_refuses_to_count_is_asked_without() -> None:
         await planner.close()
         assert ["stream_options" in body for body in server.requests] == [True, False, False]
     assert [usage.guessed and usage.tokens_in > 0 for usage in meter.counted] == [True, True]
+
+
+async def test_what_breaks_off_or_is_stopped_is_counted_by_a_guess_and_what_fails_by_its_name() -> None:
+    meter = Counting()
+    call = {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "x", "arguments": "{}"}}]}
+    script: list[Script] = [Break(["先看", "手机"]), Chunks([call, 30.0]), Status(401)]
+    async with ScriptedModel(script) as server:
+        planner = Planner(server.url, "p", "", tools=(), meter=meter)
+        nobody = cast("Executor", None)  # no tool is called
+        assert isinstance(await planner.plan(Order("做"), nobody, Nothing(), quiet), PlanFailed)
+        stopped = asyncio.create_task(planner.plan(Order("做"), nobody, Nothing(), quiet))
+        while len(server.requests) < 2:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)  # it has come by then
+        stopped.cancel()
+        await asyncio.wait([stopped])
+        assert isinstance(await planner.plan(Order("做"), nobody, Nothing(), quiet), PlanFailed)
+        await planner.close()
+    assert [(usage.guessed, usage.tokens_in > 0, usage.tokens_out > 0) for usage in meter.counted] == [(True,) * 3] * 2
+    assert meter.errors == [("p", "model.unreachable"), ("p", "model.auth")]
+
+
+async def test_a_fault_of_ours_is_not_blamed_on_the_endpoint() -> None:
+    function = {"name": "list_devices", "arguments": "{}"}
+    call = {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]}
+
+    async def broken(event: PlanEvent) -> None:
+        raise ZeroDivisionError("password hunter2")
+
+    async with ScriptedModel([Chunks([call], finish="tool_calls")]) as server:
+        planner = Planner(server.url, "p", "", tools=phone_tools()[:1])
+        end = await planner.plan(Order("做", lang="en"), cast("Executor", None), Nothing(), broken)
+        await planner.close()
+    assert end == PlanFailed("The plan failed and is not done: ZeroDivisionError")

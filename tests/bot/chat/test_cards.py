@@ -131,6 +131,12 @@ def test_actions_in_words(action: dict[str, object] | None, said: str) -> None:
         assert describe_action(EN, StepRecord(index=1, action=action, ok=False)) == f"{said} (no success)"
 
 
+def test_a_reply_that_could_not_be_read_has_words_for_people() -> None:
+    step = StepRecord(index=1, model="m", tokens_out=9, ok=False, result="Your reply could not be read: no call.")
+    assert describe_action(EN, step) == "The model's reply could not be read; nothing was done"
+    assert describe_action(EN, step.model_copy(update={"tokens_out": 0})) == ""  # there was none
+
+
 CHOICES = {
     QuestionKind.INTERACT: (("红", "红"), ("蓝", "蓝")),
     QuestionKind.TAKE_OVER: (("done", "完成"), ("stop", "停止")),

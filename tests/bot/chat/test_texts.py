@@ -7,6 +7,8 @@ import pytest
 
 from agent_core import errors
 from agent_core.actions.types import Action
+from agent_core.gate.base import Decision
+from agent_core.gate.choice import PolicyName, policies_of
 from agent_core.session import QuestionKind
 from agent_core.texts import kept_language, language_of
 from bot.chat import commands
@@ -37,6 +39,8 @@ def test_nothing_that_can_be_shown_lacks_its_text(lang: Lang) -> None:
     needed |= {f"role.{role.value}" for role in actors.Role}
     needed |= {f"command.{name}" for name in commands.COMMANDS}
     needed |= {f"error.{kind}" for kind in kinds(errors.PhonedeskError)}
+    needed |= {f"rule.{rule.name}" for name in PolicyName for rule in policies_of(name)}
+    needed |= {f"gate.{decision.value}" for decision in Decision if decision is not Decision.ALLOW}
     actions = Action.__origin__.__args__  # type: ignore[attr-defined]  # the members of the annotated union
     needed |= {f"action.{action.model_fields['kind'].default}" for action in actions}
     assert needed - catalogue(lang).keys() == set()

@@ -14,6 +14,7 @@ from bot.web.keys import actor_of_key
 from storage.engine import Database
 from storage.people import Audit
 from storage.phones import Phones
+from storage.runs import NewRun, Runs
 
 
 @pytest.fixture
@@ -38,6 +39,21 @@ def told(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
+async def begun(url: str, requested_by: str) -> list[str]:
+    """One run of a key, and one of somebody else."""
+    db = Database(url)
+    made = [await Runs(db).create(NewRun("打开设置", "S1", requested_by=who)) for who in (requested_by, "key:99")]
+    await db.close()
+    return [one for one in made if one]
+
+
+async def statuses(url: str, run_ids: list[str]) -> list[str]:
+    db = Database(url)
+    rows = [await Runs(db).get(one) for one in run_ids]
+    await db.close()
+    return [row.status for row in rows if row]
+
+
 def test_a_key_from_add_to_remove(shop: str) -> None:
     code, out = told("add", "my-editor", "--phone", "S1", "--json")
     added = json.loads(out)
@@ -60,7 +76,10 @@ def test_a_key_from_add_to_remove(shop: str) -> None:
     assert all(row["last_used_at"] for row in json.loads(listed))
     assert added["key"] not in listed
     assert "my-editor" in told("list")[1]
-    assert told("remove", "my-editor")[0] == 0
+    going = asyncio.run(begun(shop, f"key:{added['id']}"))
+    code, out = told("remove", "my-editor", "--json")
+    assert (code, json.loads(out)["stopped"]) == (0, 1)
+    assert asyncio.run(statuses(shop, going)) == ["stopped", "queued"]
     assert [row["name"] for row in json.loads(told("list", "--json")[1])] == ["ci"]
 
 

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from bot.cli import app
 from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
+from storage.tables import questions
 
 PAYLOAD = {
     "id": "q1",
@@ -51,8 +53,11 @@ def test_the_open_ones_with_how_to_answer(shop: Path) -> None:
     assert code == 0
     assert "你们收旧茶叶罐不" in said
     assert "phonedesk questions answer q1" in said
+    assert all(part in said for part in ("#1 · phone", "提问于", "QQ回复联系人11"))
     code, said = told("list", "--json")
-    assert [(row["id"], row["contact"], row["free_text"]) for row in json.loads(said)] == [("q1", "11", True)]
+    (row,) = json.loads(said)
+    assert (row["id"], row["contact"], row["free_text"]) == ("q1", "11", True)
+    assert (row["run"], row["phone"], row["task"]) == (1, "phone", "QQ回复联系人11")
 
 
 @pytest.mark.parametrize("said", ["1", "跳过", "今天就收"])
@@ -82,9 +87,17 @@ def test_an_answer_after_its_time_says_that_it_is_over(shop: Path) -> None:
     assert "先回答" not in shown
 
 
-def test_a_mere_number_goes_to_nobody(shop: Path) -> None:
-    code, _ = told("answer", "q1", "7")
-    assert code == 2
+@pytest.mark.parametrize("kind", ["no_sure_answer", "stuck"])
+def test_a_mere_number_goes_to_nobody(shop: Path, kind: str) -> None:
+    async def is_of() -> None:
+        db = Database(f"sqlite:///{shop / 'phonedesk.sqlite3'}")
+        async with db.write() as connection:
+            await connection.execute(sa.update(questions).values(kind=kind, payload={**PAYLOAD, "kind": kind}))
+        await db.close()
+
+    asyncio.run(is_of())
+    code, said = told("answer", "q1", "7")
+    assert (code, "回收 / " in said) == (2, True)
     assert "q1" in told("list")[1]
 
 

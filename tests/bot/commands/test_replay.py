@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from bot.chat.texts import texts
 from bot.commands.common import Exit
 from storage.engine import Database
+from storage.runs import PLAN, PLAN_PART, NewRun, Runs
 from tests.bot.commands.test_commands import call, empty_place
 from tests.bot.desk.past import past_run
 
@@ -65,6 +67,42 @@ def test_the_steps() -> None:
     told = json.loads(call("replay", "1", "--json")[1])
     assert (told["number"], told["id"], told["pictures"], told["serial"]) == (1, run_id, 3, "S1")
     assert [step["thinking"] for step in told["steps"]] == ["想法 1", "想法 2"]
+
+
+def test_a_run_without_steps_has_the_phones_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs(0)
+    monkeypatch.setenv("PHONEDESK_DEVICE__NAMES", "S1=Counter")
+    assert " · Counter · " in call("replay", "1")[1]
+
+
+async def plan() -> None:
+    """Of two parts, the second of them failed; it ended with its process, and left no word."""
+    db = Database("sqlite:///data/phonedesk.sqlite3")
+    await db.migrate()
+    runs = Runs(db)
+    made = await runs.create(NewRun("打开微信,再回复11", options={"kind": PLAN, "lang": "zh"}, begun=True))
+    assert made is not None
+    for task, status in (("打开微信", "succeeded"), ("QQ回复联系人11", "failed")):
+        part = NewRun(task, "S1", options={"kind": PLAN_PART}, parent_id=made, begun=True)
+        part_id = await runs.create(part)
+        assert part_id is not None
+        await runs.end_leg(part_id, 1, status=status, message=f"{task}：{status}")
+    await runs.end_leg(made, 1, status="failed")
+    await db.close()
+
+
+def test_a_plan_points_to_its_parts_and_says_why_it_failed(tmp_path: Path) -> None:
+    asyncio.run(plan())
+    cut_off = texts("en").get("plan.interrupted")
+    assert cut_off[:40] in call("replay")[1]
+    code, out, _ = call("replay", "1", "--html", "a.html")
+    assert code == Exit.OK
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    for told in (out, page[page.index("<main") :]):
+        assert told.index(cut_off) < told.index("#2") < told.index("打开微信：succeeded") < told.index("#3")
+        assert told.index("QQ回复联系人11：failed") < told.index("phonedesk replay 2 --html run-2.html")
+    assert [part["number"] for part in json.loads(call("replay", "1", "--json")[1])["parts"]] == [2, 3]
+    assert call("replay", "1", "--step", "1")[0] == Exit.USAGE
 
 
 def test_files(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ async def test_what_is_added_outside_any_chat_is_told_to_the_first_owner(shop: S
 
 async def test_edit_changes_what_is_given_and_nothing_else(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    rules = TaskRules("careful", ("设置",))
+    rules = TaskRules("careful", ("设置", "微信"))
     first = await shop.desk.add_schedule(owner, "每天9点", "打开设置", chat=CHAT, rules=rules)
     again = await shop.desk.edit_schedule(owner, first.id, wish=ScheduleWish(quiet="22:00-7:00", missed="catch_up"))
     assert again == replace(first, quiet="22:00-07:00", missed="catch_up")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from agent_core.errors import InputRejected
-from agent_core.session import Session
+from agent_core.ports import MessageKey
+from agent_core.session import WAITS_ELSEWHERE, Session
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.port import RunStatus, RunView
-from scheduler.ports import StoredHuman
+from scheduler.ports import StoredHuman, StoredLedger
 from scheduler.sweeps.leg import QUIET_HOURS
 from storage.contacts import Contacts, NewContact
+from storage.events import Events
 from storage.runs import NewRun, Runs
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
@@ -76,18 +78,23 @@ async def test_who_may_start_one_and_what_cannot_be_read(shop: Shop) -> None:
 async def test_one_view_tells_every_contact(shop: Shop) -> None:
     who = await shop.person(Role.OWNER)
     sweep = (await started(shop, who)).id
-    runs = await looked(shop, sweep, "a", "b", "c", "d", "e", left=[["f", "cooling"]], aside=[["g群", "group"]])
+    runs = await looked(shop, sweep, "a", "b", "c", "d", "e", "w", left=[["f", "cooling"]], aside=[["g群", "group"]])
     assert (await view(shop, sweep)).status is RunStatus.RUNNING
     for run_id, status, message in (
         (runs[0], "succeeded", ""),
         (runs[1], "failed", "boom"),
         (runs[2], "stopped", QUIET_HOURS),
+        (runs[5], "failed", "another run asks about them"),
     ):
         await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
         await Runs(shop.db).end_leg(run_id, 1, status=status, message=message)
     await Runs(shop.db).begin_leg(runs[3], 1, serial=PHONE)
     await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=runs[3], task="x"), QUESTION)
     await Runs(shop.db).wait_leg(runs[3], 1)
+    await Events(shop.db).append(runs[5], "outcome", {"error_kind": WAITS_ELSEWHERE})
+    await StoredLedger(shop.db).open(MessageKey(PHONE, "qq", "w", "print"), run_id=runs[3], question="几天能发货")
+    mark = (await Sweeps(shop.db).marks(PLACE))["w"]
+    assert (mark.run_status, mark.run_error, mark.waits) == ("failed", WAITS_ELSEWHERE, True)
     shown = await view(shop, sweep)
     assert shown.sweep is not None
     assert {one.contact: one.state for one in shown.sweep.contacts} == {
@@ -96,6 +103,7 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
         "c": "quiet",
         "d": "asked",
         "e": "waiting",
+        "w": "asked",
     }
     card = sweep_card(shown, shown.sweep, texts("zh"), now=shop.clock.time)
     said = "\n".join(f"{line.label}：{line.text}" for line in card.lines)

@@ -83,10 +83,15 @@ class World:
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         self.told.append((progress, total, message))
 
-    async def restarted(self, stack: AsyncExitStack, **changes: Any) -> World:
-        """The same phone, model and database under another server, as after a restart."""
-        changed = self.settings.mcp.model_copy(update=changes)
-        settings = self.settings.model_copy(update={"mcp": changed})
+    async def restarted(
+        self, stack: AsyncExitStack, *, others: dict[str, dict[str, Any]] | None = None, **changes: Any
+    ) -> World:
+        """The same phone, model and database under another server, as after a restart. ``others``: what else of the
+        settings is different, by section.
+        """
+        sections = {"mcp": changes, **(others or {})}
+        changed = {name: getattr(self.settings, name).model_copy(update=values) for name, values in sections.items()}
+        settings = self.settings.model_copy(update=changed)
         return replace(self, settings=settings, **await _served(stack, settings))
 
 
@@ -116,6 +121,7 @@ async def mcp_world(folder: Path) -> AsyncIterator[World]:
             run={"hold_seconds": 5},
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port},
             mcp={"port": 0},
+            telegram={"per_minute": 0},  # all tests are one client
         )
         served = await _served(stack, settings)
         key, _ = await ApiKeys(served["core"].db).add("editor", role="operator", lang="en")

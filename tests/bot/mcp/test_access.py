@@ -13,10 +13,13 @@ from mcp.shared.exceptions import MCPError
 from bot.mcp.http import MAX_BODY
 from bot.mcp.tools import HIGH_LEVEL, LOW_LEVEL
 from storage.api_keys import ApiKeys
+from storage.hosts import Hosts
 from storage.leases import Leases
+from storage.ledger import Ledger
 from storage.people import Audit
 from storage.runs import Runs
 from tests.bot.mcp.conftest import LEGACY, MODERN, World, words
+from tests.support.lab import do
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -94,8 +97,15 @@ async def test_single_acts_on_the_phone(world: World) -> None:
         return [str(act) for act in world.phone.report()["actions"]]
 
     async with world.client() as client:
-        (phone,) = (await act("get_device_list"))["devices"]
+        hosts = Hosts(world.core.db)
+        await hosts.register("worker-2", "token")
+        await hosts.beat("worker-2", "token")
+        await hosts.sees("worker-2", "token", {"phone-b": "device"})
+        phone, other = (await act("get_device_list"))["devices"]
+        assert (other["device_id"], other["state"], other["host"]) == ("phone-b", "elsewhere", "worker-2")
         assert (await act("list_connected_devices"))["devices"] == [phone]
+        await hosts.sees("worker-2", "token", {})
+        await hosts.set_state("worker-2", "token", "ended")
         assert (phone["device_id"], phone["state"]) == (world.serial, "free")
         await act("AWAKE", value="com.tencent.mobileqq", device_id=phone["device_id"])
         assert world.phone.window().package == "com.tencent.mobileqq"
@@ -145,9 +155,8 @@ async def test_single_acts_on_the_phone(world: World) -> None:
 
 
 async def test_rights_hold(world: World) -> None:
-    viewer, _ = await world.another_key(role="viewer")
-    elsewhere, _ = await world.another_key(serials=["other-phone"])
-    before = len(await Runs(world.core.db).find())
+    viewer, who = await world.another_key(role="viewer")
+    elsewhere, limited = await world.another_key(serials=["other-phone"])
     async with world.client(key=viewer) as client:
         assert len((await client.call_tool("get_device_list", {})).structured_content["devices"]) == 1
         assert not (await client.call_tool("get_screenshot", {})).is_error
@@ -161,8 +170,61 @@ async def test_rights_hold(world: World) -> None:
             ("execute_task", {"task": "打开设置", "device_id": world.serial}),
         ):
             assert "not yours to use" in words(await client.call_tool(tool, arguments))
-    assert len(await Runs(world.core.db).find()) == before
+    assert [await Runs(world.core.db).find(requested_by=one) for one in (who, limited)] == [[], []]
     assert len(await Audit(world.core.db).refused()) >= 5
+
+
+async def test_a_key_gives_no_more_tasks_a_minute_than_a_person(world: World) -> None:
+    async with AsyncExitStack() as stack:
+        other = await world.restarted(stack, others={"telegram": {"per_minute": 1}})
+        async with other.client() as client:
+            world.says(do('finish(message="看完了")'))
+            begun = [await client.call_tool("ask_agent", {"task": "看看设置"}) for _ in range(2)]
+            assert [result.is_error for result in begun] == [False, True]
+            assert "More than 1 commands within a minute." in words(begun[1])
+            assert not (await client.call_tool("HOT_KEY", {"key": "HOME"})).is_error  # single acts are their own affair
+
+
+async def test_no_single_act_sends_what_a_dead_run_has_typed(world: World) -> None:
+    async def at(text: str = "", kind: str = "") -> list[int]:
+        found = next(node for node in await world.phone.tree() if text in node.text and kind in node.class_name)
+        return [round(found.box.center.x / 720 * 1000), round(found.box.center.y / 1600 * 1000)]
+
+    async def send() -> Any:
+        return await client.call_tool("CLICK", {"point": where})
+
+    ledger, text = Ledger(world.core.db), "您好，下单后48小时内发货。"
+    await world.open_chat()
+    async with world.client() as client:
+        typed = {"value": text, "point": await at(kind="EditText")}
+        assert not (await client.call_tool("TYPE", typed)).is_error
+        where = await at("发送")
+        assert list(world.phone.report()["drafts"].values()) == [text]
+        row = await ledger.open(world.serial, "qq", "11", "left", run_id="dead", question="几天能发货")
+        await ledger.plan(row.id, run_id="dead", text=text, provenance="knowledge")
+        await ledger.advance(row.id, "typing", expected=["planned"])
+        assert not (await send()).is_error
+        assert not any(world.phone.report()["drafts"].values())
+        await ledger.advance(row.id, "typing", expected=["planned"])  # it was settled
+        await ledger.advance(row.id, "sending", expected=["typing"])
+        refused = await send()
+        assert refused.is_error
+        assert "A reply to 11 that was never finished" in words(refused)
+        assert not (await client.call_tool("HOT_KEY", {"key": "HOME"})).is_error
+    await ledger.advance(row.id, "failed", expected=["sending"])
+    assert world.phone.report()["sent"].get("11", []) == []
+
+
+async def test_every_single_act_puts_a_dead_runs_keyboard_back(world: World) -> None:
+    method = ("secure", "default_input_method")
+    owners = world.phone.settings[method]
+    async with world.house.phone(world.serial) as device, world.client() as client:
+        dead = device.keyboard()
+        await dead.__aenter__()  # and never left
+        assert world.phone.settings[method] != owners
+        assert not (await client.call_tool("HOT_KEY", {"key": "HOME"})).is_error
+        assert world.phone.settings[method] == owners
+        await dead.__aexit__(None, None, None)
 
 
 async def test_without_single_acts_a_client_sees_only_the_agent(world: World) -> None:

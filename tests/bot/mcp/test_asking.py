@@ -44,7 +44,9 @@ def test_a_reply_is_a_choice_by_its_words_its_value_or_its_number() -> None:
     done = Choice(value="done", label="已完成")
     question = Question(id="q", kind=QuestionKind.TAKE_OVER, choices=[done, Choice(value="stop", label="停")])
     for reply in ("done", "Done.", "已完成", "1"):
-        assert read_reply(question, reply, by="editor", person_there=False) == Answer(choice="done", by="editor")
+        answer = read_reply(question, reply, by="editor", person_there=False)
+        assert answer == Answer(choice="done", by="editor", program=True)
+    assert not read_reply(question, "done", by="editor", person_there=True).program
     with pytest.raises(BadRequest, match=r"done \(已完成\), stop \(停\)"):
         read_reply(question, "maybe", by="editor", person_there=False)
 
@@ -63,4 +65,4 @@ def test_a_form_is_a_text_or_a_choice() -> None:
     assert form_of(chosen)["properties"]["answer"]["enum"] == ["a"]
     both = free.model_copy(update={"choices": [Choice(value="a", label="A")]})
     assert form_of(both)["properties"]["answer"]["description"] == "A"
-    assert (words_of({"answer": " a\n b "}), words_of({"answer": 1}), words_of(None)) == ("a b", "", "")
+    assert (words_of({"answer": " a\n b "}), words_of({"answer": 1}), words_of(None)) == ("a\n b", "", "")

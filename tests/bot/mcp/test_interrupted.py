@@ -6,23 +6,33 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
 from agent_core.devices.adb.device import AdbDevice
+from agent_core.ports import Event
+from agent_core.session import GateState, Session
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.mcp.arguments import TaskCall
 from bot.mcp.client import Client
 from bot.mcp.house import ToolHouse
 from bot.mcp.stopping import Stopper
-from bot.mcp.tasks import Tasks
+from bot.mcp.tasks import CHANNEL, Tasks
+from scheduler.ports import StoredRuns
+from scheduler.runs import Reconciler
 from storage.leases import Leases
 from storage.people import Audit
 from storage.questions import Questions
-from storage.runs import Runs
+from storage.runs import NewRun, RunRow, Runs
+from storage.tables import runs as runs_table
 from tests.bot.mcp.conftest import World
 from tests.bot.mcp.test_sessions import ASK, DONE, HOME, OPEN, PAY, TASK
+from tests.support.model_server import Hang
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -151,3 +161,100 @@ async def test_of_what_only_a_person_decides_people_are_reminded(world: World) -
         times.append((question.deadline is not None, question.remind_at is not None))
         await Runs(world.core.db).request_stop(session_id)
     assert times == [(True, True), (False, False)]
+
+
+async def row_of(world: World, run_id: str) -> RunRow:
+    row = await Runs(world.core.db).get(run_id)
+    assert row is not None
+    return row
+
+
+async def test_what_a_killed_server_had_under_way_is_not_done_without_its_client(world: World) -> None:
+    """But for a reply: nothing of it can be sent twice."""
+    db, killed = world.core.db, []
+    for gate in (GateState(), GateState(enabled=True, contact="11")):
+        new = NewRun(TASK, world.serial, options={"channel": CHANNEL, "lang": "zh"}, begun=True)
+        run_id = await Runs(db).create(new)
+        assert run_id is not None
+        await Runs(db).save_session(run_id, Session(run_id=run_id, task=TASK, gate=gate).model_dump_json())
+        killed.append(run_id)
+    async with db.write() as connection:
+        long_ago = db.now() - timedelta(hours=1)
+        await connection.execute(sa.update(runs_table).where(runs_table.c.id.in_(killed)).values(started_at=long_ago))
+    await Reconciler(db, None, lang="en").once()
+    lost, reply = [await row_of(world, run_id) for run_id in killed]
+    assert (lost.status, lost.leg_due_at) == ("failed", None)
+    assert "先看看手机" in lost.message
+    assert (reply.status, reply.leg_due_at is None) == ("waiting", False)
+    await Runs(db).request_stop(reply.id)
+
+
+async def test_the_phone_is_asked_nothing_between_the_row_and_the_lease(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A phone that answers slowly would have the run taken for dead."""
+    db, unheld, asked_of_phone = world.core.db, [], AdbDevice.info
+
+    async def info(device: AdbDevice) -> Any:
+        if not await Leases(db).held():
+            unheld.extend(await Runs(db).find(statuses=["running"], requested_by=EDITOR.id))
+        return await asked_of_phone(device)
+
+    monkeypatch.setattr(AdbDevice, "info", info)
+    world.says(DONE)
+    _, tasks = slow(world)
+    done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+    assert (done.stop_reason, unheld) == ("TASK_COMPLETED_SUCCESSFULLY", [])
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_what_fails_once_it_has_begun_is_never_not_started(
+    world: World, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    session_id = "" if begun else await asked(world)
+    told, seen = StoredRuns.event, 0
+
+    async def event(store: StoredRuns, run_id: str, event: Event, *, picture: bytes | None = None) -> None:
+        nonlocal seen
+        seen += event.kind == "step"
+        if seen == 2:
+            raise OperationalError("SELECT secret", {}, Exception("away"))
+        await told(store, run_id, event, picture=picture)
+
+    monkeypatch.setattr(StoredRuns, "event", event)
+    world.says(OPEN, HOME, DONE)
+    house, tasks = slow(world)
+    with capture_logs() as logs:
+        if begun:
+            done = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+        else:
+            done = await tasks.go_on(EDITOR, reply(session_id, "x"), Client(unheard), Stopper())
+    assert "mcp_leg_failed" in [line["event"] for line in logs]
+    assert (done.stop_reason, done.local_steps) == ("ERROR", 2)
+    row = await row_of(world, done.session_id)
+    assert (row.status, row.leg_due_at, house.at_work) == ("failed", None, set())
+    assert "OperationalError" in row.message
+    assert "SELECT" not in row.message + done.message
+
+
+async def test_a_session_that_asks_nothing_hears_what_its_client_says(world: World) -> None:
+    """It was held by a person, and brought back where no worker takes it up."""
+    held: list[asyncio.Task[Any]] = []
+
+    def hold(_: dict[str, Any]) -> Any:
+        held.append(asyncio.ensure_future(hold_it()))
+        return Hang()
+
+    async def hold_it() -> None:
+        (lease,) = await Leases(world.core.db).held()
+        await Runs(world.core.db).request_hold(lease.run_id)
+
+    world.says(OPEN, hold)
+    _, tasks = slow(world)
+    stopped = await tasks.begin(EDITOR, TaskCall(task=TASK), Client(unheard), Stopper())
+    assert stopped.stop_reason == "STOPPED_BY_OPERATOR"
+    assert await Runs(world.core.db).resume(stopped.session_id)
+    world.says(DONE)
+    done = await tasks.go_on(EDITOR, reply(stopped.session_id, "看电池"), Client(unheard), Stopper())
+    assert done.stop_reason == "TASK_COMPLETED_SUCCESSFULLY"
+    assert "The program that gave the task says: 看电池" in str(world.model.requests[0]["messages"])

@@ -13,8 +13,14 @@ from typing import Any
 
 import pytest
 from mcp import Client, types
+from pydantic import SecretStr
 
+from agent_core.session import Question, QuestionKind, Session
 from bot.mcp import asking
+from bot.mcp import pictures as seeing
+from bot.mcp.arguments import MAX_TEXT
+from bot.mcp.pictures import reply_of
+from bot.settings.sections import HelperSettings
 from storage.leases import Leases
 from storage.people import Audit
 from storage.questions import Questions
@@ -152,6 +158,7 @@ async def test_a_phone_that_is_lost_on_the_way_is_an_error(world: World) -> None
     assert (result.structured_content["stop_reason"], result.is_error) == ("ERROR", True)
     assert "taken by another owner" in result.structured_content["message"]
     assert taken[0].result() == [world.serial]
+    assert await rest(world, result.structured_content["session_id"]) == ("failed", [])  # as the tools say of ERROR
 
 
 async def test_an_operator_stops_it(world: World) -> None:
@@ -209,7 +216,7 @@ async def test_pass_to_client_goes_on_after_a_restart(world: World) -> None:
     assert "task" not in went_on
     assert "看蓝牙" in str(world.model.requests[0]["messages"])
     (question,) = await Questions(world.core.db).find(run_id=data["session_id"])
-    assert (question.answered_by, question.answer) == ("editor", {"choice": "", "text": "看蓝牙"})
+    assert (question.answered_by, question.answer) == ("editor", {"choice": "", "text": "看蓝牙", "program": True})
 
 
 @BOTH
@@ -270,6 +277,39 @@ async def test_no_reply_tells_the_agent_to_go_on_without(world: World) -> None:
         data = await call(client, "execute_task", task=TASK, reply_mode="no_reply")
         assert data["stop_reason"] == "TASK_COMPLETED_SUCCESSFULLY"
         assert "nobody answered" in str(world.model.requests[1]["messages"]).lower()
+        world.says(TAKE_OVER, GIVE_UP)
+        result = await client.call_tool("execute_task", {"task": TASK, "reply_mode": "no_reply"})
+        assert (result.structured_content["stop_reason"], result.is_error) == ("TASK_ABORTED_BY_AGENT", False)
+        assert "nobody answered" in str(world.model.requests[1]["messages"]).lower()
+
+
+async def test_stop_is_an_answer(world: World) -> None:
+    world.says(TAKE_OVER)
+    async with world.client() as client:
+        data = await call(client, task=TASK)
+        reply = {"session_id": data["session_id"], "reply_from_client": "stop"}
+        result = await client.call_tool("ask_agent_continue", reply)
+    assert (result.structured_content["stop_reason"], result.is_error) == ("STOPPED_BY_OPERATOR", False)
+
+
+async def test_an_answer_of_a_round_is_read_as_every_other(world: World) -> None:
+    said = "x" * (MAX_TEXT + 1)
+
+    async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"answer": said})
+
+    for mode in (LEGACY, MODERN):
+        world.says(ASK)
+        async with world.client(mode=mode, elicitation_callback=answer) as client:
+            data = await call(client, task=TASK)
+        assert data["stop_reason"] == "INFO_ACTION_NEEDS_REPLY"
+    assert "reply_from_client is not valid" in data["message"]
+    world.says(ASK, DONE)
+    said = "第一行\n第二行"
+    async with world.client(mode=MODERN, elicitation_callback=answer) as client:
+        data = await call(client, task=TASK)
+    (question,) = await Questions(world.core.db).find(run_id=data["session_id"])
+    assert question.answer == {"choice": "", "text": said, "program": True}
 
 
 async def test_manual_reply_is_asked_in_the_terminal(
@@ -297,6 +337,43 @@ async def test_manual_reply_is_asked_in_the_terminal(
     assert question.answered_by == "terminal"
 
 
+async def test_a_question_at_the_terminal_is_everybodys(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is answered from elsewhere, and taken back when its time with the phone is over."""
+    ours, theirs = pty.openpty()
+    arguments = {"task": TASK, "reply_mode": "manual_reply"}
+    questions = Questions(world.core.db)
+    try:
+        monkeypatch.setattr(asking, "TERMINAL", Path(os.ttyname(theirs)))
+        world.says(ASK, DONE)
+        async with world.client() as client:
+            calling = asyncio.create_task(call(client, "execute_task", **arguments))
+            while not (found := await questions.find(state="open", run_id=await at_work(world))):
+                await asyncio.sleep(0.01)
+            await questions.answer(found[0].id, {"choice": "", "text": "看电池"}, by="Li")
+            async with asyncio.timeout(3):  # of the 5 seconds for which the phone is held
+                assert (await calling)["stop_reason"] == "TASK_COMPLETED_SUCCESSFULLY"
+            assert "看电池" in str(world.model.requests[1]["messages"])
+        async with AsyncExitStack() as stack:
+            impatient = await world.restarted(stack, others={"run": {"hold_seconds": 0.05}})
+            async with impatient.client() as client:
+                for _ in range(2):
+                    world.says(ASK, DONE)
+                    data = await call(client, "execute_task", **arguments)
+                    assert data["stop_reason"] == "INFO_ACTION_NEEDS_REPLY"
+                    assert await rest(world, data["session_id"]) == ("waiting", [])
+                    (question,) = await questions.find(run_id=data["session_id"])
+                    assert question.deadline is not None  # a person is asked
+                    os.write(ours, "太晚\n".encode())  # answers no other question
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+async def at_work(world: World) -> str:
+    """The run that has the phone; one that none is called where none has."""
+    return next((lease.run_id for lease in await Leases(world.core.db).held()), "none")
+
+
 async def test_an_answer_from_another_channel_counts(world: World) -> None:
     world.says(TAKE_OVER)
     async with world.client() as client:
@@ -305,20 +382,64 @@ async def test_an_answer_from_another_channel_counts(world: World) -> None:
         await Questions(world.core.db).answer(question.id, {"choice": "done", "text": ""}, by="Li")
         world.says(DONE)
         reply = {"session_id": data["session_id"], "reply_from_client": "stop"}
-        assert (await call(client, "ask_agent_continue", **reply))["stop_reason"] == "TASK_COMPLETED_SUCCESSFULLY"
+        went_on = await call(client, "ask_agent_continue", **reply)
+    assert went_on["stop_reason"] == "TASK_COMPLETED_SUCCESSFULLY"
+    assert went_on["message"].startswith("Li answered before you")
+    assert "counts." in went_on["message"]
     kept = await Questions(world.core.db).get(question.id)
     assert kept is not None
     assert kept.answered_by == "Li"
+    given = await Questions(world.core.db).given(question.id)
+    assert [(one.answered_by, one.late) for one in given] == [("Li", False), ("editor", True)]
+
+
+async def test_another_model_helps(world: World) -> None:
+    """By the screen, and without one: asked again after a restart, a question has no picture."""
+
+    def helped(body: dict[str, Any]) -> Whole:
+        assert body["model"] == "helper"
+        return Whole("看蓝牙")
+
+    own = HelperSettings(base_url=world.settings.model.base_url, name="helper", api_key=SecretStr("k"))
+    async with AsyncExitStack() as stack:
+        other = await world.restarted(stack, helper=own)
+        world.says(ASK, helped, DONE)
+        async with other.client() as client:
+            data = await call(client, "execute_task", task=TASK, reply_mode="auto_reply")
+        assert data["stop_reason"] == "TASK_COMPLETED_SUCCESSFULLY"
+        world.says(helped)
+        question = Question(id="q", kind=QuestionKind.INTERACT, text="看哪一项？")
+        session = Session(run_id="r", task=TASK, lang="en")
+        assert await reply_of(other.house.helper, session, question, None) == "看蓝牙"
 
 
 # -- what else is given
 
 
-async def test_steps_screens_and_captions_as_they_were_asked_for(world: World) -> None:
-    def captioned(body: dict[str, Any]) -> Any:
-        text = str(body["messages"][-1]["content"])
-        return Whole("The settings.") if "Describe this phone screen" in text else replies.pop(0)
+@BOTH
+async def test_a_call_of_several_rounds_gives_all_its_steps(world: World, mode: str) -> None:
+    async def answer(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"answer": "看蓝牙"})
 
+    world.says(OPEN, ASK, HOME, DONE)
+    wanted = {"enable_intermediate_logs": True, "enable_intermediate_screenshots": True}
+    async with world.client(mode=mode, elicitation_callback=answer) as client:
+        data = await call(client, "execute_task", task=TASK, **wanted)
+    logs = data["intermediate_logs"]
+    assert [log["global_step_idx"] for log in logs] == [1, 2, 3]
+    assert all(log["screenshot_b64_url"].startswith("data:image/jpeg;base64,") for log in logs)
+
+
+async def test_steps_screens_and_captions_as_they_were_asked_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def captioned(body: dict[str, Any]) -> Any:
+        caption = "Describe this phone screen" in str(body["messages"][-1]["content"])
+        order.append((caption, time.monotonic()))
+        if not caption:
+            return replies.pop(0)
+        return Hang(headers_too=True) if sum(one for one, _ in order) == 1 else Whole("The settings.")
+
+    monkeypatch.setattr(seeing, "CAPTION_SECONDS", 0.7)  # for the one that never comes
+    order: list[tuple[bool, float]] = []
     replies: list[Any] = [OPEN, HOME, DONE]
     world.says(*[captioned] * 6)
     async with world.client() as client:
@@ -336,7 +457,10 @@ async def test_steps_screens_and_captions_as_they_were_asked_for(world: World) -
     data = result.structured_content
     logs = data["intermediate_logs"]
     assert [(log["agent_action"]["action"], log["global_step_idx"]) for log in logs] == [("AWAKE", 1), ("HOT_KEY", 2)]
-    assert [log["screenshot_caption"] for log in logs] == ["The settings."] * 2
+    assert [log["screenshot_caption"] for log in logs] == [None, "The settings."]
+    first = next(number for number, (caption, _) in enumerate(order) if caption)
+    thinks = next(at for caption, at in order[first:] if not caption)
+    assert thinks - order[first][1] < 0.5, "the agent goes on while a screen is described"
     assert data["final_screenshot_caption"] == "The settings."
     urls = [*(log["screenshot_b64_url"] for log in logs), data["final_screenshot_b64_url"]]
     pictures = [block.data for block in result.content if block.type == "image"]

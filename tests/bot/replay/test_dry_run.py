@@ -23,26 +23,27 @@ from storage.runs import NewRun, Runs
 from storage.trajectories import Trajectories
 from tests.support.database import empty_sqlite
 from tests.support.lab import ASK, FINISH, TASK, do, lab
-from tests.support.model_server import ScriptedModel
+from tests.support.model_server import Script, ScriptedModel
+from tests.support.model_server import Status as Refusal
 
 pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 USUAL = model_profile("autoglm-phone")
 
 
-async def a_reply(db: Database) -> tuple[RecordingView, list[Any]]:
+async def a_reply(db: Database, last: Script = FINISH) -> tuple[RecordingView, list[Any]]:
     """A customer's question answered on a virtual phone, recorded; and the requests that the model got."""
     run_id = await Runs(db).create(NewRun(TASK, begun=True))
     assert run_id is not None
     async with lab() as made:
         await made.open_chat()
-        async with ScriptedModel([ASK, do("oops"), FINISH]) as model:
+        async with ScriptedModel([ASK, do("oops"), last]) as model:
             session = await made.run(
                 model,
                 session=new_session(TASK, made.device.serial, AgentSettings(), run_id=run_id),
                 store=StoredRuns(db, leg=1),
                 trajectory=Trajectory(Trajectories(db, leg=1)),
             )
-            assert session.status is Status.SUCCEEDED, session.message
+            assert (session.status is Status.SUCCEEDED) is (last == FINISH), session.message
             sent = [request["messages"] for request in model.requests]
     run = RunView(id=run_id, task=TASK, status=RunStatus.SUCCEEDED)
     return RecordingView(1, run, session, await recorded_steps(db, session, {})), sent
@@ -78,3 +79,18 @@ async def test_another_model_over_the_same_run(tmp_path: Path) -> None:
     assert unreadable.error
     assert end.allowed == end.new
     assert all(one.seconds > 0 and one.before > 0 and one.tokens_in for one in tried)
+
+
+async def test_the_screen_that_a_model_failed_on_is_shown_and_not_compared(tmp_path: Path) -> None:
+    db = Database(await empty_sqlite(tmp_path / "desk.db"))
+    view, sent = await a_reply(db, Refusal(401))
+    last = view.steps[-1]
+    assert (last.record.result, last.messages[-1]["role"]) == (view.session.message, "user")
+    assert last.picture is not None
+    async with ScriptedModel([FINISH, FINISH]) as model:
+        client = ChatModel(model.url, "other", "key", timeout=5)
+        tried = [one.step async for one in try_again(view, client, USUAL)]
+        await client.close()
+    await db.close()
+    assert len(view.recorded) == len(sent)
+    assert tried == [step.record.index for step in view.recorded[:-1]]

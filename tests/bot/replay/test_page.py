@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from datetime import UTC, datetime
 from hashlib import sha256
 from html.parser import HTMLParser
 
@@ -11,7 +12,7 @@ from agent_core.devices.base import Window
 from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
 from agent_core.trajectory import Asked
 from bot.chat.texts import texts
-from bot.desk.history_port import RecordedStep, RecordingView
+from bot.desk.history_port import PastRun, RecordedStep, RecordingView
 from bot.desk.port import RunStatus, RunView
 from bot.replay.page import page_of
 from tests.bot.desk.past import screen
@@ -65,7 +66,9 @@ def evil_run() -> RecordingView:
         RecordedStep(records[1], shown=screen(2)),
         RecordedStep(records[2]),
     )
-    return RecordingView(7, RunView(id="r", task=EVIL, status=RunStatus.FAILED, serial=EVIL, by=EVIL), session, steps)
+    run = RunView(id="r", task=EVIL, status=RunStatus.FAILED, serial=EVIL, by=EVIL, message=EVIL)
+    part = PastRun(8, "p", EVIL, RunStatus.FAILED, EVIL, EVIL, datetime(2026, 11, 1, tzinfo=UTC), message=EVIL)
+    return RecordingView(7, run, session, steps, (part,))
 
 
 def test_it_holds_all_and_lets_nothing_in() -> None:
@@ -91,3 +94,40 @@ def test_it_holds_all_and_lets_nothing_in() -> None:
         assert any("stroke-dasharray" in attrs for attrs in seen.all("path"))
         assert texts(lang).get("replay.no_picture") in seen.text
         assert texts(lang).get("timings.head_deviation") in seen.text
+
+
+def kind_run() -> RecordingView:
+    """One step that a rule has stopped, and one that was simply done."""
+    tap = {"kind": "tap", "element": [500, 500]}
+    verdict = StepVerdict(policy="delivery_alone", decision="block", message="不要点")
+    records = [
+        StepRecord(index=1, thinking="想", asked=tap, ok=False, result="不要点", verdicts=[verdict]),
+        StepRecord(index=2, asked=tap, action=tap, result="完成：tap"),
+    ]
+    steps = tuple(RecordedStep(record, shown=screen(record.index)) for record in records)
+    run = RunView(id="r", task="QQ回复联系人11", status=RunStatus.FAILED, message="没有人回答")
+    return RecordingView(7, run, Session(run_id="r", task=run.task, steps=records), steps)
+
+
+def test_a_hand_gets_through_it_and_its_head_comes_first() -> None:
+    page = page_of(kind_run(), texts("zh"))
+    seen = Seen(page)
+    # The buttons do nothing without the script, which puts them within reach; the list is one that can be folded.
+    assert [attrs["id"] for attrs in seen.all("button")] == ["before", "after"]
+    assert "html:not(.paged) button { display: none; }" in page
+    assert ".paged #bar { position: fixed; inset: auto 0 0 0;" in page[page.index("@media (max-width: 800px) {") :]
+    bar = page[page.index("<details open>") : page.index("</details>")]
+    assert re.findall(r'href="#(\w+)"', bar) == ["s1", "s2", "end"]
+    assert not re.search(r"\bnav[^{}]*{[^}]*display: none", page)
+    assert re.search(r"html:not\(\.paged\)[^{]*section", page) is None  # all steps stand there without it
+    # What it is, the task and the outcome, before any step; nothing in the address scrolls them away.
+    head = page[page.index("<header>") : page.index("</header>")]
+    assert head.index("回放 #7") < head.index("QQ回复联系人11") < head.index("失败 · 没有人回答")
+    assert all(texts("zh").get(f"replay.{name}") in head for name in ("how", "how_by_hand"))
+    assert page.index("</script>") < page.index("<body>")
+    # In the owner's words: neither a rule's own name, nor what only the model needs to be told.
+    assert "规则：已拦截 · 发消息只由发送程序来做" in seen.text
+    assert "1 已拦截 · 点击 (500, 500)" in seen.text
+    assert "delivery_alone" not in page
+    assert "完成：tap" not in page
+    assert 'setAttribute("aria-current", "step")' in page

@@ -54,9 +54,11 @@ async def test_one_card_from_the_command_to_the_end(tmp_path: Path, tg: FakeTele
                 assert line in card.words, card.words
             assert card.photo is not None
             assert user.chat.saying("打开微信,找张三") == [card]  # one message from the beginning to the end
-            await user.send("/plan 再来")
+            await user.send("再来", reply_to=card)  # in the same conversation
             await user.sees(lambda chat: chat.saying("… 再打开一次"))
             card = user.chat.saying("… 再打开一次")[-1]
+            said = [message.get("content") for message in house.planner.requests[-1]["messages"]]
+            assert [one for one in said if one in {"打开微信,找张三", "再来"}] == ["打开微信,找张三", "再来"]
             await user.tap(card, "停止")
             await user.sees(lambda chat: chat.saying("计划已停止"))
             assert "✗ 再打开一次" in user.chat.saying("计划已停止")[-1].words

@@ -229,7 +229,8 @@ async def test_a_run_line_by_line(db: Database) -> None:
         ("reply", reply.model_dump()),
         ("step", step.model_copy(update={"index": 2, "ok": False, "result": "it failed"}).model_dump()),
         ("step", asked.model_dump()),
-        ("step", StepRecord(index=4, model="m", ok=False, result="Your reply is no good").model_dump()),
+        ("step", StepRecord(index=4, tokens_out=9, ok=False, result="Your reply is no good").model_dump()),
+        ("step", StepRecord(index=5, model="m", ok=False, result="No answer\nCheck it.").model_dump()),
         ("answered", {"question": "q1", "by": "Desk A", "text": "可以"}),
         ("answered", {"question": "q2", "by": PERSON, "text": "done"}),
         ("note", {"text": "n"}),
@@ -244,6 +245,8 @@ async def test_a_run_line_by_line(db: Database) -> None:
     assert f"Phone: Counter · {session.run_id}" in shown
     assert "  4  The model's reply could not be read" in shown
     assert "Your reply" not in shown  # that was said to the model
+    assert "  5  No answer  (0.0 s)" in shown
+    assert "Check it." not in shown  # it stands below the end
     assert shown.count("(no success)") == 1  # of the step that failed, not of the one that asks
     assert shown.index("it failed") < shown.index("48小时内")  # what was sent stands below the step that sent it
     assert "opened" not in shown  # what went well needs no more words
@@ -252,6 +255,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
         "started",
         "step",
         "reply",
+        "step",
         "step",
         "step",
         "step",

@@ -13,6 +13,8 @@ from sqlalchemy import text
 from agent_core.errors import ModelTimeout
 from agent_core.ports import Event
 from bot.counting import BOUNDS, MOST_LABELS, OTHER, Counts
+from bot.limits import StoredMeter
+from bot.settings import load
 from bot.web.app import make_app, serving
 from bot.web.metrics import Metrics, add_metrics, is_loopback
 from storage.api_keys import ApiKeys
@@ -55,7 +57,9 @@ async def test_what_this_process_did_has_its_name(db: Database) -> None:
     counts.event(Event("thinking", {"text": "…"}))
     counts.event(Event("outcome", {"status": "failed", "error_kind": "device.offline"}))
     counts.event(Event("outcome", {"status": "succeeded", "error_kind": ""}))
-    counts.failed("m", ModelTimeout("slow"))
+    meter = StoredMeter(db, load(), counts)  # which every model is given
+    meter.failed("m", ModelTimeout("slow"))
+    meter.stood_in("n", "m")
     found = samples(await Metrics(db, counts, host="desk-1", release="1.2").text())
     assert found[key("phonedesk_build_info", host="desk-1", release="1.2")] == 1
     assert found[key("phonedesk_steps_total", host="desk-1", result="ok")] == 1
@@ -68,6 +72,7 @@ async def test_what_this_process_did_has_its_name(db: Database) -> None:
     assert found[key("phonedesk_step_seconds_bucket", **model, le="+Inf")] == 2
     assert found[key("phonedesk_run_failures_total", host="desk-1", kind="device.offline")] == 1
     assert found[key("phonedesk_model_errors_total", host="desk-1", model="m", kind="model.timeout")] == 1
+    assert found[key("phonedesk_model_fallbacks_total", host="desk-1", model="n", instead_of="m")] == 1
     assert found[key("process_cpu_seconds_total")] > 0
     assert found[key("process_resident_memory_bytes")] > 2**20
 

@@ -47,13 +47,14 @@ async def test_an_idle_sweep_costs_three_calls_at_most_whatever_the_number_of_co
     for name in names:
         await Contacts(db).add(NewContact("qq", name, tags=["shop"]))
     async with lab() as at:
-        for words, looked, most in (("#shop", 3, 99), ("#shop", 3, 2), ("110", 1, 2)):
+        for words, looked, most in (("#shop", 3, 99), ("#shop", 3, 2), ("110 无此人", 2, 2)):
             row = await at_work(db, at, words)
             assert (await sweep_leg(db, row, at.device, eyes, LEASE)).status == "succeeded"
             swept = await Sweeps(db).get(row.id)
             assert swept is not None
             assert (swept.contacts, swept.started, swept.calls <= most) == (looked, 0, True)
-            assert swept.details["quiet"] == (names if looked == 3 else ["110"])
+            assert swept.details["quiet"] == (names if looked == 3 else ["110", "无此人"])
+            assert swept.details["unknown"] == ([] if looked == 3 else ["无此人"])
         assert at.phone.report()["chats_opened"] == []
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from agent_core.errors import InputRejected
 from agent_core.gate import contact_of
+from agent_core.session import WAITS_ELSEWHERE
 from agent_core.sweep import IN_CHAT, LookOutcome, UnreadLook, Waiting
 from scheduler.sweeps.order import SweepOrder, kind_of, read_order, read_task, reply_to
 from scheduler.sweeps.plan import BLIND, Left, Rules, plan
@@ -71,6 +72,9 @@ def test_who_has_waited_longest_is_the_first() -> None:
         # Cut short: something was left.
         ({"run_status": SUCCEEDED, "run_ended_at": ago(500), "tries": 1, "run_error": "model.limit"}, None),
         ({"run_status": WAITING, "run_held": True, "state": "s0"}, Left.ASKED),  # parked by a person
+        # Another run has their question: looked into again as soon as nobody is asked any more.
+        ({"run_status": FAILED, "run_error": WAITS_ELSEWHERE, "run_ended_at": ago(5000), "waits": True}, Left.ASKED),
+        ({"run_status": FAILED, "run_error": WAITS_ELSEWHERE, "run_ended_at": ago(5000), "waits": False}, None),
     ],
 )
 def test_why_somebody_is_left(known: dict[str, object], why: Left | None) -> None:

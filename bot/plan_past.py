@@ -1,0 +1,54 @@
+"""What a plan leaves behind: its events in the log, and, where it was cut off, what its conversation is told of it."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+from agent_core.planner import PlanDone, PlanEvent, PlanFailed, PlanMessage, ToolCalled, ToolReturned
+from agent_core.planner.words import texts
+from agent_core.texts import kept_language
+from storage.runs import RunRow
+
+MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
+MOST_PARTS = 20  # of a plan that was cut off: the newest
+MOST_SAID = 300  # characters of a part's task, and of what came of it
+
+
+def written(event: PlanEvent) -> tuple[str, dict[str, Any]]:
+    """The event's kind and data in the log."""
+    match event:
+        case ToolCalled():
+            return "tool_call", {"call": event.call, "tool": event.tool_name, "args": dict(event.tool_args)}
+        case ToolReturned():
+            data = event.result
+            said = data.get("result", "") if isinstance(data, dict) else data if isinstance(data, str) else ""
+            result = str(said)[:MOST_KEPT]
+            return "tool_result", {"call": event.call, "tool": event.tool_name, "ok": event.ok, "result": result}
+        case PlanMessage():
+            return "message", {"content": event.content}
+        case PlanDone() | PlanFailed():
+            return "message", {"content": ""}
+
+
+def note_of(plan: RunRow, parts: Sequence[RunRow]) -> dict[str, Any]:
+    """What a plan came to that did not come to its end, as an item of its conversation, in the plan's language.
+
+    The planner's library keeps a turn once it is over; what was done in one that was cut off stands here alone. The
+    planner says it: what parts answered comes from screens, and is nobody's order.
+    """
+    words = texts(kept_language(plan.options.get("lang")))
+    lines = [
+        string.Template(words.cut_off_part).substitute(
+            task=_short(part.task), state=words.states[part.status], message=_short(part.message)
+        )
+        for part in parts[-MOST_PARTS:]
+    ]
+    done = "\n".join(lines) or words.cut_off_nothing
+    return {"role": "assistant", "content": string.Template(words.cut_off).substitute(done=done).strip()}
+
+
+def _short(said: str) -> str:
+    said = " ".join(said.split())
+    return said if len(said) <= MOST_SAID else f"{said[: MOST_SAID - 1]}…"

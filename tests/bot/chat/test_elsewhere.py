@@ -1,0 +1,46 @@
+"""Errors whose advice names what can be called where they are read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+import pytest
+
+from agent_core.errors import ConfigInvalid
+from bot.chat.elsewhere import for_programs, in_terminal
+from bot.chat.texts import LANGUAGES, catalogue, texts
+
+CHAT_ONLY = {"old_button", "old_schedule_button"}  # of buttons
+
+
+def test_in_the_terminal_its_own_commands_are_named() -> None:
+    assert in_terminal("用 /devices 查看已连接的手机。") == "用 phonedesk devices 查看已连接的手机。"
+    assert (
+        in_terminal("要改它：/kb 修改 7；用 /schedule 列表 查看")
+        == "要改它：phonedesk kb edit 7；用 phonedesk schedule list 查看"
+    )
+    assert (
+        in_terminal("/srv/run/devices, http://h/devices and 1/run stay")
+        == "/srv/run/devices, http://h/devices and 1/run stay"
+    )
+    assert for_programs("See /devices. See /history.", devices="list_it") == "See list_it. See phonedesk replay."
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_no_error_sends_the_terminal_to_the_chat(lang: str) -> None:
+    said = {key: in_terminal(text) for key, text in catalogue(lang).items() if key.startswith("errors.")}  # type: ignore[arg-type]
+    left = {key.removeprefix("errors.") for key, text in said.items() if re.search(r"(?<![\w/])/[a-z]", text)}
+    assert left - CHAT_ONLY == set()
+
+
+def test_what_the_system_says_is_told_in_the_persons_language() -> None:
+    for code, why in (
+        (errno.EADDRINUSE, "已经被别的程序占用"),
+        (errno.ENOENT, "没有这个文件夹或文件"),
+        (errno.EMFILE, os.strerror(errno.EMFILE)),
+    ):
+        error = ConfigInvalid("x", key="port_used", port=80, why=OSError(code, os.strerror(code)))
+        assert texts("zh").error(error).startswith(f"端口 80 用不了：{why}。")
+    assert "内容不对" in texts("zh").error(ConfigInvalid("x", key="backup_unusable", name="f", why=ValueError("bad")))
