@@ -15,7 +15,7 @@ from typing import Union
 
 from agent_core.errors import ActionParseError
 
-MAX_DEPTH = 16
+MAX_DEPTH = 8
 MAX_INNER_QUOTES = 200
 
 DOUBLE = '"＂“”„'
