@@ -112,7 +112,7 @@ class Elsewhere(BaseModel):
     ``name``: what people call the run.
     """
 
-    run_id: str
+    run_id: str = ""
     name: str = ""
     question: Question | None = None
 
@@ -317,6 +317,12 @@ class StepRecord(BaseModel):
     model: str = ""  # the one that answered
     form: str = ""  # of its answers, see agent_core.model.profile
     instead_of: str = ""  # it is a fallback: the kind of error of the model that is asked first
+
+    @field_validator("ignored", mode="before")
+    @classmethod
+    def _whether_alone(cls, value: object) -> object:
+        """Events that an earlier version wrote say only whether there was something."""
+        return "" if isinstance(value, bool) else value
 
     @field_validator("verdicts", mode="before")
     @classmethod

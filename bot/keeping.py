@@ -107,7 +107,7 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
             advice="Nothing was left. Is there room on the disk?",
             key="backup_unwritten",
             name=file,
-            why=error,
+            why=_why(error),
         ) from error
     return Backup(file, now, tuple(sources), file.stat().st_size)
 
@@ -172,6 +172,11 @@ def _locked(settings: Settings) -> ExitStack:
     return stack
 
 
+def _why(error: Exception) -> Exception | str:
+    """What SQLite says of a broken copy has no text; the rest is told in the person's language."""
+    return str(error) if isinstance(error, BrokenCopy) else error
+
+
 def _unpack(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...]]:
     try:
         with zipfile.ZipFile(file) as archive:
@@ -190,7 +195,7 @@ def _unpack(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...]]:
             advice="Nothing was changed.",
             key="backup_unusable",
             name=file,
-            why=error,
+            why=_why(error),
         ) from error
     return made_at, parts
 

@@ -73,6 +73,8 @@ class Plan:
     over: bool = False
 
     async def tell(self, event: PlanEvent) -> None:
+        if self.over:
+            return  # a part that was left to itself may still have something to say
         self.events.append(event)
         self.over = isinstance(event, PlanDone | PlanFailed)
         async with self.changed:

@@ -297,7 +297,7 @@ class PlanExecutor:
         while not row.final and not call.left:
             waiter = self._core.db.signal("runs").waiter()
             row = await self._row(call)
-            if not row.final:
+            if not row.final and not call.left:
                 told = await self._tell_of_question(row, told)
                 await waiter.wait(LOOK_SECONDS)
         return row

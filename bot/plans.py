@@ -114,9 +114,11 @@ class PlanService:
             plan.task = asyncio.create_task(self._make(plan), name=f"plan-{plan.run_id}")
             return
         plan.why = why
-        if why == STOPPED:
-            await self._service.request_stop(plan.run_id, by=begun.by)
-        await self._close(plan, PlanDone("", success=False))
+        try:
+            if why == STOPPED:
+                await self._service.request_stop(plan.run_id, by=begun.by)
+        finally:
+            await self._close(plan, PlanDone("", success=False))
 
     async def _note(self, former: str) -> dict[str, Any] | None:
         """What the conversation is to know of its plan before, where that did not come to its end."""

@@ -47,49 +47,50 @@ async def run_here(
     check_rules(task, rules)
     await core.may_ask(lang)
     device = await core.device(serial)
-    await _check_installed(device, rules)
-    settings = core.agent_settings(lang=lang, max_steps=max_steps)
-    runs = Runs(core.db)
-    run_id = run_id or await runs.create(
-        NewRun(
-            task, device.serial, options={"lang": settings.lang, **rules.data()}, requested_by="terminal", begun=True
-        )
-    )
-    if run_id is None:
-        raise RuntimeError("The run was not stored.")
-    session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
     try:
-        async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
-            model = ParkingModel(core.model, lease.stop)
-            agent = core.agent(
-                device,
-                settings,
-                human=human,
-                lease=lease,
-                guard=lease.stop,
-                store=store,
-                model=model,
-                leg=1,
-                run_id=run_id,
+        await _check_installed(device, rules)
+        settings = core.agent_settings(lang=lang, max_steps=max_steps)
+        runs = Runs(core.db)
+        run_id = run_id or await runs.create(
+            NewRun(
+                task, device.serial, options={"lang": settings.lang, **rules.data()}, requested_by="terminal", begun=True
             )
-            with stopped_by_interrupt(lease.stop):
-                try:
-                    async with stopped_by_row(runs, run_id, lease.stop):
-                        await agent.go_on(session)
-                except asyncio.CancelledError:
-                    if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
-                        raise
-                    if session.status not in FINAL and lease.stop.reason is Reason.STOP:
-                        await agent.end_stopped()
-            # While the phone is still ours: a server beside us must not take the run for a dead one.
+        )
+        if run_id is None:
+            raise RuntimeError("The run was not stored.")
+        session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
+        try:
+            async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
+                model = ParkingModel(core.model, lease.stop)
+                agent = core.agent(
+                    device,
+                    settings,
+                    human=human,
+                    lease=lease,
+                    guard=lease.stop,
+                    store=store,
+                    model=model,
+                    leg=1,
+                    run_id=run_id,
+                )
+                with stopped_by_interrupt(lease.stop):
+                    try:
+                        async with stopped_by_row(runs, run_id, lease.stop):
+                            await agent.go_on(session)
+                    except asyncio.CancelledError:
+                        if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
+                            raise
+                        if session.status not in FINAL and lease.stop.reason is Reason.STOP:
+                            await agent.end_stopped()
+                # While the phone is still ours: a server beside us must not take the run for a dead one.
+                await _close(runs, session)
+        except BaseException as error:
+            session.end(Status.FAILED, str(error) or type(error).__name__)
             await _close(runs, session)
-    except BaseException as error:
-        session.end(Status.FAILED, str(error) or type(error).__name__)
-        await _close(runs, session)
-        raise
+            raise
+        return session
     finally:
         await device.close()
-    return session
 
 
 async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
@@ -98,7 +99,6 @@ async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
         if resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True)):
             continue
         said = f"{app} is not installed on the phone."
-        await device.close()
         raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
 
 

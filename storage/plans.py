@@ -135,8 +135,13 @@ class Conversations:
             await connection.execute(change.values(gate=value, updated_at=self._db.now()))
 
     async def forget(self, key: str) -> bool:
-        """Delete it, with all that was said. False where there is none."""
+        """Delete it, with all that was said, and what the next plan would be told of the ones before. False where there
+        is none.
+        """
+        going = sa.select(runs.c.id).where(runs.c.status == RUNNING)
         async with self._db.write() as connection:
+            over = sa.delete(plans).where(plans.c.session_key == key, plans.c.run_id.not_in(going))
+            await connection.execute(over)
             # Its own row first: who adds something at this moment holds it, or finds it gone.
             gone = await connection.execute(sa.delete(planner_sessions).where(planner_sessions.c.key == key))
             await connection.execute(sa.delete(planner_items).where(planner_items.c.session_key == key))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_COMMAND = re.compile(r"(?<![\w/.:@])/([a-z]+)(?: (列表|修改|搜索|添加|list|edit|search|add)\b)?")
+# Paths, such as /run/desk.log, are no commands.
+_BEFORE, _BEHIND = r"(?<![\w/.:@])", r"(?![a-zA-Z0-9_/-]|\.\w)"
+_COMMAND = re.compile(rf"{_BEFORE}/([a-z]+){_BEHIND}(?: (列表|修改|搜索|添加|list|edit|search|add)\b)?")
 _SHOWS = {  # what stands for the bare command
     "answers": "answers",
     "ask": "questions list",
@@ -20,6 +22,12 @@ _SHOWS = {  # what stands for the bare command
     "watch": "schedule watch",
 }
 _PARTS = {"列表": "list", "修改": "edit", "搜索": "search", "添加": "add"}
+_HAS = {  # of the commands that have parts in the terminal
+    "contacts": {"list", "edit", "add"},
+    "kb": {"edit", "search", "add"},
+    "people": {"list"},
+    "schedule": {"list", "edit", "add"},
+}
 
 
 def in_terminal(said: str) -> str:
@@ -29,7 +37,10 @@ def in_terminal(said: str) -> str:
         command, part = found[1], found[2]
         if command not in _SHOWS:
             return found[0]
-        return f"phonedesk {command} {_PARTS.get(part, part)}" if part else f"phonedesk {_SHOWS[command]}"
+        if not part or command not in _HAS:
+            return f"phonedesk {_SHOWS[command]}" + (f" {part}" if part else "")
+        part = _PARTS.get(part, part)
+        return f"phonedesk {command} {part}" if part in _HAS[command] else found[0]
 
     return _COMMAND.sub(named, said)
 
@@ -37,5 +48,5 @@ def in_terminal(said: str) -> str:
 def for_programs(said: str, **tools: str) -> str:
     """As ``in_terminal``; ``tools``: by the chat's command, what the program itself can call."""
     for command, tool in tools.items():
-        said = re.sub(rf"(?<![\w/.:@])/{command}\b", tool, said)
+        said = re.sub(rf"{_BEFORE}/{command}{_BEHIND}", tool, said)
     return in_terminal(said)

@@ -68,15 +68,15 @@ def show(
     if as_json:
         print_json([_plain(one) for one in found])
     else:
-        _show_settings(words, found)
+        _show_settings(words, found, right=not problems)
     if problems:
         err.print(refusal(words, SettingsWrong("", problems)), style="red", markup=False, highlight=False)
         raise typer.Exit(Exit.USAGE)
 
 
-def _show_settings(words: Texts, found: Sequence[Shown]) -> None:
+def _show_settings(words: Texts, found: Sequence[Shown], *, right: bool) -> None:
     console = Console(highlight=False)
-    if not found:
+    if not found and right:
         console.print(words.get("config.all_default"))
     for section in dict.fromkeys(one.name.path[:-1] for one in found):
         _show_section(console, words, section, [one for one in found if one.name.path[:-1] == section])
@@ -245,6 +245,7 @@ def set_(
 
     The value is checked first. A secret is best given by standard input: phonedesk config set telegram.token -
     """
+    from bot.settings.free import secrets_given
     from bot.settings.names import find
     from bot.settings.writing import set_value
     from bot.whole import incomplete
@@ -253,12 +254,14 @@ def set_(
     try:
         found, inside = find(name)
         text = _from_stdin(found.key) if value == STDIN else value
-        logs.know([text] if found.is_secret else [])
+        secrets = [text] if found.is_secret else secrets_given(inside, text)
+        logs.know(secrets)
         written = set_value(found, inside, text, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
-    if found.is_secret and value != STDIN:
-        Console(stderr=True).print(texts(spoken_language()).get("config.history", name=found.key), highlight=False)
+    if secrets and value != STDIN:
+        whole = f"{found.key}.{inside}" if inside else found.key
+        Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole), highlight=False)
     _say(found, inside, "config.written", written.file, written.over, written.changed, file, as_json)
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agent_core.errors import InputRejected
 from bot.chat.texts import texts
-from bot.commands.common import Exit, print_json, result_of, run_async, settings_from, words_of_contacts
+from bot.commands.common import Exit, fail, print_json, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
 from bot.settings import Settings
 
@@ -39,6 +39,9 @@ def sweep(
     done = run_async(lambda: _sweep(settings, contacts or [], tag or [], unread, app, device, as_json))
     if as_json:
         print_json({**done, "seconds": round(time.monotonic() - started, 3)})
+    if _nobody_known(done):
+        names = ", ".join(done["unknown"])
+        fail(NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names))
     raise typer.Exit(BY_STATUS[done["status"]])
 
 
@@ -83,14 +86,7 @@ async def _sweep(
         done = await sweep_here(core, order, task, serial=device, human=human, store=store)
     details = done.look.details
     unknown = details.get("unknown") or []
-    if unknown and len(unknown) == done.look.contacts:
-        names = ", ".join(unknown)
-        raise NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names)
-    for _, session in done.sessions:
-        console.print(outcome_line(session, said))
-    for line in left_lines(done.look.details, said, looked=done.look.contacts, started=len(done.sessions)):
-        console.print(Text(line))
-    return {
+    found = {
         "status": done.status,
         "run_id": done.run_id,
         "outcome": done.look.outcome,
@@ -102,3 +98,13 @@ async def _sweep(
         "left": [{"contact": contact, "why": why} for contact, why in details["left"]],
         "aside": [{"name": name, "why": why} for name, why in details["aside"]],
     }
+    if not _nobody_known(found):  # that is told as an error
+        for _, session in done.sessions:
+            console.print(outcome_line(session, said))
+        for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):
+            console.print(Text(line))
+    return found
+
+
+def _nobody_known(done: dict[str, Any]) -> bool:
+    return bool(done["unknown"]) and len(done["unknown"]) == done["looked"]

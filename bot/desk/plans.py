@@ -14,6 +14,7 @@ from bot.desk.house import DeskPart, chat_data, no_phone
 from bot.desk.plans_port import NewPlan, Planning
 from bot.desk.port import RunView
 from bot.desk.sweeps import SweepsDesk
+from storage import requests
 
 
 class PlansPart(DeskPart):
@@ -31,11 +32,16 @@ class PlansPart(DeskPart):
         key: str = "",
     ) -> RunView:
         task = check_task(task)
+        if key and (begun := await requests.find(self._db, key)) is not None:  # asked again: it is that plan
+            return await self._view(begun)
         session = session or (await self._session_after(actor, after) if after else "")
         name = session or uuid4().hex
         planning = self.house.planning
         with planning.beginning(_key(actor, name)) if planning is not None else nullcontext():
             run_id = await self._start(actor, task, chat, serial, name, key)
+        return await self._view(run_id)
+
+    async def _view(self, run_id: str) -> RunView:
         view = await SweepsDesk(self.house).run(run_id)
         if view is None:
             raise NotFound(f"The plan {run_id} is gone.", key="no_run", name=run_id)

@@ -166,9 +166,12 @@ class AskingHuman:
     async def _answered_elsewhere(self, question_id: str) -> None:
         while True:
             waiter = self._db.signal("questions").waiter()
-            row = await self._questions.get(question_id)
-            if row is None or row.state != OPEN:
-                return
+            try:
+                row = await self._questions.get(question_id)
+                if row is None or row.state != OPEN:
+                    return
+            except Exception as error:  # noqa: BLE001 - a database that is away for a moment takes no question back
+                log.warning("question_not_looked_at", question_id=question_id, error=repr(error))
             await waiter.wait(LOOK_SECONDS)
 
 

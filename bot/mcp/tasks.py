@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from scheduler.ports import given_answer
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import RUNNING, NewRun, RunRow, Runs
+from storage.uncut import whole
 
 CHANNEL = "mcp"  # stands in a run's options: who began it goes on with it
 MAX_EXTRA = 4000  # characters of the client's own notes
@@ -65,12 +67,8 @@ class Tasks:
                 "max_steps": settings.max_steps,
                 **({"extra_info": call.extra_info} if call.extra_info else {}),
             }
-            run_id = await self._runs.create(
-                NewRun(task, device.serial, options=options, requested_by=actor.id, begun=True)
-            )
-            if run_id is None:
-                raise RuntimeError("The run was not stored.")
-            session.run_id = run_id
+            new = NewRun(task, device.serial, options=options, requested_by=actor.id, begun=True)
+            session.run_id = await self._stored(new)
             steps, fresh = self._steps(call), call.reset_environment
             leg = Leg(actor, call, client, session, 1, before=0, fresh=fresh, steps=steps)
             try:
@@ -81,6 +79,23 @@ class Tasks:
                 await self._legs.close(leg)
                 raise
         return replace(result, task=task)
+
+    async def _stored(self, new: NewRun) -> str:
+        """The id of the run's row. One whose call was taken back meanwhile is over: nobody else would end it."""
+        storing = asyncio.ensure_future(self._runs.create(new))
+        try:
+            run_id = await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            await whole(self._end_unbegun(storing))
+            raise
+        if run_id is None:
+            raise RuntimeError("The run was not stored.")
+        return run_id
+
+    async def _end_unbegun(self, storing: asyncio.Future[str | None]) -> None:
+        run_id = await storing
+        if run_id is not None:
+            await self._runs.end_leg(run_id, 1, status=Status.STOPPED.value)
 
     # -- go on
 

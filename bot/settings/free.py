@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,3 +28,13 @@ def secrets_in(data: Any) -> Iterator[str]:
     elif isinstance(data, list | tuple):
         for item in data:
             yield from secrets_in(item)
+
+
+def secrets_given(inside: str, text: str) -> list[str]:
+    """Those in ``text`` as it is given for such a table, or for the key ``inside`` it."""
+    if inside:
+        return [text] if is_secret(inside, text) else []
+    try:
+        return list(secrets_in(json.loads(text)))
+    except ValueError:
+        return []

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dotenv import dotenv_values
 from pydantic import ValidationError
-from pydantic_settings import SettingsError
+from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
 from agent_core.errors import ConfigInvalid
 from bot.settings.layers import Settings
@@ -114,14 +113,39 @@ def _unknown_in_file() -> Iterator[Problem]:
 
 
 def no_json() -> Iterator[Problem]:
-    """The variables that begin as JSON and are none."""
-    for name, value in {**written(), **os.environ}.items():
-        if name.upper().startswith(PREFIX) and value.lstrip()[:1] in {"{", "["}:
+    """The variables, of the environment and of ``.env``, that are to be JSON and are none."""
+    broken = {**unparsed(source_of(DotEnvSettingsSource)), **unparsed(source_of(EnvSettingsSource))}
+    for name, why in broken.items():
+        path = tuple(name.removeprefix(PREFIX.lower()).split("__"))
+        yield Problem(path, "json_invalid", f"it is no JSON: {why}", values={"error": why})
+
+
+def source_of(kind: type[EnvSettingsSource]) -> EnvSettingsSource:
+    """The environment, or ``.env``, read by itself."""
+    config = Settings.model_config
+    more = {"env_file": ENV_FILE} if kind is DotEnvSettingsSource else {}
+    made: Callable[..., EnvSettingsSource] = kind
+    return made(
+        Settings,
+        env_prefix=config["env_prefix"],
+        env_nested_delimiter=config["env_nested_delimiter"],
+        env_ignore_empty=True,
+        **more,
+    )
+
+
+def unparsed(source: EnvSettingsSource) -> dict[str, str]:
+    """Why, by the name in small letters, each variable by itself cannot be read."""
+    broken, every = {}, source.env_vars
+    for name, value in every.items():
+        if name.startswith(PREFIX.lower()):
+            source.env_vars = {name: value}
             try:
-                json.loads(value)
-            except ValueError as error:
-                path = tuple(name.lower().removeprefix(PREFIX.lower()).split("__"))
-                yield Problem(path, "json_invalid", f"it is no JSON: {error}", values={"error": str(error)})
+                source()
+            except SettingsError as error:
+                broken[name] = str(error.__cause__)  # where the JSON ends; no value
+    source.env_vars = every
+    return broken
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 from bot.logs import mask
 from bot.settings.free import is_secret
 from bot.settings.layers import Settings
-from bot.settings.loading import no_json
+from bot.settings.loading import source_of, unparsed
 from bot.settings.names import Name, Path, environment_name, names, value_of
 from bot.settings.sources import ALIAS_PREFIX, ALIASES, ENV_FILE, aliases, config_file, lines_of_file, written
 
@@ -108,25 +108,13 @@ class Places:
 
 
 def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
-    config = Settings.model_config
-    more = {"env_file": ENV_FILE} if source is DotEnvSettingsSource else {}
-    made: Callable[..., EnvSettingsSource] = source
-    read = made(
-        Settings,
-        env_prefix=config["env_prefix"],
-        env_nested_delimiter=config["env_nested_delimiter"],
-        env_ignore_empty=True,
-        **more,
-    )
+    read = source_of(source)
     try:
         return read()
     except SettingsError:  # what is no JSON hides nothing else
-        broken = {environment_name(problem.path).lower() for problem in no_json()}
-        read.env_vars = {name: value for name, value in read.env_vars.items() if name.lower() not in broken}
-    try:
+        broken = unparsed(read)
+        read.env_vars = {name: value for name, value in read.env_vars.items() if name not in broken}
         return read()
-    except SettingsError:
-        return {}
 
 
 def _merge(into: dict[str, Any], data: Mapping[str, Any]) -> None:

@@ -98,6 +98,7 @@ def _places(path: Path, places: Places) -> tuple[Place, ...]:
 
 
 def _covered(name: Name, value: Any) -> Any:
-    """Nobody has checked it: an address that is none may hold a password, too."""
+    """Nobody has checked it: an address that is none may hold a password, too, and the text of a table its keys."""
+    unread = isinstance(value, str) and isinstance(name.default, dict | list | tuple)
     secret = name.is_secret or isinstance(value, SecretStr) or "@" in str(value)
-    return DOTS if secret else plain_of(value)
+    return DOTS if secret or unread else plain_of(value)

@@ -25,22 +25,19 @@ FIRST_LEG = 1  # of a run that is started in the terminal, it is the only one
 class TerminalHuman:
     """Asks where the run was started. A question is a row first, so that it can be answered later, from any channel."""
 
-    def __init__(
-        self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None, leg: int = FIRST_LEG
-    ) -> None:
+    def __init__(self, db: Database, console: Console, texts: Texts, *, stdin: TextIO | None = None) -> None:
         self._questions = Questions(db)
         self._events = Events(db)
         self._console = console
         self._texts = texts
         self._stdin = stdin
-        self._leg = leg
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        await store_question(self._questions, self._events, session, question, picture, leg=self._leg)
+        await store_question(self._questions, self._events, session, question, picture, leg=FIRST_LEG)
         answer = await self.read(session.run_id, question)
         if answer is None:
             return None
-        await self._questions.answer(question.id, answer.model_dump(include={"choice", "text"}), by=PERSON)
+        await self._questions.answer(question.id, answer.kept(), by=PERSON)
         return given_answer(await self._questions.get(question.id))
 
     async def read(self, run_id: str, question: Question) -> Answer | None:

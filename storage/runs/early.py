@@ -31,12 +31,17 @@ def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.
         runs.c.id.not_in(alive),
         runs.c.id.not_in(alive_here),
         runs.c.id.not_in(_sweeps_at_work(alive, now)),
-        runs.c.id.not_in(sa.select(plans.c.run_id).where(plans.c.heartbeat_at > now - older_than)),
-        runs.c.parent_id.not_in(_plans_elsewhere(now - older_than, alive_here)),
+        runs.c.id.not_in(sa.select(plans.c.run_id).where(_beats(now, older_than))),
+        runs.c.parent_id.not_in(_plans_elsewhere(_beats(now, older_than), alive_here)),
     )
 
 
-def _plans_elsewhere(alive_after: datetime, alive_here: Sequence[str]) -> sa.Select[tuple[str]]:
+def _beats(now: datetime, ttl: timedelta) -> sa.ColumnElement[bool]:
+    """Of a plan's heartbeat. One of the future is as good as none: the clock was put back since."""
+    return sa.and_(plans.c.heartbeat_at > now - ttl, plans.c.heartbeat_at < now + ttl)
+
+
+def _plans_elsewhere(beats: sa.ColumnElement[bool], alive_here: Sequence[str]) -> sa.Select[tuple[str]]:
     """Plans that another process makes, or made until a moment ago: what becomes of their parts is decided with them.
 
     A part that died with its plan may be found a little earlier: it must not go on alone meanwhile.
@@ -45,7 +50,7 @@ def _plans_elsewhere(alive_after: datetime, alive_here: Sequence[str]) -> sa.Sel
     going = sa.and_(its.c.id == plans.c.run_id, its.c.status == RUNNING)
     return (
         sa.select(plans.c.run_id)
-        .where(plans.c.heartbeat_at > alive_after, plans.c.run_id.not_in(alive_here))
+        .where(beats, plans.c.run_id.not_in(alive_here))
         .where(sa.exists().where(going))
     )
 

@@ -154,8 +154,8 @@ async def test_bad_use_is_told_by_name_with_exit_code_2(on: Stage) -> None:
         "PHONEDESK_MODEL__TIMEOUT_SECONDS": (("serve",), {"PHONEDESK_MODEL__TIMEOUT_SECONDS": "0"}),
         "--max-steps": (("run", TASK, "--max-steps", "none"), {}),
         "webhook_url": (("serve",), {"PHONEDESK_TELEGRAM__MODE": "webhook"}),
-        f"Port {on.phone.adb_port}": (("virtual-phone", "--port", str(on.phone.adb_port)), {}),
-        f"Port {on.telegram.port}": (("demo-model", "--port", str(on.telegram.port)), {}),
+        f"端口 {on.phone.adb_port}": (("virtual-phone", "--port", str(on.phone.adb_port)), {}),
+        f"端口 {on.telegram.port}": (("demo-model", "--port", str(on.telegram.port)), {}),
     }
     ended = await asyncio.gather(*(on.command(*arguments, **settings) for arguments, settings in cases.values()))
     for name, done in zip(cases, ended, strict=True):

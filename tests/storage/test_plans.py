@@ -53,6 +53,11 @@ async def test_a_plan_whose_process_is_gone_is_over_and_its_parts_with_it(db: Da
     ]  # fmt: skip
     assert all(row and "Look at the phone" in row.message for row in (rows[at_work], rows[in_line]))
     assert await Plans(db).beat([run_id]) == set()
+    # A conversation that is forgotten tells the next plan of its name nothing.
+    await Conversations(db).open("api:key:1:s")
+    assert await Plans(db).newest("api:key:1:s") == run_id
+    assert await Conversations(db).forget("api:key:1:s")
+    assert await Plans(db).newest("api:key:1:s") is None
     told = [event.data["status"] for event in await Events(db).after(0, run_id=run_id) if event.kind == "status"]
     assert told == [RUNNING, FAILED]
 
@@ -73,6 +78,13 @@ async def test_one_plan_of_a_conversation_at_a_time_whoever_makes_it(db: Databas
     assert await runs.end_plans_of("there") == []
     assert await runs.end_plans_of("here") == [second]
     assert await made.under_way("api:key:1:s") is None
+
+
+async def test_a_clock_that_was_put_back_keeps_no_dead_plan_alive(db: Database, clock: Clock) -> None:
+    run_id = await new_plan(db)
+    assert await Runs(db).revive(older_than=LEASE) == []
+    clock.move(hours=-2)
+    assert await Runs(db).revive(older_than=LEASE) == [run_id]
 
 
 async def test_stopping_a_plan_stops_its_parts(db: Database) -> None:
