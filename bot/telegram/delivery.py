@@ -95,7 +95,9 @@ class Delivery:
         finally:
             self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
         if ref and (known is None or shown != Shown(int(known.message_id), known.picture)):
-            chat = ChatRef("telegram", chat_id, str(parcel.thread_id or ""), "group" if parcel.group else "private")
+            changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
+            thread = known.chat.thread_id if known is not None and changed else str(parcel.thread_id or "")
+            chat = ChatRef("telegram", chat_id, thread, "group" if parcel.group else "private")
             self._unwritten[ref] = MessageRef(chat, str(shown.message_id), shown.picture)
             while len(self._unwritten) > REMEMBERED:
                 self._unwritten.popitem(last=False)

@@ -80,6 +80,20 @@ class TestCards(WithARun):
         assert len([m for m in forum.from_bot if not m.service]) == 4
         assert await refused(house) == []
 
+    async def test_a_card_that_gets_a_picture_stays_where_it_is(
+        self, house: House, operator: FakeUser, forum: Chat
+    ) -> None:
+        async with house.adapter():
+            await operator.send("/run one", chat=forum)
+            card = await in_topic(operator, forum, "one")
+            run_id = await run_of(house, "one")
+            house.desk.begin(run_id)
+            house.desk.happen(run_id, "step", picture=picture(), **self.step(1))
+            await operator.sees(lambda chat: card.photo, chat=forum)
+            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            await operator.sees(lambda chat: "已完成" in card.words, chat=forum)
+        assert len([m for m in forum.from_bot if not m.service]) == 2  # the card, and where it is
+
     async def test_the_topic_is_found_again_by_another_process(
         self, house: House, operator: FakeUser, forum: Chat
     ) -> None:
