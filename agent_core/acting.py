@@ -94,6 +94,7 @@ class Actor:
         if session.dry_run:
             told = say(session.lang, "run.dry_run", action=to_autoglm(action))
             return ActResult(told, ending=Ending(Status.SUCCEEDED, told))
+        allowed = approval.holds(session, action, as_seen(seen))
         match action:
             case Finish(message=result, success=success):
                 status = Status.SUCCEEDED if success else Status.FAILED
@@ -113,17 +114,19 @@ class Actor:
                 return self._ask_model_question(text, choices)
             case TakeOver(message=message):
                 return ActResult("", ok=False, question=questions.take_over(self._session, message))
-            case Tap(message=message) if message and not approval.holds(session, action, _situation(seen)):
-                question = questions.sensitive_tap(session, action, _situation(seen), to_ask)
+            case Tap(message=message) if (to_ask or message) and not allowed:
+                question = questions.sensitive_tap(session, action, as_seen(seen), to_ask)
                 return ActResult("", ok=False, question=question)
             case CallAPI(instruction=instruction):
                 text, usage = await self._summary.make(session, seen, instruction)
                 return ActResult(say(session.lang, "run.summary", text=text), usage=usage)
             case _:
-                return await self._touch(action, seen)
+                return await self._touch(action, seen, allowed=allowed)
 
-    async def _touch(self, action: Action, seen: Observation) -> ActResult:
-        """Do it; once more where it is sure that nothing was done, and the screen is as the model saw it."""
+    async def _touch(self, action: Action, seen: Observation, *, allowed: bool) -> ActResult:
+        """Do it; once more where it is sure that nothing was done, and the screen is as the model saw it. ``allowed``
+        was one tap, not another one later that looks like it.
+        """
         waits = iter(RETRIES[ActionFailed].delays)
         while True:
             await self._lease.check()
@@ -132,19 +135,15 @@ class Actor:
             try:
                 await do_on(self._device, action, seen.size, self._session.lang)
             except DeviceError as error:
-                if not error.may_repeat:
-                    self._used(action, seen)
+                if allowed and not error.may_repeat:
+                    self._session.approval = None
                 wait = next(waits, None)
                 if wait is None or error.retried or not error.may_repeat or not await self._same_after(wait, seen):
                     raise
             else:
-                self._used(action, seen)
+                if allowed:
+                    self._session.approval = None
                 return ActResult(say(self._session.lang, "run.done", action=action.kind))
-
-    def _used(self, action: Action, seen: Observation) -> None:
-        """Allowed was one tap, not another one later that looks like it."""
-        if approval.holds(self._session, action, _situation(seen)):
-            self._session.approval = None
 
     async def _same_after(self, seconds: float, seen: Observation) -> bool:
         await asyncio.sleep(seconds)
@@ -166,5 +165,6 @@ class Actor:
         return ActResult(say(self._session.lang, key))
 
 
-def _situation(seen: Observation) -> Situation:
+def as_seen(seen: Observation) -> Situation:
+    """What a person's yes to a tap is asked, and looked up, by."""
     return Situation(None, seen.window, seen.size, GateState(), seen.readings, frame=seen.frame)

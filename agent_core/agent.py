@@ -138,10 +138,10 @@ class PhoneAgent:
             await self._apply(halt, None)
             return
         if run.touches.touched:
-            looked = await self._outside.observer.observe(None, read=False)
+            looked = await run.observer.observe(None, read=False)
             await self._ask(questions.person_on_phone(session), looked.frame)
             return
-        seen = await run.look(self._outside.observer, read=self._settings.elements)
+        seen = await run.look(read=self._settings.elements)
         async with run.recorder.taking(seen) as step:
             result = await run.before_model(seen)
             if result is None:

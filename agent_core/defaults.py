@@ -137,8 +137,8 @@ class MemoryLedger:
             (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
         )
 
-    async def waits(self, run_id: str) -> Elsewhere:
-        return Elsewhere(run_id=run_id)
+    async def waits(self, run_id: str) -> Elsewhere | None:
+        return None  # see ``claim``
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         self._rows[row_id] = replace(self._rows[row_id], run_id=run_id)

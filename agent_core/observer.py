@@ -119,6 +119,10 @@ class Observer:
         """The chat page in front, by whatever can read it; None where no chat of this app is in front."""
         return (await self.observe(profile, model_may_read=True)).chat
 
+    async def texts_now(self, frame: Frame, window: Window) -> Sequence[Reading]:
+        """What can be read of a picture that was taken just now, of this window."""
+        return await self.reader.readings(frame, await self._nodes(window, frame))
+
     async def picture(self) -> Image.Image:
         """The screen as it is now, for people: what they may not see is covered."""
         for _ in range(PICTURE_TRIES):

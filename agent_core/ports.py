@@ -156,10 +156,10 @@ class Ledger(Protocol):
         """Whether a reply was seen to arrive in this version of the app before."""
 
     async def claim(self, row_id: int, run_id: str) -> bool:
-        """Make ``run_id`` the run that has this row. False where another one has it and waits for a person."""
+        """Make ``run_id`` the run that has this row. False where another one has it and waits."""
 
-    async def waits(self, run_id: str) -> Elsewhere:
-        """What this run, which has a row, waits for a person with."""
+    async def waits(self, run_id: str) -> Elsewhere | None:
+        """What this run, which has a row, waits with; None where it does not wait any more."""
 
     async def unfinished(self, serial: str) -> Sequence[LedgerRow]:
         """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""

@@ -176,7 +176,7 @@ def sensitive_tap(session: Session, tap: Tap, situation: Situation, to_ask: str 
     """
     target = situation.target(tap.element)
     named = say(session.lang, "run.ask_tap_on", target=target) if target else say(session.lang, "run.ask_tap")
-    said = "" if tap.message == to_ask else cut(" ".join(re.sub("[“”]", " ", tap.message or "").split()), LONGEST_SAID)
+    said = cut(" ".join(re.sub("[“”]", " ", tap.message or "").split()), LONGEST_SAID)
     words = say(session.lang, "run.ask_tap_said", said=said) if said else ""
     text = " ".join(filter(None, (to_ask or named, words)))
     choices = {"allow": "allow", "deny": "deny"}

@@ -118,7 +118,9 @@ class Recorder:
         thought = taken.thought or Thought(Completion("", model=self._model), timings["model"], self._heard)
         self.last_action = judgement.action
         usage = thought.completion.usage
-        timings = {**timings, "model": thought.seconds}
+        timings["model"] = thought.seconds
+        if taken.thought is None and not self._model:
+            del timings["model"]  # nobody was asked
         told = {"first_token": usage.first_token, "thinking": usage.thinking_end, "reply": usage.total or None}
         timings |= {name: seconds for name, seconds in told.items() if seconds is not None}
         record = StepRecord(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_core import questions
-from agent_core.acting import Actor
+from agent_core.acting import Actor, as_seen
 from agent_core.actions.types import Action
 from agent_core.apps.profile import AppProfile, profile
 from agent_core.at_limit import end_at_limit
@@ -20,7 +20,7 @@ from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_of, review
-from agent_core.gate.approval import meant
+from agent_core.gate.approval import holds, meant
 from agent_core.gate.base import acts_on_screen
 from agent_core.model.meter import Account, charge_to
 from agent_core.observer import Observation, Observer
@@ -106,11 +106,11 @@ class Run:
         async with awake, self.touches.followed(self.device):
             yield
 
-    async def look(self, observer: Observer, *, read: bool) -> Observation:
+    async def look(self, *, read: bool) -> Observation:
         """What a step is taken on. ``read``: whether texts are, in a task that is no reply."""
         if self.profile is not None:
-            return await observer.observe_closely(self.profile)
-        return await observer.observe(None, read=read)
+            return await self.observer.observe_closely(self.profile)
+        return await self.observer.observe(None, read=read)
 
     async def before_model(self, seen: Observation) -> ActResult | None:
         """What the reply flow does of itself; None where the model is to be asked."""
@@ -148,6 +148,7 @@ class Run:
             frame=seen.frame,
             now=now,
             window_now=window_now,
+            lapsed=await self._lapsed(thought.action, seen, now, window_now),
             unread_below=seen.unread_below,
             # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
@@ -167,6 +168,15 @@ class Run:
             return None, None
         now = await self.device.screenshot()
         return now, None if now.digest == seen.frame.digest else await self.device.window()
+
+    async def _lapsed(self, action: Action, seen: Observation, now: Frame | None, window_now: Window | None) -> bool:
+        """Whether what a person allowed of the screen that was proposed on is not what the one that is there now
+        shows. Both are told by the same: texts, or the picture where none were read.
+        """
+        if now is None or window_now is None or not holds(self.session, action, as_seen(seen)):
+            return False
+        readings = await self.observer.texts_now(now, window_now) if seen.readings else ()
+        return not holds(self.session, action, as_seen(replace(seen, frame=now, window=window_now, readings=readings)))
 
 
 def take_up(session: Session, outside: Outside) -> Run:

@@ -109,12 +109,13 @@ WAITS_ELSEWHERE = "waiting.elsewhere"  # the error kind of a run that found what
 class Elsewhere(BaseModel):
     """Another run has the customer's question and waits for a person: with ``question``, or parked by one (None).
 
-    ``name``: what people call the run.
+    ``goes_on``: or it waits for nobody but the phone, and goes on by itself. ``name``: what people call the run.
     """
 
     run_id: str = ""
     name: str = ""
     question: Question | None = None
+    goes_on: bool = False
 
 
 class GateState(BaseModel):
@@ -144,7 +145,7 @@ class AskedQuestion(BaseModel):
     words: str
     readable: bool = True
     done: bool = False  # sent, skipped or found unanswerable
-    elsewhere: bool = False  # another run waits for a person's answer to it
+    elsewhere: bool = False  # another run has it, see ``Elsewhere``
     above: bool = False  # it stands above what this run has sent, not among the newest messages
 
 
@@ -406,7 +407,8 @@ class Session(BaseModel):
     @property
     def comes_to(self) -> Status:
         """The status for whoever waits for the run: WAITING, too, where a person has to answer another run first."""
-        return Status.WAITING if self.status in FINAL and self.elsewhere is not None else self.status
+        theirs = self.elsewhere is not None and not self.elsewhere.goes_on
+        return Status.WAITING if self.status in FINAL and theirs else self.status
 
     def end(self, status: Status, message: str) -> None:
         self.status, self.message = status, message

@@ -7,12 +7,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.names import packages_named
+from agent_core.apps.names import names_one_of, packages_named
 from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.gate import PolicyName
 from agent_core.settings import gate_for
 
-_OPENED = re.compile(r"(?:打开|启动|进入|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
+# 进入 is no such word: it leads to a page as well as to an app.
+_OPENED = re.compile(r"(?:打开|启动|\b(?:open|launch|start)\s+)[“\"「]?([^\s“”\"「」，,。.、；;]+)", re.IGNORECASE)
+_NOT = re.compile(r"(?:不|别|勿|禁止|n['’]t|\bnot|\bnever)[要能可得准再去用许]*\s*(?:\bever\s+)?$", re.IGNORECASE)
 MAX_TASK = 2000  # characters
 
 
@@ -85,10 +87,13 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
 
 
 def _check_named(task: str, apps: Sequence[str]) -> None:
-    """InputRejected where a task says which app is to be opened, and may not use it."""
+    """InputRejected where a task says which app is to be opened, and names none that it may use."""
     allowed = {package for app in apps for package in packages_named(app)}
-    named = [name for name in _OPENED.findall(task) if packages_named(name)] if apps else []
-    if named and not any(allowed & set(packages_named(name)) for name in named):
+    if not apps or names_one_of(task, allowed):
+        return
+    opened = [found[1] for found in _OPENED.finditer(task) if not _NOT.search(task[: found.start()])]
+    named = [name for name in opened if packages_named(name)]
+    if named:
         known = " / ".join(apps)
         raise InputRejected(
             f"The task is about {named[0]!r} and may use only {known}.",

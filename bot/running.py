@@ -16,6 +16,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
 from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
+from agent_core.settings import AgentSettings
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
 from scheduler.parking import ParkingModel
@@ -51,46 +52,53 @@ async def run_here(
         await _check_installed(device, rules)
         settings = core.agent_settings(lang=lang, max_steps=max_steps)
         runs = Runs(core.db)
+        options = {"lang": settings.lang, **rules.data()}
         run_id = run_id or await runs.create(
-            NewRun(
-                task, device.serial, options={"lang": settings.lang, **rules.data()}, requested_by="terminal", begun=True
-            )
+            NewRun(task, device.serial, options=options, requested_by="terminal", begun=True)
         )
         if run_id is None:
             raise RuntimeError("The run was not stored.")
         session = await core.session(task, device.serial, settings, run_id=run_id, rules=rules, dry_run=dry_run)
-        try:
-            async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
-                model = ParkingModel(core.model, lease.stop)
-                agent = core.agent(
-                    device,
-                    settings,
-                    human=human,
-                    lease=lease,
-                    guard=lease.stop,
-                    store=store,
-                    model=model,
-                    leg=1,
-                    run_id=run_id,
-                )
-                with stopped_by_interrupt(lease.stop):
-                    try:
-                        async with stopped_by_row(runs, run_id, lease.stop):
-                            await agent.go_on(session)
-                    except asyncio.CancelledError:
-                        if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
-                            raise
-                        if session.status not in FINAL and lease.stop.reason is Reason.STOP:
-                            await agent.end_stopped()
-                # While the phone is still ours: a server beside us must not take the run for a dead one.
-                await _close(runs, session)
-        except BaseException as error:
-            session.end(Status.FAILED, str(error) or type(error).__name__)
-            await _close(runs, session)
-            raise
+        await _work(core, device, session, settings, human, store)
         return session
     finally:
         await device.close()
+
+
+async def _work(
+    core: Core, device: AdbDevice, session: Session, settings: AgentSettings, human: Human, store: RunStore
+) -> None:
+    """Do the run, and store how it ended."""
+    runs, run_id = Runs(core.db), session.run_id
+    try:
+        async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
+            model = ParkingModel(core.model, lease.stop)
+            agent = core.agent(
+                device,
+                settings,
+                human=human,
+                lease=lease,
+                guard=lease.stop,
+                store=store,
+                model=model,
+                leg=1,
+                run_id=run_id,
+            )
+            with stopped_by_interrupt(lease.stop):
+                try:
+                    async with stopped_by_row(runs, run_id, lease.stop):
+                        await agent.go_on(session)
+                except asyncio.CancelledError:
+                    if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
+                        raise
+                    if session.status not in FINAL and lease.stop.reason is Reason.STOP:
+                        await agent.end_stopped()
+            # While the phone is still ours: a server beside us must not take the run for a dead one.
+            await _close(runs, session)
+    except BaseException as error:
+        session.end(Status.FAILED, str(error) or type(error).__name__)
+        await _close(runs, session)
+        raise
 
 
 async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:

@@ -13,20 +13,20 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import httpx2
 import structlog
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.choosing import sure_record
-from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelTimeout
+from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
 from agent_core.model.client import LIBRARY_ERRORS
 from agent_core.model.failures import Failures
 from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
-from agent_core.model.stream import plain_text, unheard, usage_of
+from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.tries import tried
+from agent_core.model.unheard import counted_unheard, time_limits
 from agent_core.model.wire import Answer
 from agent_core.ports import Chosen, Record
 from agent_core.retry import Sleep
@@ -97,7 +97,7 @@ class ModelChooser:
         self._failures = Failures(name, api_key)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", max_retries=0, timeout=httpx2.Timeout(timeout)
+            base_url=base_url, api_key=api_key or "none", max_retries=0, timeout=time_limits(timeout)
         )
 
     def __repr__(self) -> str:
@@ -153,11 +153,7 @@ class ModelChooser:
 
     async def _once(self, asked: list[ChatCompletionMessageParam], deadline: float) -> str:
         request = {"model": self._name, "messages": asked, "temperature": 0.0, "max_tokens": _MAX_TOKENS}
-        try:
-            answer = await self._answered(request, deadline)
-        except (ModelTimeout, asyncio.CancelledError):
-            await self._meter.count(self._name, unheard(asked, _MAX_TOKENS))
-            raise
+        answer = await self._answered(request, asked, deadline)
         choice = answer.choices[0] if answer.choices else None
         if choice is None or choice.message is None:
             raise self._failures.empty()
@@ -168,9 +164,12 @@ class ModelChooser:
             raise _Refusal("cut off")
         return plain_text(said)
 
-    async def _answered(self, request: dict[str, Any], deadline: float) -> Answer:
+    async def _answered(
+        self, request: dict[str, Any], asked: list[ChatCompletionMessageParam], deadline: float
+    ) -> Answer:
+        given_up = counted_unheard(self._meter, self._name, asked, _MAX_TOKENS)
         try:
-            async with asyncio.timeout_at(deadline):
+            async with given_up, asyncio.timeout_at(deadline):
                 whole = await self._parameters.ask(self._client.chat.completions.create, request)
             if not isinstance(whole, ChatCompletion):  # the library hands on a text body as it is
                 raise self._failures.not_json(str(whole))

@@ -23,7 +23,7 @@ from storage.history import History
 from storage.ledger import Ledger
 from storage.legs import LegOver
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
-from storage.runs import Runs
+from storage.runs import WAITING, Runs
 
 LOOK_SECONDS = 0.5
 
@@ -40,6 +40,7 @@ class StoredLedger:
     def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
         self._ledger = Ledger(db, run_id=run_id, leg=leg)
         self._questions = Questions(db)
+        self._runs = Runs(db)
         self._history = History(db)
 
     async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
@@ -113,10 +114,14 @@ class StoredLedger:
         with _its_step():
             return await self._ledger.claim(row_id, run_id)
 
-    async def waits(self, run_id: str) -> Elsewhere:
+    async def waits(self, run_id: str) -> Elsewhere | None:
+        run = await self._runs.get(run_id)
+        if run is None or run.status != WAITING:
+            return None
         found = await self._questions.find(run_id=run_id, state=OPEN, limit=1)
         question = Question.model_validate(found[0].payload) if found else None
-        return Elsewhere(run_id=run_id, name=f"#{await self._history.number_of(run_id)}", question=question)
+        name = f"#{await self._history.number_of(run_id)}"
+        return Elsewhere(run_id=run_id, name=name, question=question, goes_on=question is None and not run.hold)
 
     async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
         return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]

@@ -187,7 +187,8 @@ class Ledger:
             return (await connection.execute(statement.limit(1))).first() is not None
 
     async def claim(self, row_id: int, run_id: str) -> bool:
-        """Make ``run_id`` the run that has this row. False where another one has it and waits for a person."""
+        """Make ``run_id`` the run that has this row. False where another one has it and waits: for a
+        person, or for the phone."""
         waits = sa.exists().where(runs.c.id == replies.c.run_id, runs.c.id != run_id, runs.c.status == WAITING)
         statement = (
             sa.update(replies).where(replies.c.id == row_id, ~waits).values(run_id=run_id).returning(replies.c.id)

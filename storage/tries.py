@@ -18,7 +18,8 @@ GaveUp = Callable[[Mapping[str, Any], str], str]
 
 
 LeftAlone = Callable[[Mapping[str, Any]], str]
-"""What people are told of a run whose client waited for it when its process died, by its options."""
+"""What people are told of a run that ended with its process, by its options: one whose client waited for it, or a
+part of a plan."""
 
 
 def plain_words(_options: Mapping[str, Any], error: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib import resources
 
@@ -36,6 +36,19 @@ def packages_named(name: str) -> tuple[str, ...]:
     """The packages that ``name`` (a label, an alias, or a package) may mean, installed or not."""
     wanted = name.strip()
     return (wanted,) if PACKAGE.fullmatch(wanted) else _packages_by_name().get(_bare(wanted), ())
+
+
+def names_one_of(text: str, packages: Collection[str]) -> bool:
+    """Whether a label, an alias or the package of one of these apps stands somewhere in ``text``."""
+    names = [name for name, known in _packages_by_name().items() if set(known) & set(packages)]
+    words = unicodedata.normalize("NFKC", text).casefold()
+    return any(_stands_in(name, words) for name in (*names, *map(str.casefold, packages)))
+
+
+def _stands_in(name: str, words: str) -> bool:
+    """``name`` is bare. In Latin letters it is a whole word: "x" is not named by "excel"."""
+    spaced = r"\s*".join(map(re.escape, name))
+    return re.search(rf"(?<![a-z0-9]){spaced}(?![a-z0-9])" if name.isascii() else spaced, words) is not None
 
 
 def resolve_app(name: str, installed: Sequence[str]) -> str | None:

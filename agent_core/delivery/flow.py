@@ -81,6 +81,9 @@ class ReplyFlow:
         """What the screen calls for without a model: a chat to open by its number, a reply that waits, an old one to
         settle, what cannot be read, nothing new."""
         session, chat = self._session, seen.chat
+        if await self._rows.look_elsewhere():
+            session.gate.knowledge_done = False
+            session.gate.pending_question = next_query(session.cluster)
         if session.gate.knowledge_done:
             await self._look_above(seen, last=True)
             return None
@@ -351,30 +354,36 @@ class ReplyFlow:
         if row is not None and row.state is ReplyState.SENT:
             repeat = await self._rows.repeat(question)
             if repeat.state is ReplyState.SKIPPED:
-                return self._no_more(question, "run.already_skipped")
+                return self._skipped_before(question)
             if not await self._rows.claim(repeat):
-                question.elsewhere = True
-                return self._no_more(question, "")
+                return self._left_to_another(question)
             doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
             return ask(session, doubt, "run.waiting")
         # Seen a little differently, a message has another key: the same words with an open fate are looked for, too.
         other = await self._rows.same_words(question, ReplyState.UNKNOWN)
         if other is not None and not await self._rows.claim(other):
-            question.elsewhere = True
-            return self._no_more(question, "")
+            return self._left_to_another(question)
         if other is not None:
             return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None
 
-    def _no_more(self, question: AskedQuestion, told: str) -> ActResult:
-        """Nothing is due to this question now: on to the next, or the end. ``told`` "": another run has it."""
+    def _skipped_before(self, question: AskedQuestion) -> ActResult:
+        return self._next_after(question, "run.skipped_one") or end(
+            self._session, Status.SUCCEEDED, "run.already_skipped"
+        )
+
+    def _left_to_another(self, question: AskedQuestion) -> ActResult:
+        question.elsewhere = True
+        return self._next_after(question, "run.elsewhere_one") or waits_elsewhere(self._session)
+
+    def _next_after(self, question: AskedQuestion, told: str) -> ActResult | None:
+        """Nothing is due to this question now: on to the next, of which ``told`` tells. None: it was the last."""
         session = self._session
         question.done = True
         session.gate.pending_question = next_query(session.cluster)
         if session.cluster is None or not session.cluster.left:
-            return end(session, Status.SUCCEEDED, told) if told else waits_elsewhere(session)
-        next_one = "run.skipped_one" if told else "run.elsewhere_one"
-        return fail(session, next_one, question=session.cluster.left[0].words)
+            return None
+        return fail(session, told, question=session.cluster.left[0].words)
 
     async def _knowledge_failed(self, error: KnowledgeError, question: AskedQuestion, query: str) -> ActResult:
         session = self._session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.devices.base import Frame
 from agent_core.result import ActResult, Ending
-from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Question, Session, Status
+from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Elsewhere, Question, Session, Status
 from agent_core.texts import say
 
 
@@ -17,16 +17,27 @@ def fail(session: Session, key: str, **values: object) -> ActResult:
 
 
 def waits_elsewhere(session: Session) -> ActResult:
-    """The end of a run that leaves the customer to another one, ``session.elsewhere``: nobody has answered them yet."""
+    """The end of a run that leaves a question of the customer to another one, ``session.elsewhere``.
+
+    It is no failure where something was sent, or where the other run goes on by itself.
+    """
     other = session.elsewhere
     if other is None:
         raise ValueError("No other run has the question.")
-    asked = other.question
-    session.error_kind = WAITS_ELSEWHERE
-    if asked is None:
-        return end(session, Status.FAILED, "run.held_elsewhere", run=other.name or other.run_id)
-    key = "run.stuck_elsewhere" if asked.kind in OF_THE_RUN else "run.asked_elsewhere"
-    return end(session, Status.FAILED, key, run=other.name or other.run_id, id=asked.id)
+    session.error_kind = WAITS_ELSEWHERE  # so that a sweep looks again, should the other one come to nothing
+    why = _why_elsewhere(session, other)
+    sent = sum(reply.delivered for reply in session.replies)
+    if sent:
+        return end(session, Status.SUCCEEDED, "run.rest_elsewhere", count=sent, why=why)
+    return end(session, Status.SUCCEEDED if other.goes_on else Status.FAILED, "run.all_elsewhere", why=why)
+
+
+def _why_elsewhere(session: Session, other: Elsewhere) -> str:
+    run, asked = other.name or other.run_id, other.question
+    if asked is not None:
+        key = "run.stuck_elsewhere" if asked.kind in OF_THE_RUN else "run.asked_elsewhere"
+        return say(session.lang, key, run=run, id=asked.id)
+    return say(session.lang, "run.goes_on_elsewhere" if other.goes_on else "run.held_elsewhere", run=run)
 
 
 def end(session: Session, status: Status, key: str, **values: object) -> ActResult:

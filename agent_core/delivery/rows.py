@@ -93,7 +93,7 @@ class Rows:
         return None
 
     async def _mine(self, row: LedgerRow) -> bool:
-        """Whether this run may ask and answer; False where another run waits for a person about the row."""
+        """Whether this run may ask and answer; False where another run has the row, and waits."""
         if row.state not in (*NOT_SENT, ReplyState.UNKNOWN):
             return True
         return await self.claim(row)
@@ -103,8 +103,25 @@ class Rows:
         if await self._ledger.claim(row.id, self._session.run_id):
             return True
         holder = await self._ledger.find(row.key) or row
-        self._session.elsewhere = await self._ledger.waits(holder.run_id)
+        waits = await self._ledger.waits(holder.run_id)
+        if waits is None:  # it ended in this very moment
+            return await self._ledger.claim(row.id, self._session.run_id)
+        self._session.elsewhere = waits
         return False
+
+    async def look_elsewhere(self) -> bool:
+        """What another run waited with may have been answered since. Whether that run is over, and has left to this one
+        what it did not answer."""
+        session, taken = self._session, False
+        if session.elsewhere is None:
+            return False
+        session.elsewhere = await self._ledger.waits(session.elsewhere.run_id)
+        for question in session.cluster.asked if session.elsewhere is None and session.cluster else ():
+            row = await self.find(question) if question.elsewhere else None
+            if row is not None and row.state in (*NOT_SENT, ReplyState.UNKNOWN) and await self.claim(row):
+                question.done = question.elsewhere = False
+                taken = True
+        return taken
 
     async def missed(self, chat: ChatScreen) -> None:
         """What the customer wrote in the very moment of sending stands above our answer, where nobody looks again."""

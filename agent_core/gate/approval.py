@@ -6,6 +6,8 @@ import re
 from hashlib import sha256
 from typing import Any
 
+from PIL import Image
+
 from agent_core.actions.types import Action, Tap
 from agent_core.gate.base import Situation, near
 from agent_core.geometry import Point
@@ -14,6 +16,8 @@ from agent_core.session import Approval, Question, Session
 KEPT_STEPS = 10  # to come back to the place by, where the phone was given away while the question was open
 AROUND = 0.2  # of the height, above and below the tap: a dialog says there what its button does
 STATUS_BAR = 0.045  # of the height
+CELLS = (12, 6)  # of a coarse picture, one hexadecimal digit each: 16 grey levels
+PULSE = 2  # levels that a cell of the same button may differ by
 _TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d+\s*(?:秒|s\b)")  # a countdown makes no other page of it
 
 
@@ -52,11 +56,13 @@ def holds(session: Session, action: Action, situation: Situation) -> bool:
         return False
     target = situation.target(action.element)
     same = not target or target == situation.target(allowed.element)
-    return same and place_of(allowed.element, situation) == allowed.place
+    return same and _alike(place_of(allowed.element, situation), allowed.place)
 
 
 def place_of(pair: tuple[int, int], situation: Situation) -> str:
-    """What stands around a point (0–1000), as a short digest: the texts there, the picture where nothing is read."""
+    """What stands around a point (0–1000), as a short digest: the texts there; where nothing is read a coarse picture,
+    which is compared by ``_alike``: a button there may pulse for ever.
+    """
     width, height = situation.size
     point = Point.from_relative(pair, situation.size)
     texts = sorted(
@@ -70,7 +76,16 @@ def place_of(pair: tuple[int, int], situation: Situation) -> str:
         return ""
     reach = height // 40
     box = (max(0, point.x - 4 * reach), max(0, point.y - reach), point.x + 4 * reach, point.y + reach)
-    return _digest(situation.frame.image.crop((*box[:2], min(width, box[2]), min(height, box[3]))).tobytes())
+    around = situation.frame.image.crop((*box[:2], min(width, box[2]), min(height, box[3])))
+    cells = around.convert("L").resize(CELLS, Image.Resampling.BOX).tobytes()
+    return "".join(f"{cell // 16:x}" for cell in cells)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two places are the same. Coarse pictures are, where each cell is about as bright."""
+    if len(one) != len(other) or len(one) != CELLS[0] * CELLS[1]:
+        return one == other
+    return all(abs(int(a, 16) - int(b, 16)) <= PULSE for a, b in zip(one, other, strict=True))
 
 
 def _digest(what: bytes) -> str:

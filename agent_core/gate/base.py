@@ -23,7 +23,7 @@ class Situation:
 
     ``profile`` is the app of a reply task, None in any other. ``apps`` are the names and packages that another task may
     use, () for all. ``frame`` was proposed on; ``now`` and ``window_now`` are of the moment before the act, None where
-    nobody looked.
+    nobody looked. ``lapsed``: what a person allowed on the screen that was proposed on is not what it shows now.
     """
 
     profile: AppProfile | None
@@ -38,6 +38,7 @@ class Situation:
     frame: Frame | None = None
     now: Frame | None = None
     window_now: Window | None = None
+    lapsed: bool = False
     open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
     unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
 
@@ -136,11 +137,8 @@ def rewrite(action: Action, message: str, *, pending: str | None = None) -> Verd
 
 
 def ask(tap: Tap, message: str) -> Verdict:
-    """A person is shown ``message``, then the model's own words, and decides.
-
-    A tap that carries a message is asked about before it is done: it gets this one where the model has given none.
-    """
-    return Verdict(Decision.ASK, tap.model_copy(update={"message": tap.message or message}), message)
+    """A person is shown ``message``, then the model's own words, and decides before the tap is done."""
+    return Verdict(Decision.ASK, tap, message)
 
 
 class Policy(Protocol):

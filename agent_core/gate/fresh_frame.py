@@ -12,8 +12,8 @@ from agent_core.geometry import Box, Point
 
 class FreshFrame:
     """Rows of a chat list move between look and tap: a tap on a place that has changed since is blocked, and all that
-    touches or types where another window has come to the front. In a task that is no reply the window alone counts: a
-    button there may pulse for ever."""
+    touches or types where another window has come to the front. In a task that is no reply the window alone counts, for
+    a button there may pulse for ever, and, for a tap that a person allowed, what stands around it."""
 
     name = "fresh_frame"
 
@@ -24,7 +24,7 @@ class FreshFrame:
         moved = situation.window_now is not None and situation.window_now != situation.window
         if situation.profile is None:
             pair = None
-        if moved or (pair is not None and not _same_place(pair, situation.frame, situation.now)):
+        if moved or situation.lapsed or (pair is not None and not _same_place(pair, situation.frame, situation.now)):
             return block(situation.say("gate.screen_moved"))
         return allow(proposal)
 

@@ -26,8 +26,9 @@ from agent_core.model.failures import Failures
 from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
 from agent_core.model.pictures import data_url
-from agent_core.model.stream import ReplyReader, plain_text, unheard, usage_of
+from agent_core.model.stream import ReplyReader, plain_text, usage_of
 from agent_core.model.tries import tried
+from agent_core.model.unheard import counted_unheard, time_limits
 from agent_core.model.wire import Answer, Choice, Said
 from agent_core.retry import Sleep
 
@@ -126,7 +127,7 @@ class ChatModel:
             base_url=base_url,
             api_key=api_key or "none",
             max_retries=0,
-            timeout=httpx2.Timeout(timeout),
+            timeout=time_limits(timeout),
         )
 
     def __repr__(self) -> str:
@@ -257,12 +258,9 @@ class ChatModel:
         return replace(completion, text=plain_text(completion.text))
 
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
-        try:
-            async with self._mapped(), asyncio.timeout(self._timeout):
-                whole = await self._parameters.ask(self._client.chat.completions.create, self._request(messages))
-        except (errors.ModelTimeout, asyncio.CancelledError):
-            await self._meter.count(self._name, unheard(messages, self._max_tokens))
-            raise
+        given_up = counted_unheard(self._meter, self._name, messages, self._max_tokens)
+        async with self._mapped(), given_up, asyncio.timeout(self._timeout):
+            whole = await self._parameters.ask(self._client.chat.completions.create, self._request(messages))
         if not isinstance(whole, ChatCompletion):  # the library hands on a text body as it is
             raise self._failures.not_json(str(whole))
         async with self._mapped():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 import openai
@@ -33,22 +33,29 @@ class Parameters:
     async def ask(self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]) -> Any:
         """What ``create`` gives for ``request``, which is asked again where a parameter of it is refused.
 
-        ``max_tokens`` becomes ``max_completion_tokens``; the others are left out. Errors as those of ``create``.
+        ``max_tokens`` becomes ``max_completion_tokens``; the others are left out. Errors as those of ``create``. What
+        was left out is remembered once that has helped: an error may name a parameter and mean something else.
         """
+        refused: set[str] = set()
         while True:
-            sent = self._taken(request)
+            sent = _taken(request, self._refused | refused)
             try:
-                return await create(**sent)
+                answer = await create(**sent)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 name = _refused(error, sent)
                 if name is None:
                     raise
-                self._refused.add(name)
+                refused.add(name)
+                continue
+            for name in sorted(refused - self._refused):
                 log.info("model_parameter_refused", model=request.get("model"), parameter=name)
+            self._refused |= refused
+            return answer
 
-    def _taken(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        taken = {_INSTEAD.get(name, name) if name in self._refused else name: request[name] for name in request}
-        return {name: value for name, value in taken.items() if name not in self._refused}
+
+def _taken(request: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
+    taken = {_INSTEAD.get(name, name) if name in refused else name: request[name] for name in request}
+    return {name: value for name, value in taken.items() if name not in refused}
 
 
 def _refused(error: openai.APIStatusError, sent: Mapping[str, Any]) -> str | None:

@@ -219,11 +219,6 @@ def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[],
     return Usage(tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=min(cached, tokens_in))
 
 
-def unheard(sent: Sequence[Mapping[str, Any]], most: int) -> Usage:
-    """Of a call that was given up before its answer came, which is ``most`` tokens long at most: guessed from above."""
-    return Usage(tokens_in=request_tokens(sent), tokens_out=most, guessed=True)
-
-
 def _count(part: Any, name: str) -> int | None:
     """A number of tokens; None where it is none."""
     number = _field(part, name)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
+from agent_core.session import Session
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
@@ -24,7 +25,7 @@ from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of
 from scheduler.watches.order import KIND as WATCH
 from scheduler.watches.order import kind_of, read_watch, sweep_of
-from storage.runs import RunRow, Runs
+from storage.runs import FAILED, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules, ScheduleThere, run_of
 
 SHOWN_TIMES = 3
@@ -290,7 +291,9 @@ class SchedulesDesk(RunsDesk):
         if run is None:  # none yet, or one that is not kept any more
             return last
         ended = run.ended_at.astimezone(zone) if run.ended_at else None
-        return replace(last, status=RunStatus(run.status), ended_at=ended, message=run.message)
+        session = Session.model_validate_json(run.session) if run.final and run.session else None
+        status = session.comes_to.value if session and run.status == FAILED else run.status
+        return replace(last, status=RunStatus(status), ended_at=ended, message=run.message)
 
 
 def _number(schedule_id: str) -> int | None:

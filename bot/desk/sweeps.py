@@ -79,10 +79,12 @@ async def _contact(db: Database, one: Swept) -> SweptView:
 
 
 async def _state(db: Database, one: Swept) -> SweptState:
-    if one.status == SUCCEEDED:
-        return "answered" if one.texts else "nothing"
+    if one.status == SUCCEEDED and one.texts:
+        return "answered"
     if one.error == WAITS_ELSEWHERE:
-        return "asked"
+        return "elsewhere" if one.status == SUCCEEDED else "asked"
+    if one.status == SUCCEEDED:
+        return "nothing"
     if one.status in _OVER:
         return "quiet" if one.message == QUIET_HOURS else _OVER[one.status]
     asked = bool(await Questions(db).find(run_id=one.run_id, state="open", limit=1))

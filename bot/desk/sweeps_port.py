@@ -11,12 +11,15 @@ from bot.desk.actors import Actor, ChatRef
 if TYPE_CHECKING:
     from bot.desk.port import RunView
 
-SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "failed", "stopped", "quiet"]
+SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "elsewhere", "failed", "stopped", "quiet"]
 
 
 @dataclass(frozen=True, slots=True)
 class SweptView:
-    """A contact of a sweep. ``texts``: what reached them. ``quiet``: left, since the quiet hours have begun."""
+    """A contact of a sweep. ``texts``: what reached them. ``quiet``: left, since the quiet hours have begun.
+
+    ``elsewhere``: an older run has their question and goes on by itself.
+    """
 
     contact: str
     state: SweptState

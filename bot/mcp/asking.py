@@ -82,9 +82,17 @@ async def nobody(session: Session, question: Question, picture: bytes | None) ->
 async def no_reply(session: Session, question: Question, picture: bytes | None) -> Answer | None:
     """As if the time for an answer were over at once; what no clock may decide waits for a person."""
     answer = answer_at_deadline(question.kind)
-    if answer is not None and question.kind in GOES_ON:
+    if answer is not None and question.kind in GOES_ON and not _in_the_way(session, question):
         return answer.model_copy(update={"by": NO_REPLY})
     return answer
+
+
+def _in_the_way(session: Session, question: Question) -> bool:
+    """Whether a person has the phone in hand and keeps it, or may be in a customer's chat with it."""
+    if question.kind is not QuestionKind.PERSON_ON_PHONE:
+        return False
+    before = any(asked.kind is question.kind and asked.id != question.id for asked in session.questions)
+    return session.gate.enabled or before
 
 
 def by_model(model: Model) -> Answerer:

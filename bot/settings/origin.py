@@ -17,7 +17,7 @@ from bot.settings.free import is_secret
 from bot.settings.layers import Settings
 from bot.settings.loading import source_of, unparsed
 from bot.settings.names import Name, Path, environment_name, names, value_of
-from bot.settings.sources import ALIAS_PREFIX, ALIASES, ENV_FILE, aliases, config_file, lines_of_file, written
+from bot.settings.sources import ALIAS_PREFIX, ALIASES, aliases, config_file, lines_of_file, written
 
 Layer = Literal["command_line", "environment", "env_file", "file", "default"]
 DOTS = "••••"

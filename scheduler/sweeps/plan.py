@@ -142,8 +142,9 @@ def _was_outage(mark: MarkRow) -> bool:
 
 
 def _is_unfinished(mark: MarkRow) -> bool:
-    """Whether the run failed, or sent a reply and could not answer the rest for a limit."""
-    return mark.run_status == FAILED or (mark.run_status == SUCCEEDED and mark.run_error == CUT_SHORT)
+    """Whether the run failed, or could not answer the rest for a limit, or left it to a run that came to nothing."""
+    left = mark.run_error in (CUT_SHORT, WAITS_ELSEWHERE)
+    return mark.run_status == FAILED or (mark.run_status == SUCCEEDED and left)
 
 
 def owed(marks: Mapping[str, MarkRow], now: datetime) -> list[Waiting]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -11,7 +12,9 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.ids import new_id
 from storage.runs.rows import ACTIVE, FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, NewRun
-from storage.tables import questions, runs
+from storage.tables import events, questions, runs
+
+LEFT_TO_ANOTHER = "waiting.elsewhere"  # the kind of error that the agent tells of such an end
 
 
 async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> str | None:
@@ -88,11 +91,14 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
     locked = sa.update(runs).where(runs.c.id == sweep_id, runs.c.status == WAITING).values(status=WAITING)
     if (await connection.execute(locked)).rowcount != 1:
         return False
-    found = await connection.execute(sa.select(runs.c.status).where(runs.c.parent_id == sweep_id))
-    ended = list(found.scalars())
-    if not ended or any(status in ACTIVE for status in ended):
+    found = await connection.execute(sa.select(runs.c.id, runs.c.status).where(runs.c.parent_id == sweep_id))
+    ended = {row.id: row.status for row in found}
+    if not ended or any(status in ACTIVE for status in ended.values()):
         return False
-    outcome = FAILED if FAILED in ended and SUCCEEDED not in ended else SUCCEEDED
+    failed = {run_id for run_id, status in ended.items() if status == FAILED}
+    if failed and SUCCEEDED not in ended.values():
+        failed -= await _left_to_others(connection, failed)
+    outcome = FAILED if failed and SUCCEEDED not in ended.values() else SUCCEEDED
     done = await connection.execute(
         sa.update(runs)
         .where(runs.c.id == sweep_id, runs.c.status == WAITING)
@@ -106,6 +112,16 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
     if done.rowcount == 1:
         await tell_status(connection, db, sweep_id)
     return done.rowcount == 1
+
+
+async def _left_to_others(connection: AsyncConnection, run_ids: Collection[str]) -> set[str]:
+    """Those of the runs that left their customer to another run, of which a person is asked: no failure of a sweep."""
+    told = sa.select(events.c.run_id).where(
+        events.c.run_id.in_(run_ids),
+        events.c.kind == "outcome",
+        events.c.data["error_kind"].as_string() == LEFT_TO_ANOTHER,
+    )
+    return set((await connection.execute(told)).scalars())
 
 
 async def lock_parent(connection: AsyncConnection, run_id: str) -> None:

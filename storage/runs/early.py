@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.runs.changes import expire_questions, lock_parent, settle_parent, tell_status
+from storage.runs.changes import expire_questions, is_asked, lock_parent, settle_parent, tell_status
 from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
 from storage.tables import leases, plans, questions, runs, sweeps
 from storage.tries import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
@@ -48,11 +48,7 @@ def _plans_elsewhere(beats: sa.ColumnElement[bool], alive_here: Sequence[str]) -
     """
     its = runs.alias("its")
     going = sa.and_(its.c.id == plans.c.run_id, its.c.status == RUNNING)
-    return (
-        sa.select(plans.c.run_id)
-        .where(beats, plans.c.run_id.not_in(alive_here))
-        .where(sa.exists().where(going))
-    )
+    return sa.select(plans.c.run_id).where(beats, plans.c.run_id.not_in(alive_here)).where(sa.exists().where(going))
 
 
 async def end_plan(
@@ -148,11 +144,17 @@ async def _give_up(connection: AsyncConnection, db: Database, run_id: str, error
 
 
 async def _end_left_alone(connection: AsyncConnection, db: Database, run_id: str, left: LeftAlone) -> bool:
-    """End a run that a client waited for. False for others, and for a reply: by its ledger nothing is sent twice."""
+    """End a run that a client waited for. False for others, and for a reply: by its ledger nothing is sent twice.
+
+    One that waits for an answer goes on waiting: nothing was under way, and the answer is what goes on with it.
+    """
     columns = (runs.c.options, runs.c.session)
     row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).one()
     session = json.loads(row.session) if row.session else {}
     if row.options.get("channel") != CLIENTS or session.get("gate", {}).get("enabled"):
+        return False
+    if await is_asked(connection, run_id):
+        await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(leg_due_at=None))
         return False
     await _fail(connection, db, run_id, left(row.options))
     return True

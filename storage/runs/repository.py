@@ -355,7 +355,7 @@ class Runs:
         that wait for a person. While it lives elsewhere nothing is decided about these.
         The phone that it had is free at once: should that leg live after all, it finds its lease lost. One of which
         Stop was asked for is over, and so is one that only ever dies, see ``GaveUp``, or that a client waited for and
-        that is no reply, see ``LeftAlone``.
+        that is no reply and asks nothing, see ``LeftAlone``.
         """
         gone = dead(self._db.now(), older_than, alive_here)
         async with self._db.read() as connection:

@@ -158,5 +158,6 @@ async def test_the_command_answers_and_then_finds_nothing_without_a_model(tmp_pa
             assert (done.code, done.json["contacts"]) == (0, []), done.err
         assert (done.json["quiet"], done.json["round_trips"]) == (["小王"], 2)
         assert len(shop.brain.calls) == calls
-        nobody = await shop.command("sweep", "无此人")
+        nobody = await shop.command("sweep", "无此人", "--json")
         assert (nobody.code, "没有找到：无此人" in nobody.err) == (2, True)
+        assert (nobody.json["unknown"], nobody.json["contacts"]) == (["无此人"], [])

@@ -6,11 +6,15 @@ import pytest
 
 from agent_core.actions.types import Finish, Home, Launch
 from agent_core.agent import PhoneAgent
+from agent_core.defaults import NoStore
 from agent_core.errors import CommandFailed, DeviceOffline, LeaseLost
 from agent_core.model.client import ChatModel
+from agent_core.observer import Observer
 from agent_core.ports import Event
+from agent_core.recording import Recorder
 from agent_core.repeats import rounds
 from agent_core.retry import with_retries
+from agent_core.screen.reader import ScreenReader
 from agent_core.session import QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import ASK, FINISH, LAUNCH, Lab, Story, do
@@ -143,6 +147,13 @@ async def test_the_step_that_failed_a_run_is_kept(bench_lab: Lab) -> None:
     assert (step.ok, step.asked, step.action, step.reply, step.model) == (False, None, None, "", "scripted")
     assert step.result == session.message
     assert bench_lab.story.kinds()[-2:] == ["step", "outcome"]
+    run = Session(run_id="r", task="t")
+    observer = Observer(bench_lab.device, ScreenReader(ocr=None, model=None))
+    with pytest.raises(DeviceOffline):
+        async with Recorder(run, NoStore(), observer.veil).taking(await observer.observe(None)):
+            raise DeviceOffline("away")
+    assert "step" in run.steps[0].timings
+    assert "model" not in run.steps[0].timings  # nobody had asked it yet
 
 
 async def test_one_step_after_the_other(bench_lab: Lab) -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from agent_core.devices.base import Key
 from agent_core.session import Answer, Question, QuestionKind, Session, Status
-from tests.support.lab import Lab, People, do
+from tests.support.lab import FINISH, Lab, People, do
 from tests.support.model_server import Script, ScriptedModel
 
 SETTINGS = do('do(action="Launch", app="设置")')
@@ -68,3 +68,22 @@ async def test_a_yes_that_comes_after_the_phone_went_home(bench_lab: Lab) -> Non
         ("row", "com.android.settings")
     ]
     assert session.approval is None
+
+
+async def test_what_was_allowed_and_changes_while_the_model_thinks_is_asked_about_again(bench_lab: Lab) -> None:
+    tap = do('do(action="Tap", element=[500,500], message="付 20 元")')
+    people = bench_lab.people = People([Answer(choice="allow", by="店长"), Answer(choice="deny", by="店长")])
+    await bench_lab.open_chat()
+
+    def as_it_changes(request: dict[str, Any]) -> str:
+        bench_lab.phone.receive("11", "合计 2000 元")
+        return tap
+
+    script: list[Script] = [tap, as_it_changes, tap, FINISH]
+    taps = bench_lab.phone.report()["taps"]
+    async with ScriptedModel(script) as model:
+        session = await bench_lab.run(model, "打开蓝牙")
+    assert [verdict.policy for step in session.steps for verdict in step.verdicts] == ["fresh_frame"]
+    assert [step.ok for step in session.steps] == [False, False, False, True]
+    assert len(people.asked) == 2
+    assert bench_lab.phone.report()["taps"] == taps

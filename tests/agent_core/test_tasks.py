@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core.errors import InputRejected
-from agent_core.tasks import MAX_TASK, check_task
+from agent_core.tasks import MAX_TASK, TaskRules, check_rules, check_task
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,25 @@ def test_what_is_none(task: str) -> None:
     with pytest.raises(InputRejected) as caught:
         check_task(task)
     assert caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "不要打开微信",
+        "别再打开微信",
+        "Do not open WeChat",
+        "打开微信，再看QQ",
+        "open WeChat after qq",
+        "进入设置，打开通知",
+    ],
+)
+def test_an_app_that_is_named_beside_the_allowed_one(task: str) -> None:
+    assert check_rules(task, TaskRules(apps=("com.tencent.mobileqq",)))
+
+
+@pytest.mark.parametrize("task", ["打开微信", "open WeChat", "不要打开设置，打开微信"])
+def test_an_app_to_open_that_is_none_of_the_allowed(task: str) -> None:
+    with pytest.raises(InputRejected) as caught:
+        check_rules(task, TaskRules(apps=("QQ",)))
+    assert caught.value.key == "other_app_named"

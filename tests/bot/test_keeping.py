@@ -13,6 +13,7 @@ import pytest
 import storage
 from agent_core.errors import ConfigInvalid
 from bot.app import open_database
+from bot.chat.texts import texts
 from bot.keeping import back_up, database_file, restore
 from bot.knowledge import knowledge_file
 from bot.settings import Settings, load
@@ -169,8 +170,10 @@ async def test_what_is_no_back_up_changes_nothing(settings: Settings, tmp_path: 
                 elif name == "phonedesk.sqlite3":
                     data = data.replace(newest(), b"9999")
                 other.writestr(name, data)
-    with pytest.raises(ConfigInvalid):
+    with pytest.raises(ConfigInvalid) as raised:
         await restore(settings, broken)
+    if what == "half a database":  # what SQLite says is told, in both languages
+        assert "malformed" in texts("zh").error(raised.value)
     assert not list(settings.data_dir.glob("before-restore-*"))
     assert not any(run.hold for run in await rows(settings))
     assert not list(settings.data_dir.glob(".restore-*"))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.errors import AdbNotFound, InputRejected, LeaseLost
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import AdbNotFound, DeviceError, InputRejected, LeaseLost
 from agent_core.ports import Event
 from agent_core.session import Session, Status
 from agent_core.tasks import NO_RULES, TaskRules
@@ -92,6 +93,23 @@ async def test_what_is_no_task_makes_no_run(core: Core) -> None:
         with pytest.raises(InputRejected, match=app):
             await run_here(core, task, human=human(core), store=StoredRuns(core.db), rules=TaskRules(apps=(app,)))
     assert await Runs(core.db).find() == []
+
+
+async def test_a_phone_that_goes_before_the_run_begins_is_let_go(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed, close = [], AdbDevice.close
+
+    async def gone(device: AdbDevice, *, fresh: bool = False) -> None:
+        raise DeviceError("It does not answer.")
+
+    async def counted(device: AdbDevice) -> None:
+        closed.append(device.serial)
+        await close(device)
+
+    monkeypatch.setattr(AdbDevice, "packages", gone)
+    monkeypatch.setattr(AdbDevice, "close", counted)
+    with pytest.raises(DeviceError):
+        await run_here(core, "打开QQ", human=human(core), store=StoredRuns(core.db), rules=TaskRules(apps=("QQ",)))
+    assert closed == [core.settings.device.serial]
 
 
 class StopsAtFirstStep(StoredRuns):

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from agent_core.delivery.deliver import Delivery
 from agent_core.devices.stillness import wait_until_still
-from agent_core.session import QuestionKind, Session, Status
+from agent_core.ports import Human
+from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status
 from agent_core.settings import new_session
 from bot.commands.common import BY_STATUS, Exit, result_of
 from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
@@ -18,17 +19,17 @@ from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.tables import questions
-from tests.agent_core.delivery.paper_desk import SHIP, PaperDesk, ask
+from tests.agent_core.delivery.paper_desk import BILL, BILLED, SHIP, SHIPPED, PaperDesk, ask
 from tests.agent_core.stories import SETTINGS
 
 TASK = "QQ回复联系人11"
-Leg = Callable[[], Awaitable[Session]]
+Leg = Callable[..., Awaitable[Session]]
 
 
 def legs_on(desk: PaperDesk, db: Database) -> Leg:
     """Legs of runs that stand in the database as the scheduler writes them down."""
 
-    async def leg() -> Session:
+    async def leg(*says: str, human: Human | None = None) -> Session:
         runs = Runs(db)
         run_id = await runs.create(NewRun(TASK, desk.phone.serial, begun=True))
         assert run_id is not None
@@ -36,11 +37,11 @@ def legs_on(desk: PaperDesk, db: Database) -> Leg:
         # Waiting for a bubble takes the phone's time, the rest takes ours.
         with mock.patch.dict(still, clock=desk.clock), mock.patch.dict(delivery, clock=desk.clock):
             session = await desk.leg(
-                ask("几天能发货"),
+                *(says or (ask("几天能发货"),)),
                 session=new_session(TASK, desk.phone.serial, SETTINGS, run_id=run_id),
                 ledger=StoredLedger(db),
                 store=StoredRuns(db),
-                human=StoredHuman(db, hold_seconds=0),
+                human=human or StoredHuman(db, hold_seconds=0),
             )
         if session.status is Status.WAITING:
             assert await runs.wait_leg(run_id, 1)
@@ -98,9 +99,64 @@ async def test_an_older_run_that_is_stuck_is_no_question_of_the_customers(db: Da
     assert "那个任务自己停住了" in second.message
     assert "已经在等人工回答" not in second.message
     assert stuck.id in second.message
+    assert await Runs(db).request_hold(first.run_id)
     async with db.write() as connection:  # parked by a person
         await connection.execute(sa.delete(questions))
     assert "暂停着" in (await leg()).message
+
+
+async def test_an_older_run_that_goes_on_by_itself(db: Database) -> None:
+    """Its question is answered; it waits for the very phone on which the second one looks."""
+    desk = PaperDesk(SHIP)
+    desk.shelf.answers = {}
+    leg = legs_on(desk, db)
+    first = await leg()
+    assert first.question is not None
+    await Questions(db).answer(first.question.id, {"text": "48小时内"}, by="Wang")
+    second = await leg()
+    assert (second.status, second.comes_to, desk.sent()) == (Status.SUCCEEDED, Status.SUCCEEDED, [])
+    assert "任务 #1" in second.message
+    assert "自己继续" in second.message
+    assert second.error_kind == WAITS_ELSEWHERE  # a sweep looks again, should the first one fail
+
+
+async def test_what_is_answered_beside_a_question_of_another_run_is_no_failure(db: Database) -> None:
+    desk = PaperDesk(SHIP, sends=["vanish"])
+    leg = legs_on(desk, db)
+    first = await leg()
+    assert await asked(db, first) == [QuestionKind.DELIVERY_UNKNOWN]
+    desk.phone.chats["11"].messages.pop(0)  # its question is known by another key now
+    desk.phone.receive("11", BILL)
+    second = await leg(ask("能开发票吗"), ask("几天能发货"))
+    assert desk.sent() == [BILLED]
+    assert (second.status, second.comes_to) == (Status.SUCCEEDED, Status.WAITING)
+    assert second.message.startswith("已发出 1 条回复")
+    assert "没有发送任何内容" not in second.message
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["answered", "stopped"])
+async def test_another_run_that_waits_no_longer_keeps_nobody_waiting(db: Database, stopped: bool) -> None:
+    """What it has not answered, and will not, is this run's again."""
+    desk = PaperDesk(BILL)
+    desk.shelf.answers = {}
+    leg = legs_on(desk, db)
+    first = await leg(ask("能开发票吗"))
+    desk.phone.receive("11", SHIP)
+    found = []
+
+    class Wang:
+        async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer:
+            found.append(session.elsewhere)
+            if stopped:
+                await Runs(db).request_stop(first.run_id)
+            elif first.question is not None:
+                await Questions(db).answer(first.question.id, {"text": "可以"}, by="Wang")
+            return Answer(text=BILLED if len(found) > 1 else SHIPPED, by="Wang")
+
+    second = await leg(human=Wang())
+    assert [one and one.run_id for one in found] == [first.run_id, None][: len(found)]
+    assert desk.sent() == ([SHIPPED, BILLED] if stopped else [SHIPPED])
+    assert second.comes_to is Status.SUCCEEDED
 
 
 @pytest.mark.parametrize("answered_by_hand", [False, True], ids=["newest", "above_a_colleagues"])

@@ -147,3 +147,17 @@ async def test_what_is_not_the_runs_doing_is_no_try(db: Database) -> None:
     for number in range(1, 2 * MOST_TRIES):
         await Runs(db).interrupt_leg(run_id, number)  # the process was ended, the phone went away
         assert await Runs(db).begin_leg(run_id, number + 1, serial=PHONE)
+
+
+async def test_a_clients_run_that_died_at_its_question_waits_for_the_answer(db: Database, clock: Clock) -> None:
+    runs, questions = Runs(db), Questions(db)
+    run_id = await runs.create(NewRun("task", PHONE, options={"channel": "mcp"}, begun=True))
+    assert run_id is not None
+    await runs.save_session(run_id, "{}")
+    await questions.ask("q", run_id=run_id, kind="interact", payload={})
+    clock.move(seconds=40)
+    assert await runs.revive(older_than=TTL) == [run_id]
+    died = await row(db, run_id)
+    assert (died.status, died.leg, died.leg_due_at) == ("waiting", 2, None)
+    assert await questions.answer("q", {"choice": "", "text": "yes"}, by="Li")
+    assert (await row(db, run_id)).leg_due_at is not None

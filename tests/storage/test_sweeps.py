@@ -42,6 +42,9 @@ def of(sweep: str, *contacts: str) -> list[NewSwept]:
 
 async def end(db: Database, run_id: str, status: str) -> None:
     await Runs(db).begin_leg(run_id, 1, serial="P1")
+    if status == "elsewhere":  # another run waits for a person about the contact
+        status = "failed"
+        await Events(db).append(run_id, "outcome", {"error_kind": "waiting.elsewhere"})
     await Runs(db).end_leg(run_id, 1, status=status)
 
 
@@ -74,6 +77,8 @@ async def test_a_sweep_that_was_stopped_while_it_looked_starts_nobody(db: Databa
         ("succeeded", "succeeded", "succeeded"),
         ("failed", "succeeded", "succeeded"),
         ("failed", "stopped", "failed"),
+        ("elsewhere", "stopped", "succeeded"),
+        ("elsewhere", "failed", "failed"),
     ],
 )
 async def test_it_ends_with_the_last_of_its_runs(db: Database, first: str, second: str, whole: str) -> None:

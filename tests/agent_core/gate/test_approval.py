@@ -54,11 +54,12 @@ def test_what_an_approval_holds_for() -> None:
         (LongPress(element=(500, 500)), shown, False),
     ):
         assert holds(session, tap, where) is expected, (tap, where)
-    for color, package, blocked in (
-        ("blue", "com.shop", False),
-        ("blue", "com.advert", True),
+    for package, lapsed, blocked in (
+        ("com.shop", False, False),
+        ("com.advert", False, True),
+        ("com.shop", True, True),
     ):  # since it was looked at
-        now = replace(shown, now=page(color=color).frame, window_now=Window(package))
+        now = replace(shown, now=page(color="blue").frame, window_now=Window(package), lapsed=lapsed)
         assert (review(TAP, now, policies_of(PolicyName.CAREFUL)).action is None) is blocked
     for package, kept in (("com.android.launcher3", True), ("com.shop", False)):
         no = questions.sensitive_tap(session, TAP, page(package=package))
@@ -75,7 +76,12 @@ def test_where_nothing_is_read_the_picture_tells_one_page_from_another() -> None
     session, bare = Session(run_id="r", task="t"), replace(page(), readings=[])
     session.approval = given(session, questions.sensitive_tap(session, TAP, bare))
     assert holds(session, TAP, bare)
+    assert holds(session, TAP, replace(bare, frame=page(color="#dfe4f2").frame))  # it pulses
     assert not holds(session, TAP, replace(bare, frame=page(color="blue").frame))
+    frame = page().frame
+    assert frame is not None
+    frame.image.paste("black", (450, 990, 480, 1010))  # another word on it
+    assert not holds(session, TAP, replace(bare, frame=frame))
 
 
 def test_our_words_about_the_button_come_first_and_the_models_are_quoted() -> None:
@@ -87,5 +93,6 @@ def test_our_words_about_the_button_come_first_and_the_models_are_quoted() -> No
     named = replace(page(), readings=[reading("蓝牙", 400, 970)])
     assert questions.sensitive_tap(session, lie, named).text.startswith("允许点击“蓝牙”吗？ 模型的说法：“")
     plain = review(Tap(element=(500, 500)), page(), policies_of(PolicyName.CAREFUL))
+    assert plain.action == Tap(element=(500, 500))
     assert isinstance(plain.action, Tap)
     assert "模型的说法" not in questions.sensitive_tap(session, plain.action, page(), plain.to_ask).text

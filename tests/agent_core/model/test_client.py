@@ -240,6 +240,19 @@ async def test_a_number_that_is_refused_as_such_is_left_out_from_then_on(refused
     assert sent.get("max_completion_tokens") == (3000 if refused == ("max_tokens",) else None)
 
 
+async def test_numbers_that_an_error_names_and_does_not_mean_are_sent_again() -> None:
+    refusal = Status(400, "Image input is not supported by this model; max_tokens=3000, temperature=0.")
+    blind = [True]
+    async with ScriptedModel([lambda _: refusal if blind else Text(REPLY)], repeat_last=True) as server:
+        model = client(server)
+        with pytest.raises(errors.ModelFormat):
+            await model.complete(messages())
+        blind.clear()
+        await model.complete(messages())
+        await model.close()
+    assert {"max_tokens", "temperature"} <= server.requests[-1].keys()
+
+
 async def test_a_number_that_is_too_large_is_an_error() -> None:
     async with ScriptedModel([Status(400, "max_tokens is too large: 3000. It supports at most 2048.")]) as server:
         model = client(server)

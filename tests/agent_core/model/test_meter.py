@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import ExitStack
 
 import pytest
 from PIL import Image
@@ -14,7 +16,7 @@ from agent_core.model.meter import Account, Meter, charge_to
 from agent_core.model.prices import Price, Prices, money
 from agent_core.model.tokens import request_tokens
 from agent_core.session import Session, Spent, StepRecord
-from tests.support.model_server import Break, Chunks, Hang, Raw, Script, ScriptedModel, Text
+from tests.support.model_server import Break, Chunks, Hang, Raw, Script, ScriptedModel, Status, Text
 
 ASKED = [{"role": "user", "content": "做点什么"}]
 CACHED = (
@@ -102,6 +104,26 @@ async def test_a_picture_that_is_not_read_in_time_is_paid_for_by_a_guess() -> No
             await model.transcribe(Image.new("RGB", (8, 8)), "read")
         await model.close()
     assert (spent.calls, spent.tokens_in > 0, spent.tokens_out) == (1, True, 3000)
+
+
+async def test_what_was_not_sent_or_ended_by_the_endpoint_costs_nothing() -> None:
+    """A server that takes no connection, and one that says that its own time is over."""
+    spent = Spent()
+    charge_to(Account(spent))
+    with socket.socket() as deaf, ExitStack() as stack:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(4):  # nobody takes them: there is no room for one more
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        async with ScriptedModel([Status(504, "upstream")]) as server:
+            for url in (f"http://127.0.0.1:{deaf.getsockname()[1]}/v1", server.url):
+                model = ChatModel(url, "scripted", timeout=0.3, meter=Meter(), alone=False)
+                with pytest.raises(ModelTimeout):
+                    await model.transcribe(Image.new("RGB", (8, 8)), "read")
+                await model.close()
+    assert (spent.calls, spent.tokens) == (0, 0)
 
 
 def test_a_step_costs_what_was_spent_since_the_last_one() -> None:

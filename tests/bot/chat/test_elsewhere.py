@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from agent_core.errors import ConfigInvalid
+from bot.chat import elsewhere
 from bot.chat.elsewhere import for_programs, in_terminal
 from bot.chat.texts import LANGUAGES, catalogue, texts
+from bot.cli import app
 
 CHAT_ONLY = {"old_button", "old_schedule_button"}  # of buttons
 
@@ -26,6 +31,24 @@ def test_in_the_terminal_its_own_commands_are_named() -> None:
         == "/srv/run/devices, http://h/devices and 1/run stay"
     )
     assert for_programs("See /devices. See /history.", devices="list_it") == "See list_it. See phonedesk replay."
+
+
+def test_paths_and_what_the_terminal_has_not_stay() -> None:
+    for said in ("The log file /run/x.log cannot be written.", "/history.db /kb-2 /run_1 /devices/", "/kb 列表"):
+        assert in_terminal(said) == said
+    assert for_programs("/devices/x is no phone; /devices.", devices="list_it") == "/devices/x is no phone; list_it."
+
+
+def test_every_command_it_names_is_there() -> None:
+    there = set(_commands(get_command(app)))
+    named = {*elsewhere._SHOWS.values(), *(f"{one} {part}" for one, has in elsewhere._HAS.items() for part in has)}
+    assert named - there == set()
+
+
+def _commands(group: Any, before: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        yield before + name
+        yield from _commands(command, f"{before}{name} ") if hasattr(command, "commands") else ()
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bot import logs
 from bot.cli import app
 from bot.settings import CONFIG_FILE, load
 
@@ -298,7 +299,7 @@ def test_what_is_right_is_shown_beside_what_is_wrong(monkeypatch: pytest.MonkeyP
         "model.temperature": (9, True),
         "telegram.mode": ("webhook", False),
         "database_url": ("••••", True),
-        "price.models": ("{a", True),
+        "price.models": ("••••", True),
     }
     for name in ("model.temperature  (phonedesk.toml:7)", "telegram  (", "database_url  (", "price.models  ("):
         assert f"✗ {name}" in err
@@ -307,6 +308,48 @@ def test_what_is_right_is_shown_beside_what_is_wrong(monkeypatch: pytest.MonkeyP
     code, out, err = call("show", "--changed")
     assert (code, "✗ ••••" in out, "✗ phonedesk.toml cannot be read" in err) == (2, True, True)
     assert "the-password" not in out + err
+
+
+def test_the_text_of_a_table_that_is_none_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = '{"api_key": "of-a-free-table"'
+    Path(CONFIG_FILE).write_text(f"[model]\nextra_body = '{secret}}}'\n")
+    said = [call("show"), call("show", "--json")]
+    monkeypatch.setenv("PHONEDESK_MODEL__EXTRA_BODY", secret + ', "x": ')
+    said += [call("show"), call("show", "--json")]
+    for code, out, err in said:
+        assert (code, "••••" in out, "of-a-free-table" in out + err) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    "name", ["PHONEDESK_MODEL__FALLBACKS", "phonedesk_price__models", "PHONEDESK_PRICE", "PHONEDESK_MODEL__EXTRA_BODY"]
+)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_plain_text_for_a_table_hides_no_other_variable(
+    name: str, in_file: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = name.lower().removeprefix("phonedesk_").replace("__", ".")
+    Path(".env").write_text("PHONEDESK_MODEL__TEMPERATURE=0.75\n" + (f"{name}=abc\n" if in_file else ""))
+    if not in_file:
+        monkeypatch.setenv(name, "abc")
+    monkeypatch.setenv("PHONEDESK_MODEL__TOP_P", "0.25")
+    code, out, err = call("show", "--changed")
+    assert (code, "0.25" in out, "0.75" in out) == (2, True, True)
+    assert (f"✗ {key}  (" in err, name.upper() in err.upper()) == (True, True)
+    code, out, _ = call("check")
+    assert (code, f"✗ {key}  (" in out) == (2, True)
+    assert "default" not in call("show", "--changed", "device")[1]
+
+
+def test_a_secret_in_a_free_table_is_told_of_too() -> None:
+    for name, value, hint in (
+        ("model.extra_body.api_key", "of-a-free-table", "config set model.extra_body.api_key -"),
+        ("model.extra_body", '{"guard": {"token": "of-a-free-table"}}', "config set model.extra_body -"),
+    ):
+        logs._known.clear()
+        code, out, err = call("set", name, value)
+        assert (code, hint in err, "of-a-free-table" in out + err) == (0, True, False)
+        assert logs.mask("said of-a-free-table") == "said <secret>"
+    assert call("set", "model.extra_body.top_k", "3")[2] == ""
 
 
 def test_names_and_values_are_never_cut(monkeypatch: pytest.MonkeyPatch) -> None:

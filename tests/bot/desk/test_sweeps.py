@@ -78,20 +78,24 @@ async def test_who_may_start_one_and_what_cannot_be_read(shop: Shop) -> None:
 async def test_one_view_tells_every_contact(shop: Shop) -> None:
     who = await shop.person(Role.OWNER)
     sweep = (await started(shop, who)).id
-    runs = await looked(shop, sweep, "a", "b", "c", "d", "e", "w", left=[["f", "cooling"]], aside=[["g群", "group"]])
+    runs = await looked(
+        shop, sweep, "a", "b", "c", "d", "e", "w", "g", left=[["f", "cooling"]], aside=[["g群", "group"]]
+    )
     assert (await view(shop, sweep)).status is RunStatus.RUNNING
     for run_id, status, message in (
         (runs[0], "succeeded", ""),
         (runs[1], "failed", "boom"),
         (runs[2], "stopped", QUIET_HOURS),
         (runs[5], "failed", "another run asks about them"),
+        (runs[6], "succeeded", "another run goes on with them"),
     ):
         await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
         await Runs(shop.db).end_leg(run_id, 1, status=status, message=message)
     await Runs(shop.db).begin_leg(runs[3], 1, serial=PHONE)
     await StoredHuman(shop.db, hold_seconds=0).ask(Session(run_id=runs[3], task="x"), QUESTION)
     await Runs(shop.db).wait_leg(runs[3], 1)
-    await Events(shop.db).append(runs[5], "outcome", {"error_kind": WAITS_ELSEWHERE})
+    for run_id in runs[5:7]:
+        await Events(shop.db).append(run_id, "outcome", {"error_kind": WAITS_ELSEWHERE})
     await StoredLedger(shop.db).open(MessageKey(PHONE, "qq", "w", "print"), run_id=runs[3], question="几天能发货")
     mark = (await Sweeps(shop.db).marks(PLACE))["w"]
     assert (mark.run_status, mark.run_error, mark.waits) == ("failed", WAITS_ELSEWHERE, True)
@@ -104,10 +108,17 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
         "d": "asked",
         "e": "waiting",
         "w": "asked",
+        "g": "elsewhere",
     }
     card = sweep_card(shown, shown.sweep, texts("zh"), now=shop.clock.time)
     said = "\n".join(f"{line.label}：{line.text}" for line in card.lines)
-    for words in ("b：没有回成 · boom", "c：到了静默时段", "刚刚回复过：f", "看起来是群，没有回复：g群"):
+    for words in (
+        "b：没有回成 · boom",
+        "c：到了静默时段",
+        "刚刚回复过：f",
+        "g：较早的任务会继续",
+        "看起来是群，没有回复：g群",
+    ):
         assert words in said
     assert [button.action for row in card.buttons for button in row] == [f"stop:{sweep}"]
     # Its contacts are not listed beside it, and only people are waited for once the last one has ended.

@@ -144,7 +144,7 @@ async def test_a_real_model_is_asked_in_place_of_the_files_replies() -> None:
 
 
 async def test_an_open_task_may_use_only_the_apps_that_are_named(bench: Bench) -> None:
-    head = 'task = "打开设置"\npolicy = "open"\nonly_apps = ["QQ"]\nmax_steps = 3\n'
+    head = 'task = "看看有什么新消息"\npolicy = "open"\nonly_apps = ["QQ"]\nmax_steps = 3\n'
     replies = '[[replies]]\ncall = \'do(action="Launch", app="设置")\'\ntimes = 0\n'
     expect = "[expect]\nstatus = 'failed'\napps = []\n"
     assert (await run(bench, head, replies, expect)).problems == []

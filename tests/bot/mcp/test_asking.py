@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+import structlog
 
-from agent_core.session import Answer, Choice, Question, QuestionKind
+from agent_core.questions import person_on_phone
+from agent_core.session import NO_REPLY, NOBODY, Answer, Choice, GateState, Question, QuestionKind, Session
 from agent_core.texts import load_texts
 from bot.desk.actors import BadRequest
-from bot.mcp.asking import MODEL_MAY, PROGRAM_MAY, may_answer, read_reply, who_may
+from bot.mcp.asking import MODEL_MAY, PROGRAM_MAY, AskingHuman, may_answer, no_reply, read_reply, who_may
 from bot.mcp.client import form_of, words_of
 from scheduler.deadlines import AT_DEADLINE
+from storage.engine import Database
+from storage.runs import NewRun, Runs
 
 SAFE = {kind: rule.choice for kind, rule in AT_DEADLINE.items() if rule.choice}
 
@@ -66,3 +73,45 @@ def test_a_form_is_a_text_or_a_choice() -> None:
     both = free.model_copy(update={"choices": [Choice(value="a", label="A")]})
     assert form_of(both)["properties"]["answer"]["description"] == "A"
     assert (words_of({"answer": " a\n b "}), words_of({"answer": 1}), words_of(None)) == ("a\n b", "", "")
+
+
+async def test_a_database_that_is_away_for_a_moment_takes_no_question_back(tmp_path: Path) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await db.migrate()
+    run_id = await Runs(db).create(NewRun("task", "a", begun=True))
+    assert run_id is not None
+    question = Question(id="q", kind=QuestionKind.INTERACT, free_text=True)
+
+    async def renamed(name: str, other: str) -> None:
+        async with db.write() as connection:
+            await connection.execute(sa.text(f"ALTER TABLE {name} RENAME TO {other}"))
+
+    async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
+        await renamed("questions", "away")
+        try:
+            async with asyncio.timeout(5):
+                while not any(entry["event"] == "question_not_looked_at" for entry in told):
+                    db.signal("questions").notify()
+                    await asyncio.sleep(0.01)
+        finally:
+            await renamed("away", "questions")
+        return Answer(text="yes", by="client")
+
+    with structlog.testing.capture_logs() as told:
+        human = AskingHuman(db, answered, leg=1, hold_seconds=10)
+        answer = await human.ask(Session(run_id=run_id, task="task"), question)
+    await db.close()
+    assert answer == Answer(text="yes", by="client")
+
+
+async def test_a_person_who_keeps_the_phone_in_hand_is_not_gone_on_without() -> None:
+    """Nor one who may be in a customer's chat with it."""
+    session = Session(run_id="r", task="t")
+    given = []
+    for gate in (GateState(), GateState(), GateState(enabled=True, contact="11")):
+        if gate.enabled:
+            session = Session(run_id="r", task="t", gate=gate)
+        question = person_on_phone(session)
+        session.questions.append(question)
+        given.append(await no_reply(session, question, None))
+    assert [answer.by for answer in given if answer is not None] == [NO_REPLY, NOBODY, NOBODY]

@@ -170,7 +170,7 @@ async def row_of(world: World, run_id: str) -> RunRow:
 
 
 async def test_what_a_killed_server_had_under_way_is_not_done_without_its_client(world: World) -> None:
-    """But for a reply: nothing of it can be sent twice."""
+    """But for a reply: nothing of it can be sent twice. What it had asked is still to be answered."""
     db, killed = world.core.db, []
     for gate in (GateState(), GateState(enabled=True, contact="11")):
         new = NewRun(TASK, world.serial, options={"channel": CHANNEL, "lang": "zh"}, begun=True)
@@ -178,15 +178,22 @@ async def test_what_a_killed_server_had_under_way_is_not_done_without_its_client
         assert run_id is not None
         await Runs(db).save_session(run_id, Session(run_id=run_id, task=TASK, gate=gate).model_dump_json())
         killed.append(run_id)
+    asking = await asked(world)
+    killed.append(asking)
     async with db.write() as connection:
-        long_ago = db.now() - timedelta(hours=1)
-        await connection.execute(sa.update(runs_table).where(runs_table.c.id.in_(killed)).values(started_at=long_ago))
+        died = {"started_at": db.now() - timedelta(hours=1), "status": "running"}
+        await connection.execute(sa.update(runs_table).where(runs_table.c.id.in_(killed)).values(died))
     await Reconciler(db, None, lang="en").once()
-    lost, reply = [await row_of(world, run_id) for run_id in killed]
+    lost, answer, waits = [await row_of(world, run_id) for run_id in killed]
     assert (lost.status, lost.leg_due_at) == ("failed", None)
     assert "先看看手机" in lost.message
-    assert (reply.status, reply.leg_due_at is None) == ("waiting", False)
-    await Runs(db).request_stop(reply.id)
+    assert (answer.status, answer.leg_due_at is None) == ("waiting", False)
+    await Runs(db).request_stop(answer.id)
+    assert (waits.status, waits.leg_due_at) == ("waiting", None)
+    world.says(DONE)
+    _, tasks = slow(world)
+    done = await tasks.go_on(EDITOR, reply(asking, "go on"), Client(unheard), Stopper())
+    assert done.stop_reason == "TASK_COMPLETED_SUCCESSFULLY"
 
 
 async def test_the_phone_is_asked_nothing_between_the_row_and_the_lease(

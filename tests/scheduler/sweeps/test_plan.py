@@ -75,6 +75,7 @@ def test_who_has_waited_longest_is_the_first() -> None:
         # Another run has their question: looked into again as soon as nobody is asked any more.
         ({"run_status": FAILED, "run_error": WAITS_ELSEWHERE, "run_ended_at": ago(5000), "waits": True}, Left.ASKED),
         ({"run_status": FAILED, "run_error": WAITS_ELSEWHERE, "run_ended_at": ago(5000), "waits": False}, None),
+        ({"run_status": SUCCEEDED, "run_error": WAITS_ELSEWHERE, "run_ended_at": ago(5000), "waits": False}, None),
     ],
 )
 def test_why_somebody_is_left(known: dict[str, object], why: Left | None) -> None:
