@@ -66,7 +66,7 @@ async def test_each_is_answered_once_in_their_order_and_shown_in_one_message(sho
     # Who waits for a person is left to them: a second sweep starts nobody, and asks no model.
     calls = len(shop.brain.calls)
     again = await sweep(owner, "/sweep")
-    assert "没有要回复的新消息" in await shop.shows(owner, again, "看了 3 个联系人")
+    assert "看了 3 个联系人" in await shop.shows(owner, again, "没有要回复的新消息")
     assert len(shop.brain.calls) == calls
 
     question = await shop.sees(owner, OPEN_QUESTION)

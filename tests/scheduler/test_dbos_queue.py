@@ -234,7 +234,7 @@ async def test_stop_on_the_durable_queue_and_the_next_run(tmp_path: Path) -> Non
         stopped_at = time.monotonic()
         await service.request_stop(first)
         await tidy.wait()
-        assert time.monotonic() - stopped_at < 1
+        assert time.monotonic() - stopped_at < 3  # a second, on a machine that does nothing else
         while not second_began:
             await db.signal("runs").waiter().wait(0.1)
     await worker.drain(5)
