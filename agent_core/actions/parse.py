@@ -117,19 +117,19 @@ class _Auto:
 
     def __init__(self) -> None:
         self._parts: tuple[_call.Dialect, ...] = (AutoGLM(), JsonCalls(), GELab(known_only=True))
-        self._next: dict[int, tuple[int, int | None]] = {}
+        self._next: list[int | None] = [0] * len(self._parts)  # where each begins next, up to ``_end``
+        self._end = -1
 
     def next_start(self, text: str, pos: int, end: int) -> int | None:
-        starts = [self._start(index, text, pos, end) for index in range(len(self._parts))]
-        return min((start for start in starts if start is not None), default=None)
-
-    def _start(self, index: int, text: str, pos: int, end: int) -> int | None:
-        remembered = self._next.get(index)
-        if remembered and remembered[0] == end and (remembered[1] is None or remembered[1] >= pos):
-            return remembered[1]
-        start = self._parts[index].next_start(text, pos, end)
-        self._next[index] = (end, start)
-        return start
+        known, self._end = self._end == end, end
+        first = None
+        for index, part in enumerate(self._parts):
+            start = self._next[index]
+            if not known or (start is not None and start < pos):
+                start = self._next[index] = part.next_start(text, pos, end)
+            if start is not None and (first is None or start < first):
+                first = start
+        return first
 
     def read_at(self, text: str, start: int, end: int) -> Call | None:
         for part in self._parts:
