@@ -72,7 +72,7 @@ class Delivery:
 
     async def send(self, chat_id: str, ref: str, parcel: Parcel) -> Delivered | None:
         """Edit the message that shows this, or send a new one. None where it asks what is answered by now: whoever
-        closed it has the closed card sent.
+        closed it has the closed card sent. Nothing is called where the message was just made to look like this.
         """
         if parcel.question and await self._refs.is_over(parcel.question):
             log.info("telegram_card_out_of_date", chat=chat_id, ref=ref)
@@ -88,12 +88,10 @@ class Delivery:
             parcel = await self._place(chat_id, parcel)
             if parcel.thread_id is not None:  # its phone, or the right to make its topic, was not there before
                 at, left = None, at
-        if at is not None:
-            await self._keep_pace(chat_id)
-        try:
-            shown, parcel = await self._show(chat_id, at, parcel)
-        finally:
-            self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
+        if at is not None and self._telegram.shows(int(chat_id), at, parcel):
+            shown = at
+        else:
+            shown, parcel = await self._at_its_pace(chat_id, at, parcel)
         if ref and (known is None or shown != Shown(int(known.message_id), known.picture)):
             changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
             thread = known.chat.thread_id if known is not None and changed else str(parcel.thread_id or "")
@@ -119,6 +117,14 @@ class Delivery:
         if done.left is not None:
             change |= {"edit": done.left.message_id, "edit_picture": done.left.picture}
         return receipt.model_copy(update=change)
+
+    async def _at_its_pace(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
+        if at is not None:
+            await self._keep_pace(chat_id)
+        try:
+            return await self._show(chat_id, at, parcel)
+        finally:
+            self.wait_for(chat_id, self._options.edit_group if parcel.group else self._options.edit_private)
 
     async def _show(self, chat_id: str, at: Shown | None, parcel: Parcel) -> tuple[Shown, Parcel]:
         """The message, and the parcel as it was sent: with the topic that it went to."""

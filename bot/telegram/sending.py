@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from telegram import Bot, ForceReply, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
@@ -21,6 +22,8 @@ REMEMBERED = 500
 PICTURE_NAME = "screen.jpg"
 LARGE_SECONDS = 30  # Telegram looks through a film before it answers; asked again too soon, it would show it twice
 ALIVE_SECONDS = 5
+SURE_SECONDS = 20.0  # how long nobody else can have changed what this process sent: another takes over later
+T = TypeVar("T")
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -47,6 +50,9 @@ class Telegram:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of what it shows
+        self._looks: OrderedDict[tuple[int, int], tuple[bytes, float]] = (
+            OrderedDict()
+        )  # digest of all of it, monotonic time
 
     async def answers(self) -> bool:
         """Whether Telegram can be reached at all just now."""
@@ -56,8 +62,20 @@ class Telegram:
             return False
         return True
 
+    def shows(self, chat_id: int, at: Shown, parcel: Parcel) -> bool:
+        """Whether this message was just made to look like that: another edit would be refused, and count against the
+        chat's rate. After ``SURE_SECONDS`` another process may have changed it.
+        """
+        look, at_time = self._looks.get((chat_id, at.message_id), (b"", 0.0))
+        return look == _look(parcel) and time.monotonic() - at_time < SURE_SECONDS
+
     async def send(self, chat_id: int, parcel: Parcel) -> Shown:
         """A new message. A picture that is too large for a photo, or too long, goes as a file."""
+        shown = await self._send(chat_id, parcel)
+        _keep(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()))
+        return shown
+
+    async def _send(self, chat_id: int, parcel: Parcel) -> Shown:
         if parcel.document is not None:
             return await self._send_file(chat_id, parcel, parcel.document, parcel.document_name)
         try:
@@ -133,6 +151,12 @@ class Telegram:
 
     async def edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
         """Change a message; a text becomes a picture where there is one now, a picture stays one."""
+        self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
+        shown = await self._edit(chat_id, at, parcel)
+        _keep(self._looks, (chat_id, at.message_id), (_look(parcel), time.monotonic()))
+        return shown
+
+    async def _edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
         try:
             if parcel.picture is not None and self._pictures.get((chat_id, at.message_id)) != _digest(parcel.picture):
                 try:
@@ -174,9 +198,7 @@ class Telegram:
             )
 
     def _remember(self, chat_id: int, message: Message, parcel: Parcel) -> Shown:
-        self._pictures[chat_id, message.message_id] = _digest(parcel.picture or b"")
-        while len(self._pictures) > REMEMBERED:
-            self._pictures.popitem(last=False)
+        _keep(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""))
         return Shown(message.message_id, True)
 
     @staticmethod
@@ -198,6 +220,18 @@ def _reply(parcel: Parcel) -> ReplyParameters | None:
     if parcel.reply_to is None:
         return None
     return ReplyParameters(parcel.reply_to, allow_sending_without_reply=True)
+
+
+def _look(parcel: Parcel) -> bytes:
+    """All that a reader sees of it."""
+    words = parcel.model_dump_json(include={"text", "caption", "keyboard"}).encode()
+    return _digest(words + (_digest(parcel.picture) if parcel.picture is not None else b""))
+
+
+def _keep(kept: OrderedDict[tuple[int, int], T], message: tuple[int, int], value: T) -> None:
+    kept[message] = value
+    while len(kept) > REMEMBERED:
+        kept.popitem(last=False)
 
 
 def _digest(data: bytes) -> bytes:
