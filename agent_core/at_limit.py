@@ -10,7 +10,7 @@ from agent_core.model.history import app_name, cut
 from agent_core.observer import Observer
 from agent_core.result import Ending
 from agent_core.session import Session, Status
-from agent_core.texts import say
+from agent_core.texts import is_said, say
 
 MOST_SEEN = 400  # characters
 BETWEEN = " · "
@@ -33,8 +33,7 @@ def said_at_limit(session: Session, seen: str = "") -> str:
 
 def ended_at_limit(session: Session) -> bool:
     """Whether this is what the run ended by."""
-    before, _, after = say(session.lang, "run.max_steps", steps=session.max_steps, seen="\0").partition("\0")
-    return session.message.startswith(before) and session.message.endswith(after)
+    return is_said(session.message, session.lang, "run.max_steps", "seen", steps=session.max_steps)
 
 
 async def _on_screen(observer: Observer) -> str:

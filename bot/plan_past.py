@@ -9,6 +9,7 @@ from typing import Any
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed, PlanMessage, ToolCalled, ToolReturned
 from agent_core.planner.words import texts
 from agent_core.texts import kept_language
+from bot.chat.pages import cut
 from storage.runs import RunRow
 
 MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
@@ -41,14 +42,9 @@ def note_of(plan: RunRow, parts: Sequence[RunRow]) -> dict[str, Any]:
     words = texts(kept_language(plan.options.get("lang")))
     lines = [
         string.Template(words.cut_off_part).substitute(
-            task=_short(part.task), state=words.states[part.status], message=_short(part.message)
+            task=cut(part.task, MOST_SAID), state=words.states[part.status], message=cut(part.message, MOST_SAID)
         )
         for part in parts[-MOST_PARTS:]
     ]
     done = "\n".join(lines) or words.cut_off_nothing
     return {"role": "assistant", "content": string.Template(words.cut_off).substitute(done=done).strip()}
-
-
-def _short(said: str) -> str:
-    said = " ".join(said.split())
-    return said if len(said) <= MOST_SAID else f"{said[: MOST_SAID - 1]}…"

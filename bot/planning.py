@@ -151,7 +151,7 @@ class PlanExecutor:
         self._runs = Runs(core.db)
         self._calls: set[_Call] = set()
         self._hands: dict[str, int] = {}  # by phone: the fencing number under which the plan had it last
-        self._turns: dict[str, _Call] = {}  # by phone: the plan's own call there, for which its others wait
+        self._turns: set[str] = set()  # phones on which a call of the plan is under way: its others wait for it
         self._stopped = False
 
     # The tools --------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class PlanExecutor:
             try:
                 return await self._run(call, serial, device_id, message)
             finally:
-                del self._turns[serial]
+                self._turns.discard(serial)
                 self._core.db.signal("runs").notify()
         except PhonedeskError as error:
             return self._said("tool_failed", why=str(error))
@@ -379,15 +379,15 @@ class PlanExecutor:
         while not self._ended(call):
             waiter = db.signal("runs").waiter()
             busy = await self._busy()
+            left = LOOK_SECONDS
             if serial in self._turns:
                 until = loop.time() + patience
             elif serial not in busy:
-                self._turns[serial] = call
+                self._turns.add(serial)
                 return True
-            left = until - loop.time()
-            if left <= 0 and serial not in self._turns:
+            elif (left := until - loop.time()) <= 0:
                 return False
-            await waiter.wait(min(max(left, 0.0) or LOOK_SECONDS, LOOK_SECONDS))
+            await waiter.wait(min(left, LOOK_SECONDS))
         return False
 
     def _ended(self, call: _Call) -> bool:

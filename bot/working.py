@@ -17,13 +17,13 @@ from agent_core.ports import Event
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import FINAL, Session, Status
 from agent_core.tasks import TaskRules
-from agent_core.texts import kept_language, say
 from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
 from bot.release import release
 from bot.settings import Settings
 from scheduler.dbos_queue import DbosQueue
+from scheduler.giving_up import left_alone
 from scheduler.hosts import Fleet, Host
 from scheduler.parking import ParkingModel, go_home, park
 from scheduler.ports import StoredHuman, given_answer
@@ -168,6 +168,7 @@ class Legs:
         self._core = core
         self._host = host
         self._runs = Runs(core.db)
+        self._left = left_alone(core.settings.lang)
 
     async def work(self, run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
         row = await self._runs.get(run_id)
@@ -193,7 +194,7 @@ class Legs:
         core = self._core
         of_plan = row.options.get("kind") == PLAN_PART
         if of_plan and row.session is None:  # it died at once; only its plan knew under which gate it is done
-            return LegOutcome("failed", _left_alone(row))
+            return LegOutcome("failed", self._left(row.options))
         one_of_many = bool(row.options.get(BY_WATCH) or (row.parent_id and not of_plan))
         if row.session is None and (later := await self._not_now(row, one_of_many=one_of_many)) is not None:
             return later
@@ -242,7 +243,7 @@ class Legs:
             await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
         outcome = _outcome(session)
-        return LegOutcome("stopped", _left_alone(row)) if await self._cut_off(row.id, outcome) else outcome
+        return LegOutcome("stopped", self._left(row.options)) if await self._cut_off(row.id, outcome) else outcome
 
     async def _cut_off(self, run_id: str, outcome: LegOutcome) -> bool:
         """Whether this was the part of a plan that was stopped by nobody, but ended because its process does."""
@@ -302,10 +303,6 @@ class Legs:
         if session.question is not None and session.answered is None:
             session.answered = given_answer(await Questions(self._core.db).get(session.question.id))
         return session
-
-
-def _left_alone(row: RunRow) -> str:
-    return say(kept_language(row.options.get("lang")), "run.left_alone")
 
 
 def _outcome(session: Session) -> LegOutcome:

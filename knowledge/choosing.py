@@ -20,8 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent_core.choosing import sure_record
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
-from agent_core.model.client import LIBRARY_ERRORS
-from agent_core.model.failures import Failures
+from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_core.texts import Lang, say
+from agent_core.texts import Lang, kept_language, say
 from storage.tries import MOST_TRIES, GaveUp, LeftAlone
 
 
@@ -13,7 +13,7 @@ def gave_up(lang: Lang) -> GaveUp:
     """``lang``: where the run's options name none."""
 
     def told(options: Mapping[str, Any], error: str) -> str:
-        spoken = _spoken(options, lang)
+        spoken = kept_language(options.get("lang"), lang)
         why = error or say(spoken, "run.process_died")
         return say(spoken, "run.gave_up", count=MOST_TRIES, error=why)
 
@@ -24,10 +24,6 @@ def left_alone(lang: Lang) -> LeftAlone:
     """``lang``: as above."""
 
     def told(options: Mapping[str, Any]) -> str:
-        return say(_spoken(options, lang), "run.left_alone")
+        return say(kept_language(options.get("lang"), lang), "run.left_alone")
 
     return told
-
-
-def _spoken(options: Mapping[str, Any], lang: Lang) -> Lang:
-    return options["lang"] if options.get("lang") in ("zh", "en") else lang

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.heartbeats import fresh
 from storage.tables import leases
 from storage.uncut import uncut
 
@@ -37,9 +38,8 @@ class Leases:
         self.ttl = timedelta(seconds=seconds)
 
     def fresh(self, part: float = 1.0) -> sa.ColumnElement[bool]:
-        """Of a heartbeat. One of the future is as good as none: the clock was put back since."""
-        now = self._db.now()
-        return sa.and_(leases.c.heartbeat_at > now - self.ttl * part, leases.c.heartbeat_at < now + self.ttl)
+        """Of a phone's row: whoever has it is heard."""
+        return fresh(leases.c.heartbeat_at, self._db.now(), self.ttl, part)
 
     def free(self) -> sa.ColumnElement[bool]:
         """Of a phone's row: nobody has it, or whoever has is not heard any more."""

@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.heartbeats import fresh
 from storage.leases import LEASE_SECONDS
 from storage.runs import RUNNING
 from storage.tables import planner_items, planner_sessions, plans, runs
@@ -100,10 +101,9 @@ class Plans:
         return its.order_by(plans.c.run_id.desc()).limit(1)
 
     def _under_way(self, session_key: str) -> sa.Select[Any]:
-        now = self._db.now()
-        fresh = sa.and_(plans.c.heartbeat_at > now - self._ttl, plans.c.heartbeat_at < now + self._ttl)
+        alive = fresh(plans.c.heartbeat_at, self._db.now(), self._ttl)
         going = sa.exists().where(runs.c.id == plans.c.run_id, runs.c.status == RUNNING)
-        return sa.select(plans.c.run_id).where(plans.c.session_key == session_key, fresh, going)
+        return sa.select(plans.c.run_id).where(plans.c.session_key == session_key, alive, going)
 
 
 @uncut

@@ -144,7 +144,7 @@ class ReplyFlow:
             return None
         if not lowest and self._may_be_scrolled:
             return await self._take_questions(await self._looks.lowest(seen), lowest=True)
-        session.elsewhere = None  # what an earlier leg found may be answered by now
+        session.elsewhere = None  # it is found anew below
         newest = chat.newest
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
             return end(session, Status.FAILED, "delivery.red_mark", app=self._profile.name)

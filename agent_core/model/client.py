@@ -13,7 +13,6 @@ from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 import httpx2
-import openai
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from PIL import Image, ImageDraw, ImageFont
@@ -22,7 +21,7 @@ from agent_core import errors
 from agent_core.actions.parse import Dialect
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.events import Chunks
-from agent_core.model.failures import Failures
+from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
 from agent_core.model.pictures import data_url
@@ -38,7 +37,6 @@ GRACE_SECONDS = 0.1
 LONGEST_PAUSE = 120.0
 # What may be over in a moment, or at another endpoint.
 MAY_PASS = (errors.ModelTimeout, errors.ModelUnreachable, errors.ModelQuota)
-LIBRARY_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError)
 REMEMBERED = 32  # requests that were refused for their content
 
 CHECK_NUMBER = "4719"

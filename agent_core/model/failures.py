@@ -20,6 +20,7 @@ _KEY_LIKE = re.compile(r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]+)")
 # DeepSeek ("Content Exists Risk"), Volcengine (…SensitiveContentDetected), gateways (sensitive_words_detected,
 # prompt_blocked, moderation).
 _REFUSED_CODES = frozenset({"1301", "invalid_prompt", "prompt_blocked", "policy_violation"})
+LIBRARY_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError)
 _REFUSED = re.compile(
     r"(?i)content[_ ]?(?:filter|policy|management|exists risk)|data_?inspection|inappropriate content"
     r"|sensitive[_ ]?(?:content|words?|info)|\bunsafe\b|usage polic|PolicyViolation|敏感"

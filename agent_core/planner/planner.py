@@ -9,12 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import httpx2
-import openai
 import structlog
 from openai import AsyncOpenAI
 
 from agent_core.errors import PhonedeskError
-from agent_core.model.failures import Failures
+from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.meter import Meter
 from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent, PlanFailed
 from agent_core.planner.tools import Tool
@@ -91,7 +90,7 @@ class Planner:
             return PlanDone(texts(order.lang).max_turns, success=False)
         except PhonedeskError as error:
             return PlanFailed(str(error))
-        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
+        except (*LIBRARY_ERRORS, TimeoutError) as error:
             return PlanFailed(self._of_endpoint(error))
         except AgentsException as error:
             cause = error.__cause__

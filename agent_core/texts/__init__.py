@@ -16,9 +16,9 @@ def language_of(code: str) -> Lang:
     return "zh" if code.lower().startswith("zh") else "en"
 
 
-def kept_language(kept: object) -> Lang:
-    """The language that was kept with a run or a schedule; Chinese where none was."""
-    return "en" if kept == "en" else "zh"
+def kept_language(kept: object, usual: Lang = "zh") -> Lang:
+    """The language that was kept with a run or a schedule; ``usual`` where none was."""
+    return "zh" if kept == "zh" else "en" if kept == "en" else usual
 
 
 @cache
@@ -31,6 +31,12 @@ def load_texts(package: str, lang: Lang) -> Mapping[str, str]:
 def catalogue(lang: Lang) -> Mapping[str, str]:
     """What the agent says in this language, by ``section.key``."""
     return load_texts(__name__, lang)
+
+
+def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
+    """Whether ``said`` is the text of ``key`` with these values, whatever stands for ``hole``, if that is in it."""
+    head, found, tail = say(lang, key, **{**values, hole: "\0"}).partition("\0")
+    return said.startswith(head) and said.endswith(tail) if found else said == head
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 from bot import logs
 from bot.chat.texts import Texts
 from bot.settings.loading import UNKNOWN, Problem, SettingsWrong
 from bot.settings.names import environment_name, names, nearest
-from bot.settings.origin import Place, Places
-from bot.settings.sources import written
+from bot.settings.origin import Places
 
 
 def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
@@ -18,7 +15,7 @@ def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
     if problem.kind == UNKNOWN:
         near = nearest(environment_name(problem.path), [name.environment for name in names()])
         meant = next((name.key for name in names() if name.environment == near), "")
-    place = _place(problem, places)
+    place = next(iter(places.named(problem.path)), None) if problem.path else None
     where = words.get(f"config.from_{place.layer}", where=place.where) if place is not None else ""
     return {"name": ".".join(problem.path), "where": where, "message": reason(words, problem), "meant": meant}
 
@@ -47,14 +44,3 @@ def refusal(words: Texts, error: SettingsWrong) -> str:
         lines += [head, f"  {one['message']}"] if one["name"] else [f"\u2717 {one['message']}"]
         lines += ["  " + words.get("config.meant", name=one["meant"])] if one["meant"] else []
     return "\n".join(lines)
-
-
-def _place(problem: Problem, places: Places) -> Place | None:
-    if not problem.path:
-        return None
-    if found := places.of(problem.path):
-        return found[0]
-    name = environment_name(problem.path)  # a layer that cannot be read has no places
-    if name in {given.upper() for given in os.environ}:
-        return Place("environment", name)
-    return Place("env_file", name) if name in {given.upper() for given in written()} else None

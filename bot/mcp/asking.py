@@ -57,9 +57,15 @@ def may_answer(question: Question, answer: Answer, *, person_there: bool) -> boo
     return who_may(question, person_there=person_there) == "client" or (bool(safe) and answer.choice == safe)
 
 
+def _given(question: Question, words: str, *, by: str, program: bool = True) -> Answer | None:
+    """As ``read_answer``; ``program``: no person gave it."""
+    answer = read_answer(question, words, by=by)
+    return answer.model_copy(update={"program": program}) if answer is not None else None
+
+
 def read_reply(question: Question, reply: str, *, by: str, person_there: bool) -> Answer:
     """A client's words as the answer. BadRequest where they are none that it may give."""
-    answer = read_answer(question, reply, by=by)
+    answer = _given(question, reply, by=by, program=not person_there)
     if answer is None:
         choices = ", ".join(f"{choice.value} ({choice.label})" for choice in question.choices)
         raise BadRequest("This is none of the choices.", advice=f"Reply with one of: {choices}.")
@@ -68,7 +74,7 @@ def read_reply(question: Question, reply: str, *, by: str, person_there: bool) -
             "Only a person may answer this: it decides what a customer gets, or allows what cannot be taken back.",
             advice=f"Have a person answer it: in Telegram, or with `phonedesk questions answer {question.id}`.",
         )
-    return answer.model_copy(update={"program": not person_there})
+    return answer
 
 
 Answerer = Callable[[Session, Question, bytes | None], Awaitable[Answer | None]]
@@ -100,8 +106,7 @@ def by_model(model: Model) -> Answerer:
         if session.gate.enabled or question.kind not in MODEL_MAY:
             return None
         words = await reply_of(model, session, question, picture)
-        answer = read_answer(question, words, by=MODEL) if words else None
-        return answer.model_copy(update={"program": True}) if answer is not None else None
+        return _given(question, words, by=MODEL) if words else None
 
     return answered
 
@@ -116,8 +121,7 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
         if len(given.words) > MAX_TEXT:  # as for every other answer of a client
             log.info("client_answer_too_long", run_id=session.run_id, characters=len(given.words))
             return None
-        answer = read_answer(question, given.words, by=name) if given.words else None
-        return answer.model_copy(update={"program": not person_there}) if answer is not None else None
+        return _given(question, given.words, by=name, program=not person_there) if given.words else None
 
     return answered
 

@@ -15,7 +15,7 @@ from agent_core.actions.types import Action
 from agent_core.at_limit import ended_at_limit
 from agent_core.errors import ScreenOff
 from agent_core.session import Question, Session, Status, StepRecord
-from agent_core.texts import say
+from agent_core.texts import is_said
 
 JPEG = "image/jpeg"
 # What a run ends with where somebody who was asked said stop.
@@ -62,19 +62,12 @@ def _why_failed(session: Session) -> StopReason:
         return StopReason.SCREEN_OFF
     if ended_at_limit(session):
         return StopReason.MAX_STEPS
-    if any(_is_said(session, key) for key in SAID_STOP):
+    if any(is_said(session.message, session.lang, key, "by") for key in SAID_STOP):
         return StopReason.STOPPED
     last = session.steps[-1] if session.steps else None
     if not session.error_kind and last is not None and (last.action or {}).get("kind") == "finish":
         return StopReason.ABORTED
     return StopReason.ERROR
-
-
-def _is_said(session: Session, key: str) -> bool:
-    """Whether the run ended with this text, whoever is named in it."""
-    head, name, tail = say(session.lang, key, by="\0").partition("\0")
-    message = session.message
-    return message.startswith(head) and message.endswith(tail) if name else message == head
 
 
 def gui_action(action: Action) -> dict[str, Any]:  # noqa: C901, PLR0912 - one line an action

@@ -106,6 +106,14 @@ class Places:
     def of(self, path: Path) -> tuple[Place, ...]:
         return tuple(Place(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
 
+    def named(self, path: Path) -> tuple[Place, ...]:
+        """As ``of``; of what cannot be read, the variable that holds it."""
+        if found := self.of(path):
+            return found
+        name = environment_name(path)
+        given: tuple[tuple[Layer, Mapping[str, str]], ...] = (("environment", os.environ), ("env_file", written()))
+        return tuple(Place(layer, name) for layer, values in given if name in map(str.upper, values))[:1]
+
 
 def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
     read = source_of(source)

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from bot.settings.layers import Settings
 from bot.settings.loading import Problem, problems_of
 from bot.settings.names import Name, Path, environment_name
-from bot.settings.origin import DOTS, Place, Places, Shown, plain_of, survey
+from bot.settings.origin import DOTS, Places, Shown, plain_of, survey
 from bot.settings.sources import written
 
 MOST_ROUNDS = 20  # each takes out what the last one found
@@ -87,14 +87,7 @@ def _as_written(shown: Shown, problems: Sequence[Problem], given: Mapping[str, A
         value = next((text for key, text in {**written(), **os.environ}.items() if key.upper() == name), None)
     if value is None:
         return shown
-    return replace(shown, value=_covered(shown.name, value), places=_places(path, places), changed=True, wrong=wrong)
-
-
-def _places(path: Path, places: Places) -> tuple[Place, ...]:
-    if found := places.of(path):
-        return found
-    name = environment_name(path)
-    return (Place("environment" if name in {given.upper() for given in os.environ} else "env_file", name),)
+    return replace(shown, value=_covered(shown.name, value), places=places.named(path), changed=True, wrong=wrong)
 
 
 def _covered(name: Name, value: Any) -> Any:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.heartbeats import fresh
 from storage.runs.changes import expire_questions, is_asked, lock_parent, settle_parent, tell_status
 from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
 from storage.tables import leases, plans, questions, runs, sweeps
@@ -21,9 +22,8 @@ CLIENTS = "mcp"  # the option ``channel`` of runs that a client waits for
 
 def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.ColumnElement[bool]:
     """Of ``runs``: those whose leg died. Others as ``Runs.revive``, which tells which these are."""
-    alive = sa.select(leases.c.run_id).where(
-        leases.c.run_id != "", leases.c.heartbeat_at > now - older_than, leases.c.heartbeat_at < now + older_than
-    )
+    alive = sa.select(leases.c.run_id).where(leases.c.run_id != "", fresh(leases.c.heartbeat_at, now, older_than))
+    beats = fresh(plans.c.heartbeat_at, now, older_than)
     return sa.and_(
         runs.c.status == RUNNING,
         # One that began in the future: the clock was put back since.
@@ -31,14 +31,9 @@ def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.
         runs.c.id.not_in(alive),
         runs.c.id.not_in(alive_here),
         runs.c.id.not_in(_sweeps_at_work(alive, now)),
-        runs.c.id.not_in(sa.select(plans.c.run_id).where(_beats(now, older_than))),
-        runs.c.parent_id.not_in(_plans_elsewhere(_beats(now, older_than), alive_here)),
+        runs.c.id.not_in(sa.select(plans.c.run_id).where(beats)),
+        runs.c.parent_id.not_in(_plans_elsewhere(beats, alive_here)),
     )
-
-
-def _beats(now: datetime, ttl: timedelta) -> sa.ColumnElement[bool]:
-    """Of a plan's heartbeat. One of the future is as good as none: the clock was put back since."""
-    return sa.and_(plans.c.heartbeat_at > now - ttl, plans.c.heartbeat_at < now + ttl)
 
 
 def _plans_elsewhere(beats: sa.ColumnElement[bool], alive_here: Sequence[str]) -> sa.Select[tuple[str]]:
