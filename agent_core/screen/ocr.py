@@ -1,7 +1,8 @@
 """Reading text from pixels on this machine: RapidOCR, the extra ``[ocr]``.
 
 There is one instance in the process, loaded when it is first used. It runs in a thread of its own, one call at a time,
-because options given on a call stick to the instance; every call here gives all of them.
+because options given on a call stick to the instance; every call here gives all of them. A line that was recognised
+is known in the whole process: most of a screen stood on the one before.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 LONGEST_SIDE = 960  # for finding lines; they are recognised in full resolution
 _SCREENS_KEPT = 8
-_LINES_KEPT = 512
+_LINES_KEPT = 4096
 
 # One thread, ours: the loop's default executor is taken away when the queue ends.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
@@ -44,12 +45,32 @@ class Recognised:
     confidence: float
 
 
+class _Lines:
+    """What lines say, by their pixels. Asked from every thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, Recognised] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: bytes) -> Recognised | None:
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def keep(self, key: bytes, line: Recognised) -> None:
+        with self._lock:
+            _keep(self._known, key, line, _LINES_KEPT)
+
+
+_lines = _Lines()
+
+
 class OcrEngine:
-    """A face of the shared instance with small caches of its own: whole screens by digest, lines by their pixels."""
+    """A face of the shared instance that keeps the newest screens by their digests."""
 
     def __init__(self) -> None:
         self._screens: OrderedDict[tuple[str, tuple[int, int, int, int] | None], list[Reading]] = OrderedDict()
-        self._lines: OrderedDict[bytes, Recognised] = OrderedDict()
 
     @staticmethod
     def available() -> bool:
@@ -77,16 +98,10 @@ class OcrEngine:
 
     async def recognise_lines(self, crops: Sequence[Image.Image]) -> list[Recognised]:
         """One result a crop, in order; each crop holds one line. Equal pixels are recognised once."""
-        keys = [_pixels_key(crop) for crop in crops]
-        missing = {key: crop for key, crop in zip(keys, crops, strict=True) if key not in self._lines}
-        fresh: dict[bytes, Recognised] = {}
-        if missing:
-            results = await asyncio.get_running_loop().run_in_executor(_thread, _recognise, list(missing.values()))
-            fresh = dict(zip(missing, results, strict=True))
-        answer = [fresh.get(key) or self._lines[key] for key in keys]
-        for key, result in zip(keys, answer, strict=True):
-            _keep(self._lines, key, result, _LINES_KEPT)
-        return answer
+        known = [_lines.get(_pixels_key(crop)) for crop in crops]
+        if all(known):
+            return [line for line in known if line is not None]
+        return await asyncio.get_running_loop().run_in_executor(_thread, _recognise, list(crops))
 
 
 def _keep(cache: OrderedDict[Any, Any], key: object, value: object, size: int) -> None:
@@ -142,26 +157,47 @@ def _read(image: Image.Image, region: Box | None) -> list[Reading]:
     if not part.width or not part.height:
         return []
     with _lock:
-        result = _loaded()(_pixels(part), use_det=True, use_cls=False, use_rec=True)
-    if result.txts is None or result.boxes is None:
+        result = _loaded()(_pixels(part), use_det=True, use_cls=False, use_rec=False)
+    if result.boxes is None:
         return []
-    readings = []
-    for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
-        xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
-        box = Box(left + int(min(xs)), top + int(min(ys)), left + round(max(xs)), top + round(max(ys)))
-        readings.append(Reading(text=text.strip(), box=box, source=Source.OCR, confidence=float(score)))
+    boxes = [_box(corners) for corners in result.boxes]
+    lines = _recognise([part.crop(box.as_tuple()) for box in boxes])
+    readings = [
+        Reading(
+            text=line.text,
+            box=Box(left + box.left, top + box.top, left + box.right, top + box.bottom),
+            source=Source.OCR,
+            confidence=line.confidence,
+        )
+        for box, line in zip(boxes, lines, strict=True)
+        if line.text
+    ]
     return sorted(readings, key=lambda reading: (reading.box.top, reading.box.left))
+
+
+def _box(corners: Any) -> Box:
+    """Text on a screen is level: its corners are those of a box."""
+    xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
+    return Box(int(min(xs)), int(min(ys)), round(max(xs)), round(max(ys)))
 
 
 def _recognise(crops: Sequence[Image.Image]) -> list[Recognised]:
     """One line a crop. Singly: a batch is padded to its widest line and is no faster on a processor."""
     results = []
     for crop in crops:
-        if crop.width < 2 or crop.height < 2:
-            results.append(Recognised("", 0.0))
-            continue
-        with _lock:
-            result = _loaded()(_pixels(crop), use_det=False, use_cls=False, use_rec=True)
-        text = result.txts[0].strip() if result.txts else ""
-        results.append(Recognised(text, float(result.scores[0]) if text else 0.0))
+        key = _pixels_key(crop)
+        line = _lines.get(key)
+        if line is None:
+            line = _recognise_line(crop)
+            _lines.keep(key, line)
+        results.append(line)
     return results
+
+
+def _recognise_line(crop: Image.Image) -> Recognised:
+    if crop.width < 2 or crop.height < 2:
+        return Recognised("", 0.0)
+    with _lock:
+        result = _loaded()(_pixels(crop), use_det=False, use_cls=False, use_rec=True)
+    text = result.txts[0].strip() if result.txts else ""
+    return Recognised(text, float(result.scores[0]) if text else 0.0)

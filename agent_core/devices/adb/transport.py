@@ -248,7 +248,7 @@ def failure(words: str) -> DeviceError:
     if "unauthorized" in line:
         return DeviceUnauthorized(f"The phone does not accept this computer ({line}).")
     offline = ("not found", "offline", "no devices", "still connecting", "still authorizing", "device error")
-    if any(word in line for word in offline):
+    if any(word in line for word in offline) or line == "closed":  # it went away before it began what was asked
         return DeviceOffline(f"The phone cannot be reached ({line}).")
     return CommandFailed(f"The adb server refused: {line}.")
 

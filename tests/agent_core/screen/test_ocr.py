@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from agent_core.geometry import Box
+from agent_core.screen import ocr
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Source
 
@@ -50,6 +51,24 @@ async def test_a_screen_is_kept_by_its_digest() -> None:
     assert await engine.read(Image.new("RGB", (400, 400)), digest="a") == first
     assert await engine.read(Image.new("RGB", (400, 400)), digest="b") == []
     assert await engine.read(Image.new("RGB", (400, 400))) == []
+
+
+async def test_lines_that_stood_on_the_screen_before_are_not_recognised_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    once = ocr._recognise_line
+    monkeypatch.setattr(ocr, "_recognise_line", lambda crop: asked.append(crop) or once(crop))
+    talk = [
+        them(words, 300 - 60 * number) for number, words in enumerate(("有没有七号电池？", "要四节装的", "谢谢老板"))
+    ]
+    first = await look(await open_chat(scenario(*talk[:2])))
+    then = await look(await open_chat(scenario(*talk)))
+    engine = OcrEngine()
+    await engine.read(first.frame.image)
+    asked.clear()
+    read = await OcrEngine().read(then.frame.image)  # of another phone, say
+    assert {"有没有七号电池？", "要四节装的", "谢谢老板"} <= {reading.text for reading in read}
+    assert 1 <= len(asked) < len(read) * 3 / 4
+    assert [reading for reading in await engine.read(then.frame.image) if reading not in read] == []
 
 
 async def test_what_is_too_small_or_empty_says_nothing() -> None:

@@ -132,6 +132,13 @@ async def test_what_acts_is_never_sent_twice() -> None:
         assert transport.round_trips == 1
 
 
+async def test_a_phone_that_goes_away_before_it_begins_is_away() -> None:
+    async with peer(answering(b"FAIL" + block("closed"))) as server:
+        with pytest.raises(DeviceOffline):
+            await server.transport().shell("input tap 1 2")
+        assert server.requests.count("shell,v2,raw:input tap 1 2") == 1
+
+
 async def test_what_only_reads_is_tried_again() -> None:
     async with peer(answering(b"OKAY" + packet(1, b"half"))) as server:
         with pytest.raises(DeviceOffline):
