@@ -58,7 +58,3 @@ app.command("eval")(evaluate)
 app.add_typer(bench, name="bench")
 app.command("virtual-phone")(virtual_phone)
 app.command("demo-model")(demo_model)
-
-
-def main() -> None:
-    app()

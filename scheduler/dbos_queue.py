@@ -28,6 +28,7 @@ from scheduler.queue import Work
 from storage.engine import utc_now
 
 APPLICATION = "phonedesk"
+THREADS_SECONDS = 2.0  # what others gave to DBOS's threads begins within this, or is cancelled with them
 # Never changes with a release: DBOS leaves legs of another version alone for ever.
 APPLICATION_VERSION = "1"
 POLL_SECONDS = 0.5
@@ -229,7 +230,10 @@ class DbosQueue:
             self._running = False
             loop = asyncio.get_running_loop()
             # DBOS put its own in the place of the loop's default one, and closes it: others still need one meanwhile.
+            # What waits for a thread of DBOS's would be cancelled; when the last one has had its turn, all have.
+            last = loop.run_in_executor(None, lambda: None)
             loop.set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
+            await asyncio.wait({last}, timeout=THREADS_SECONDS)
             with ThreadPoolExecutor(1, thread_name_prefix="queue-stop") as own:
                 await loop.run_in_executor(own, DBOS.destroy)
             _working.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ import hypothesis
 import pytest
 
 from agent_core.screen.ocr import use_threads
+from bot.start import COLLECT_AFTER
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
 
@@ -37,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")
         os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(1 << 30))
         os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 32))
+
+
+gc.disable()  # while the tests are collected: all that is made then stays
+
+
+def pytest_collection_finish() -> None:
+    """As ``phonedesk`` itself does (``bot.start``): what is loaded is not searched for garbage again and again."""
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
+    gc.enable()
+    atexit.register(gc.freeze)
 
 
 def pytest_xdist_auto_num_workers() -> int | None:

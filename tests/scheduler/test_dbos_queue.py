@@ -178,10 +178,12 @@ async def test_threads_work_while_the_queue_stops(tmp_path: Path) -> None:
     """A host still looks at its phones then."""
     queue = make_queue(tmp_path)
     await queue.start(nothing)
+    before = [asyncio.create_task(asyncio.to_thread(time.sleep, 0.02)) for _ in range(20)]
     stopping = asyncio.create_task(queue.stop())
     while not stopping.done():
         await asyncio.to_thread(time.sleep, 0.001)
     await stopping
+    await asyncio.gather(*before)
 
 
 async def nothing(leg: str) -> None:

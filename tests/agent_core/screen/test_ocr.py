@@ -9,7 +9,7 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.screen import ocr
-from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.readings import Source
 
 from .support import look, open_chat, scenario, them
@@ -54,9 +54,14 @@ async def test_a_screen_is_kept_by_its_digest() -> None:
 
 
 async def test_lines_that_stood_on_the_screen_before_are_not_recognised_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[Image.Image] = []
     once = ocr._recognise_line
-    monkeypatch.setattr(ocr, "_recognise_line", lambda crop: asked.append(crop) or once(crop))
+
+    def counted(crop: Image.Image) -> Recognised:
+        asked.append(crop)
+        return once(crop)
+
+    monkeypatch.setattr(ocr, "_recognise_line", counted)
     talk = [
         them(words, 300 - 60 * number) for number, words in enumerate(("有没有七号电池？", "要四节装的", "谢谢老板"))
     ]
@@ -89,7 +94,7 @@ def test_without_the_extra_everything_imports_and_the_engine_is_passed_over() ->
 import sys
 sys.modules.update(dict.fromkeys(("rapidocr", "onnxruntime", "numpy", "cv2")))
 import agent_core.screen.reader, agent_core.screen.marks, agent_core.screen.fingerprint
-from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.reader import ScreenReader
 print(OcrEngine.available(), ScreenReader(ocr=OcrEngine(), model=None)._ocr)
 """

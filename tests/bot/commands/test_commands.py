@@ -138,7 +138,7 @@ def test_a_pairing_code() -> None:
 def test_what_is_reported_about_settings_leaves_the_output_clean(tmp_path: Path) -> None:
     """In a process of its own: before the settings are read nobody has set up logging."""
     environment = {**os.environ, "PHONE_AGENT_KNOWLEDGE_TIMEOUT_SECONDS": "soon"}
-    program = "from bot.cli import main; main()"
+    program = "from bot.start import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, "schedule", "list", "--json"],
         env={**environment, "PYTHONPATH": os.pathsep.join(sys.path)},
