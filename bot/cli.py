@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from bot.commands.answers import answers
@@ -25,15 +27,34 @@ from bot.commands.serve import serve
 from bot.commands.servers import demo_model, devices, virtual_phone
 from bot.commands.sweep import sweep
 from bot.commands.worker import worker
+from bot.release import release
+
+
+def say_release(wanted: bool) -> None:
+    """Print the release and end, where that is what was wanted."""
+    if wanted:
+        typer.echo(f"phonedesk {release() or '(not installed)'}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="phonedesk",
-    help="A customer-service desk that runs on a real phone and is operated from Telegram.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def phonedesk(
+    version: Annotated[
+        bool, typer.Option("--version", callback=say_release, is_eager=True, help="Print which release this is.")
+    ] = False,
+) -> None:
+    """A customer-service desk that runs on a real phone and is operated from Telegram."""
+
+
 app.command()(run)
 app.command()(sweep)
 app.command()(demo)

@@ -41,14 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 32))
 
 
-gc.disable()  # while the tests are collected: all that is made then stays
+gc.set_threshold(10 * COLLECT_AFTER, 10, 10)  # while the tests are collected: all that is made then stays
 
 
 def pytest_collection_finish() -> None:
     """As ``phonedesk`` itself does (``bot.start``): what is loaded is not searched for garbage again and again."""
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 10, 10)
-    gc.enable()
     atexit.register(gc.freeze)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ from bot.chat.texts import Lang, catalogue
 from bot.cli import app
 from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
+from bot.release import release
 from scheduler.dbos_queue import ProcessLock
 
 TASK = "QQ回复联系人11"
@@ -133,6 +135,12 @@ def test_a_pairing_code() -> None:
     assert code == Exit.OK
     assert json.loads(out)["role"] == "viewer"
     assert len(json.loads(out)["code"]) == 8
+
+
+def test_the_release() -> None:
+    code, out, _ = call("--version")
+    assert (code, out) == (Exit.OK, f"phonedesk {release()}\n")
+    assert re.search(r"\d+\.\d+", out)
 
 
 def test_what_is_reported_about_settings_leaves_the_output_clean(tmp_path: Path) -> None:
