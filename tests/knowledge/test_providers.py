@@ -286,9 +286,9 @@ async def test_the_codes_of_ragflow(code: int, message: str, error: type[Knowled
 
 @REMOTE
 async def test_a_service_that_hangs(kind: str, stage: Open) -> None:
-    async with stage(kind, timeout_seconds=0.05) as on:
+    async with stage(kind, timeout_seconds=0.3) as on:  # less, and a busy machine has not even taken the call
         on.server.then(HANG, HANG, HANG)
-        with pytest.raises(KnowledgeUnreachable, match=r"within 0\.05 s"):
+        with pytest.raises(KnowledgeUnreachable, match=r"within 0\.3 s"):
             await on.base.retrieve("q")
         assert on.waits == [1, 2]
         assert on.server.calls == 3
