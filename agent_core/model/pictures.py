@@ -11,6 +11,8 @@ from typing import Protocol
 
 from PIL import Image
 
+from agent_core.newest import keep_newest
+
 MAX_BASE64 = 70 * 1024  # characters of a picture in one request
 HALVE_ABOVE = 1200  # pixels of the longer side; smaller pictures stay as they are
 QUALITY = 80
@@ -70,8 +72,5 @@ class PictureCache:
         if known is None:
             known = data_url(picture.image)
             self.encoded += 1
-            self._urls[picture.digest] = known
-            while len(self._urls) > self._size:
-                self._urls.popitem(last=False)
-        self._urls.move_to_end(picture.digest)
+        keep_newest(self._urls, picture.digest, known, self._size)
         return known

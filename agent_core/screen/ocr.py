@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from agent_core.geometry import Box
+from agent_core.newest import keep_newest
 from agent_core.screen.readings import Reading, Source
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class _Lines:
 
     def keep(self, key: bytes, line: Recognised) -> None:
         with self._lock:
-            _keep(self._known, key, line, _LINES_KEPT)
+            keep_newest(self._known, key, line, _LINES_KEPT)
 
 
 _lines = _Lines()
@@ -88,7 +89,7 @@ class OcrEngine:
             return list(self._screens[key])
         found = await asyncio.get_running_loop().run_in_executor(_thread, _read, image, region)
         if digest:
-            _keep(self._screens, key, found, _SCREENS_KEPT)
+            keep_newest(self._screens, key, found, _SCREENS_KEPT)
         return list(found)
 
     async def recognise(self, crop: Image.Image) -> tuple[str, float]:
@@ -102,13 +103,6 @@ class OcrEngine:
         if all(known):
             return [line for line in known if line is not None]
         return await asyncio.get_running_loop().run_in_executor(_thread, _recognise, list(crops))
-
-
-def _keep(cache: OrderedDict[Any, Any], key: object, value: object, size: int) -> None:
-    cache[key] = value
-    cache.move_to_end(key)
-    while len(cache) > size:
-        cache.popitem(last=False)
 
 
 def _pixels_key(crop: Image.Image) -> bytes:
@@ -160,25 +154,20 @@ def _read(image: Image.Image, region: Box | None) -> list[Reading]:
         result = _loaded()(_pixels(part), use_det=True, use_cls=False, use_rec=False)
     if result.boxes is None:
         return []
-    boxes = [_box(corners) for corners in result.boxes]
-    lines = _recognise([part.crop(box.as_tuple()) for box in boxes])
+    boxes = [_box(corners, left, top) for corners in result.boxes]
+    lines = _recognise([image.crop(box.as_tuple()) for box in boxes])
     readings = [
-        Reading(
-            text=line.text,
-            box=Box(left + box.left, top + box.top, left + box.right, top + box.bottom),
-            source=Source.OCR,
-            confidence=line.confidence,
-        )
+        Reading(text=line.text, box=box, source=Source.OCR, confidence=line.confidence)
         for box, line in zip(boxes, lines, strict=True)
         if line.text
     ]
     return sorted(readings, key=lambda reading: (reading.box.top, reading.box.left))
 
 
-def _box(corners: Any) -> Box:
-    """Text on a screen is level: its corners are those of a box."""
+def _box(corners: Any, left: int, top: int) -> Box:
+    """On the screen, of corners in the part of it at ``left`` and ``top``. Text there is level."""
     xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
-    return Box(int(min(xs)), int(min(ys)), round(max(xs)), round(max(ys)))
+    return Box(left + int(min(xs)), top + int(min(ys)), left + round(max(xs)), top + round(max(ys)))
 
 
 def _recognise(crops: Sequence[Image.Image]) -> list[Recognised]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core.errors import ModelError
 from agent_core.model.base import Model
+from agent_core.newest import keep_newest
 from agent_core.screen.readings import Bubble, Side
 from agent_core.screen.tree import WORDLESS, is_hint, kind_of
 
@@ -134,9 +135,7 @@ class Transcriber:
             return None
         lines = json_lines(answer)
         if lines:
-            self._known[key] = time.monotonic(), lines
-            while len(self._known) > MOST_KNOWN:
-                self._known.popitem(last=False)
+            keep_newest(self._known, key, (time.monotonic(), lines), MOST_KNOWN)
         return lines
 
 

@@ -21,6 +21,7 @@ from agent_core.apps.profile import profile_of_package
 from agent_core.apps.secrets import SecretRule, SecretRules, rules_of
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
+from agent_core.newest import keep_newest
 from agent_core.screen.picture import region_box
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import ChatScreen, Reading, Source
@@ -64,7 +65,7 @@ class Veil:
         if before is not None and before.package == package:
             nodes, chat = nodes if nodes is not None else before.nodes, chat or before.chat
         self._boxes.pop(frame.digest, None)
-        _keep(self._seen, frame.digest, _Seen(package, nodes, chat))
+        keep_newest(self._seen, frame.digest, _Seen(package, nodes, chat), REMEMBERED)
 
     async def over(self, frame: Frame) -> Image.Image:
         """The picture as people may see it; its own image where there is nothing to cover."""
@@ -81,7 +82,7 @@ class Veil:
             except Exception as error:  # whatever it was, nothing unread may be shown
                 log.exception("screen_not_read_for_secrets", error=repr(error))
                 return [_whole(frame.size)]
-            _keep(self._boxes, frame.digest, found)
+            keep_newest(self._boxes, frame.digest, found, REMEMBERED)
         return self._boxes[frame.digest]
 
     async def _find(self, frame: Frame) -> list[Box]:
@@ -187,10 +188,3 @@ def cover(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
                 place = (column * cell, row * cell, (column + 1) * cell - 1, (row + 1) * cell - 1)
                 draw.rectangle(place, fill=_COVER[(row + column) % 2])
     return picture
-
-
-def _keep(cache: OrderedDict[str, T], key: str, value: T) -> None:
-    cache[key] = value
-    cache.move_to_end(key)
-    while len(cache) > REMEMBERED:
-        cache.popitem(last=False)

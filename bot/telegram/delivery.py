@@ -10,6 +10,7 @@ from typing import Protocol
 import structlog
 from telegram.error import BadRequest
 
+from agent_core.newest import keep_newest
 from bot.desk.actors import ChatRef, MessageRef
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
@@ -96,9 +97,8 @@ class Delivery:
             changed = known is not None and shown.message_id == int(known.message_id)  # it is where it was
             thread = known.chat.thread_id if known is not None and changed else str(parcel.thread_id or "")
             chat = ChatRef("telegram", chat_id, thread, "group" if parcel.group else "private")
-            self._unwritten[ref] = MessageRef(chat, str(shown.message_id), shown.picture)
-            while len(self._unwritten) > REMEMBERED:
-                self._unwritten.popitem(last=False)
+            message = MessageRef(chat, str(shown.message_id), shown.picture)
+            keep_newest(self._unwritten, ref, message, REMEMBERED)
         return Delivered(shown, parcel, asked_at, left, at is None)
 
     async def write_down(self, chat_id: str, ref: str, done: Delivered) -> Parcel | None:

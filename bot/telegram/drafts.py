@@ -21,6 +21,7 @@ import structlog
 from telegram import Bot
 from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
 
+from agent_core.newest import keep_newest
 from bot.desk.actors import ChatRef
 from bot.telegram.lengths import units
 from bot.telegram.options import TelegramOptions
@@ -119,7 +120,7 @@ class Drafts:
             log.exception("telegram_draft_failed", chat=chat_id, error=self._options.safe(error))
         finally:
             self._busy.discard(chat_id)
-            _keep(self._next, chat_id, asyncio.get_running_loop().time() + wait)
+            keep_newest(self._next, chat_id, asyncio.get_running_loop().time() + wait, REMEMBERED)
 
     async def _send(self, run_id: str, thought: _Thought) -> float:
         """Seconds in which this chat gets no other."""
@@ -142,12 +143,12 @@ class Drafts:
             log.info("telegram_draft_lost", chat=chat.chat_id, error=self._options.safe(error))
             self._shown.pop(run_id, None)
         else:
-            _keep(self._shown, run_id, asyncio.get_running_loop().time())
+            keep_newest(self._shown, run_id, asyncio.get_running_loop().time(), REMEMBERED)
         return pause
 
     def _turn_off(self, run_id: str, chat: ChatRef, error: TelegramError) -> None:
         log.info("telegram_drafts_off", chat=chat.chat_id, run=run_id, error=self._options.safe(error))
-        _keep(self._off, run_id, None)
+        keep_newest(self._off, run_id, None, REMEMBERED)
         self.over(run_id)
 
 
@@ -168,10 +169,3 @@ def draft_text(thinking: str) -> str:
 def _seconds(error: RetryAfter) -> float:
     after = error.retry_after
     return after.total_seconds() if isinstance(after, timedelta) else float(after)
-
-
-def _keep(kept: OrderedDict[str, T], key: str, value: T) -> None:
-    kept[key] = value
-    kept.move_to_end(key)
-    while len(kept) > REMEMBERED:
-        kept.popitem(last=False)

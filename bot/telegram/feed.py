@@ -10,6 +10,7 @@ from datetime import datetime
 
 import structlog
 
+from agent_core.newest import keep_newest
 from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.conversation import utc_now
@@ -196,9 +197,7 @@ class Feed:
                 await self._put_question(replace(view, open=False), run, None)
 
     async def _show_outcome(self, run: RunView, chat: ChatRef, seen: _Seen) -> None:
-        self._over[run.id] = None
-        while len(self._over) > REMEMBERED:
-            self._over.popitem(last=False)
+        keep_newest(self._over, run.id, None, REMEMBERED)
         card = card_of(run, texts(run.lang), now=self._clock(), thinking=seen.thinking, picture=seen.picture)
         parcel = self._parcel(card, chat, topic_of(run), soundless=run.watch)
         await self._outbox.put(chat.chat_id, parcel, ref=f"run:{run.id}")

@@ -19,6 +19,7 @@ import structlog
 from pydantic import ValidationError
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
+from agent_core.newest import keep_newest
 from bot.telegram.delivery import Delivered, Delivery
 from bot.telegram.faults import is_away
 from bot.telegram.options import TelegramOptions
@@ -98,9 +99,7 @@ class Outbox:
         if once:
             if once in self._said_once:
                 return
-            self._said_once[once] = None  # before the store is asked: two may come at once
-            while len(self._said_once) > REMEMBERED:
-                self._said_once.popitem(last=False)
+            keep_newest(self._said_once, once, None, REMEMBERED)  # before the store is asked: two may come at once
         try:
             if once and await self._store.is_said(once):
                 return

@@ -6,13 +6,14 @@ import hashlib
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 from telegram import Bot, ForceReply, InputMediaPhoto, LinkPreviewOptions, Message, ReplyParameters
 from telegram.constants import ParseMode
 from telegram.error import BadRequest, TelegramError
 
+from agent_core.newest import keep_newest
 from bot.telegram.parcel import Parcel
 from bot.telegram.render import is_photo, markup
 
@@ -23,7 +24,6 @@ PICTURE_NAME = "screen.jpg"
 LARGE_SECONDS = 30  # Telegram looks through a film before it answers; asked again too soon, it would show it twice
 ALIVE_SECONDS = 5
 SURE_SECONDS = 20.0  # how long nobody else can have changed what this process sent: another takes over later
-T = TypeVar("T")
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -50,9 +50,8 @@ class Telegram:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._pictures: OrderedDict[tuple[int, int], bytes] = OrderedDict()  # message → digest of what it shows
-        self._looks: OrderedDict[tuple[int, int], tuple[bytes, float]] = (
-            OrderedDict()
-        )  # digest of all of it, monotonic time
+        # Message → digest of all that it shows, and the monotonic time at which it was taken.
+        self._looks: OrderedDict[tuple[int, int], tuple[bytes, float]] = OrderedDict()
 
     async def answers(self) -> bool:
         """Whether Telegram can be reached at all just now."""
@@ -71,9 +70,7 @@ class Telegram:
 
     async def send(self, chat_id: int, parcel: Parcel) -> Shown:
         """A new message. A picture that is too large for a photo, or too long, goes as a file."""
-        shown = await self._send(chat_id, parcel)
-        _keep(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()))
-        return shown
+        return self._took(chat_id, await self._send(chat_id, parcel), parcel)
 
     async def _send(self, chat_id: int, parcel: Parcel) -> Shown:
         if parcel.document is not None:
@@ -152,9 +149,7 @@ class Telegram:
     async def edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
         """Change a message; a text becomes a picture where there is one now, a picture stays one."""
         self._looks.pop((chat_id, at.message_id), None)  # where the answer is lost nobody knows what it shows
-        shown = await self._edit(chat_id, at, parcel)
-        _keep(self._looks, (chat_id, at.message_id), (_look(parcel), time.monotonic()))
-        return shown
+        return self._took(chat_id, await self._edit(chat_id, at, parcel), parcel)
 
     async def _edit(self, chat_id: int, at: Shown, parcel: Parcel) -> Shown:
         try:
@@ -197,8 +192,12 @@ class Telegram:
                 link_preview_options=NO_PREVIEW,
             )
 
+    def _took(self, chat_id: int, shown: Shown, parcel: Parcel) -> Shown:
+        keep_newest(self._looks, (chat_id, shown.message_id), (_look(parcel), time.monotonic()), REMEMBERED)
+        return shown
+
     def _remember(self, chat_id: int, message: Message, parcel: Parcel) -> Shown:
-        _keep(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""))
+        keep_newest(self._pictures, (chat_id, message.message_id), _digest(parcel.picture or b""), REMEMBERED)
         return Shown(message.message_id, True)
 
     @staticmethod
@@ -226,12 +225,6 @@ def _look(parcel: Parcel) -> bytes:
     """All that a reader sees of it."""
     words = parcel.model_dump_json(include={"text", "caption", "keyboard"}).encode()
     return _digest(words + (_digest(parcel.picture) if parcel.picture is not None else b""))
-
-
-def _keep(kept: OrderedDict[tuple[int, int], T], message: tuple[int, int], value: T) -> None:
-    kept[message] = value
-    while len(kept) > REMEMBERED:
-        kept.popitem(last=False)
 
 
 def _digest(data: bytes) -> bytes:

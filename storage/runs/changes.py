@@ -95,10 +95,10 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
     ended = {row.id: row.status for row in found}
     if not ended or any(status in ACTIVE for status in ended.values()):
         return False
-    failed = {run_id for run_id, status in ended.items() if status == FAILED}
-    if failed and SUCCEEDED not in ended.values():
+    failed = {run_id for run_id, status in ended.items() if status == FAILED and SUCCEEDED not in ended.values()}
+    if failed:
         failed -= await _left_to_others(connection, failed)
-    outcome = FAILED if failed and SUCCEEDED not in ended.values() else SUCCEEDED
+    outcome = FAILED if failed else SUCCEEDED
     done = await connection.execute(
         sa.update(runs)
         .where(runs.c.id == sweep_id, runs.c.status == WAITING)
