@@ -48,6 +48,15 @@ class BubbleKind(StrEnum):
     OTHER = "other"  # a message of which no more is known; its text is what could be read on it
 
 
+class SendState(StrEnum):
+    """How a chat page shows what sends a text."""
+
+    ON = "on"  # a button that can be tapped
+    DIMMED = "dimmed"  # a button that does nothing yet: QQ's classic bar with an empty input
+    ABSENT = "absent"  # no button: WeChat and QQ's plain bar show it only after typing
+    KEYBOARD = "keyboard"  # no button, but a key of the keyboard says 发送
+
+
 class BubbleState(StrEnum):
     OK = "ok"
     SENDING = "sending"  # a spinner stands beside it
@@ -62,6 +71,7 @@ class Bubble:
     kind: BubbleKind = BubbleKind.TEXT
     state: BubbleState = BubbleState.OK
     quoted: str = ""  # of a TEXT: what it quotes; often cut off with …
+    sure: bool = True  # False if its side, kind or words are in doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,10 @@ class ChatScreen:
     ``partial``: the one doubt is that the upper part of what is asked is out of sight. ``title_print`` tells titles
     apart that are read alike: a digest of the title's pixels, "" where it was not read from a picture. ``torn``: other
     messages stand in the picture than were read; no word of a person's makes up for what nobody has read.
+
+    ``group``: a count of members stands behind the name. ``title_box`` and ``send_box`` are in pixels. ``send_state``
+    tells how the page shows what sends; ``send_point`` is where to tap it, None if nothing can be tapped.
+    ``keyboard_icon``: the input is a bar to hold and talk, and a tap here brings the text input back.
     """
 
     title: str
@@ -86,6 +100,13 @@ class ChatScreen:
     partial: bool = False
     title_print: str = ""
     torn: bool = False
+    title_sure: bool = True
+    title_box: Box | None = None
+    group: bool = False
+    draft_sure: bool = True
+    send_box: Box | None = None
+    send_state: SendState = SendState.ON
+    keyboard_icon: Point | None = None
 
     @property
     def doubts(self) -> list[str]:
