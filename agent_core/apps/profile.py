@@ -45,10 +45,8 @@ class AppProfile(BaseModel):
     # the picture
     title_region: Region = (0.1, 0.03, 0.9, 0.1)
     messages_region: Region = (0.0, 0.1, 1.0, 0.85)
-    my_bubble_color: str = "#0099ff"
-    their_bubble_color: str = "#ffffff"
-    page_color: str = "#f1f1f1"
-    input_color: str = "#ffffff"
+    my_bubble_colors: tuple[str, ...] = ()
+    their_bubble_colors: tuple[str, ...] = ("#ffffff",)
     # what pictures for people do not show, beside what they show of no app
     secrets: SecretRules = SecretRules()
 

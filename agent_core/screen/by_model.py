@@ -13,12 +13,12 @@ from PIL import Image
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
-from agent_core.screen import picture, shapes, tree
+from agent_core.screen import layout, picture, shapes, tree
+from agent_core.screen.chat import page_between
 from agent_core.screen.compare import normalise
+from agent_core.screen.pixels import Grid
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
 from agent_core.screen.transcribe import Transcriber
-
-BUTTONS = 3  # right of the input, that the model is asked about
 
 
 async def read_by_model(
@@ -26,7 +26,9 @@ async def read_by_model(
 ) -> ChatScreen | None:
     """The chat page, or None where it is not one. ``nodes``: a tree without texts may still say where things are."""
     image, size = frame.image, frame.size
-    title = await transcriber.title(image.crop(picture.region_box(profile.title_region, size).as_tuple()))
+    header = layout.header(Grid.of(image))
+    place = header.line if header else picture.region_box(profile.title_region, size)
+    title = await transcriber.title(image.crop(place.as_tuple()))
     if not title:
         return None
     field, send = await _places(transcriber, frame, nodes, profile)
@@ -40,7 +42,7 @@ async def read_by_model(
     if readable and draft is None and field is None:
         return None
     written = await transcriber.bubbles(image.crop((0, region.top, size[0], max(region.top + 1, lower))))
-    page = shapes.page(image, profile, bottom=lower)
+    page = page_between(image, profile, field)
     if not page.plain and picture.card_over(image):
         return None  # a dialog over a dimmed chat
     doubts = []
@@ -96,14 +98,14 @@ async def _places(
     if field is not None:
         send = tree.send_node(nodes, profile, field, frame.size)
         return field.box, send.box if send else None
-    box = picture.likely_field(frame.image, picture.rgb(profile.input_color))
-    if box is None:
-        return None, None
     wanted = {normalise(text) for text in profile.send_texts}
-    for button in picture.beside(frame.image, box)[:BUTTONS]:
-        if button.width > button.height and normalise(await transcriber.button(_around(frame, button)) or "") in wanted:
-            return box, button
-    return box, None
+    for found in layout.fields(Grid.of(frame.image)):
+        for button in found.buttons:
+            if normalise(await transcriber.button(_around(frame, button)) or "") in wanted:
+                return found.box, button
+        if not found.buttons:
+            return found.box, None
+    return None, None
 
 
 def _around(frame: Frame, button: Box) -> Image.Image:

@@ -1,7 +1,7 @@
-"""The chat page read from its picture: shapes by their colours, words by recognising line by line.
+"""The chat page read from its picture: its parts by their shapes, words by recognising line by line.
 
-Where the page does not have the profile's colours (a theme, a wallpaper) lines found by OCR are grouped by place
-instead, and the page is not sure.
+What is not understood is a doubt, never silence: a message whose side or words are not certain, a block that is no
+known kind of message, a page with a picture behind it.
 """
 
 from __future__ import annotations
@@ -14,124 +14,139 @@ from PIL import Image
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
-from agent_core.geometry import Box
-from agent_core.screen import picture, shapes, tree
-from agent_core.screen.cards import read_card
-from agent_core.screen.compare import Match, compare, contains, ends_with, fold, normalise
-from agent_core.screen.ocr import OcrEngine, Recognised
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, Side, Source
+from agent_core.geometry import Box, Point
+from agent_core.screen import layout, messages, picture, shapes, tree
+from agent_core.screen.compare import Match, compare, contains, counts_members, ends_with, fold, normalise
+from agent_core.screen.messages import Words, join_lines, read_box, read_lines
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.pixels import Grid, luminance
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.title import Title, read_title
 
-TEXT_CONFIDENCE = 0.80
-SIGNS_CONFIDENCE = 0.5
-_WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
-_CALL_SIGN = re.compile(r"^.*?(?=通话时长)")  # a receiver, read as some letter
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
-_QUOTE_CONTRAST = 0.9  # of a quotation against the words under it
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Text read in one place, and the confidence of its worst line (1.0 where nothing is written)."""
-
-    text: str = ""
-    confidence: float = 1.0
+_ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
+_HOLD_TO_TALK = frozenset({"按住说话", "按住讲话", "holdtotalk"})
+_DIMMED = (70, 205)  # how light an input bar is behind a dialog: no theme's is
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Where is typed and what sends it. ``send`` None: no Send button is seen."""
+    """Where a text is typed, and what sends it. ``voice``: a bar to hold and talk is in the input's place."""
 
-    field: Box
+    field: layout.Field
     send: Box | None
+    state: SendState
+    draft: Words
+    voice: bool = False
 
 
-def join_lines(lines: Sequence[str]) -> str:
-    """Wrapped lines as one text: Chinese without a blank, Latin words and numbers kept apart."""
-    text = ""
-    for line in lines:
-        if text and _WORDS_MEET.search(text) and line[:1].isascii() and line[:1].isalnum():
-            text += " "
-        text += line
-    return text
-
-
-async def read_lines(ocr: OcrEngine, image: Image.Image, lines: Sequence[Box]) -> list[Recognised]:
-    return await ocr.recognise_lines([image.crop(line.as_tuple()) for line in lines])
-
-
-async def read_box(ocr: OcrEngine, image: Image.Image, box: Box, background: picture.Color | None = None) -> Words:
-    """What is written in a box, line by line."""
-    return _joined(await read_lines(ocr, image, picture.text_lines(image, box, background)))
-
-
-def quoted_and_own(image: Image.Image, box: Box, ground: picture.Color) -> tuple[list[Box], list[Box]]:
-    """The lines of a bubble: the paler ones before the first strong one are a quotation, the rest its own words."""
-    lines = picture.text_lines(image, box, ground)
-    strengths = [picture.contrast(image, line, ground) for line in lines]
-    own = 0
-    while own < len(lines) - 1 and strengths[own] < _QUOTE_CONTRAST * strengths[-1]:
-        own += 1
-    return lines[:own], lines[own:]
-
-
-def _joined(found: Sequence[Recognised]) -> Words:
-    found = [line for line in found if line.text]
-    if not found:
-        return Words()
-    worded = [line for line in found if any(char.isalnum() for char in line.text)] or found
-    return Words(join_lines([line.text for line in found]), min(line.confidence for line in worded))
-
-
-async def find_footer(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> Footer | None:
-    """The input box with its Send button; None where there is neither on this screen."""
-    image = frame.image
-    boxes = picture.light_boxes(image, picture.rgb(profile.input_color), top=round(0.35 * image.height))
-    for box in reversed(boxes):
-        for button in picture.beside(image, box)[:4]:
-            if await _says(ocr, image, button, profile.send_texts):
-                return Footer(box, button)
+async def find_footer(ocr: OcrEngine, grid: Grid, profile: AppProfile) -> Footer | None:
+    """Return the input bar of a chat; None if there is none on this screen."""
+    for field in layout.fields(grid):
+        sends = [button for button in field.buttons if await _says(ocr, grid.image, button, profile.send_texts)]
+        if not sends and (field.buttons or not any(icon.left >= field.box.right for icon in field.icons)):
+            continue
+        draft, voice = await read_input(ocr, grid.image, field)
+        if sends:
+            state = SendState.ON if draft.text else SendState.DIMMED
+            return Footer(field, sends[-1], state, draft)
+        key = await _send_key(ocr, grid, field, profile)
+        return Footer(field, key, SendState.KEYBOARD if key else SendState.ABSENT, draft, voice)
     return None
 
 
 async def _says(ocr: OcrEngine, image: Image.Image, box: Box, texts: Sequence[str]) -> bool:
-    if not 1.0 < box.width / max(1, box.height) < 5 and not 20 < box.height < 200:
-        return False
     words = await read_box(ocr, image, box)
-    return any(normalise(words.text) == normalise(text) for text in texts)
+    return normalise(words.text) in {normalise(text) for text in texts}
+
+
+async def _send_key(ocr: OcrEngine, grid: Grid, field: layout.Field, profile: AppProfile) -> Box | None:
+    """Return the key of a keyboard that says 发送."""
+    image, top = grid.image, layout.keyboard_top(grid, field)
+    if top is None:
+        return None
+    corner = Box(round(0.66 * image.width), top + (image.height - top) // 2, image.width, image.height)
+    wanted = {normalise(text) for text in profile.send_texts}
+    found = [line.box for line in await ocr.read(image, corner) if normalise(line.text) in wanted]
+    return found[-1] if found else None
+
+
+async def read_input(ocr: OcrEngine, image: Image.Image, field: layout.Field) -> tuple[Words, bool]:
+    """Return what was typed into an input, and whether it is a bar to hold and talk."""
+    words = await _read_typed(ocr, image, field.box)
+    voice = normalise(words.text).casefold() in _HOLD_TO_TALK
+    return (Words(), True) if voice else (Words() if tree.is_hint(words.text) else words, False)
+
+
+async def read_draft(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
+    """Return what stands in an input box (of a long text the lines that are seen); "" if nothing but a hint does."""
+    words = await _read_typed(ocr, image, box)
+    return Words() if tree.is_hint(words.text) else words
+
+
+async def _read_typed(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
+    crop = image.crop(box.as_tuple())
+    ground = picture.common_color(crop)
+    plain = picture.without_colors(crop, ground)
+    room = _text_room(plain, ground, image.width)
+    lines = picture.text_lines(plain, room, ground, width=image.width)
+    if not lines or max(picture.contrast(plain, line, ground) for line in lines) < _HINT_CONTRAST:
+        return Words()
+    return messages.joined(await read_lines(ocr, plain, lines))
+
+
+def _text_room(crop: Image.Image, ground: picture.Color, width: int) -> Box:
+    """An input without the icon at its right end, which stands apart and is no draft."""
+    right = crop.width
+    columns = picture.spans(picture.projections(picture.ink(crop, ground, 40))[0], gap=round(0.01 * width))
+    if columns:
+        start, end = columns[-1]
+        before = columns[-2][1] if len(columns) > 1 else 0
+        alone = start >= crop.width - _ICON_ROOM * width and start - before > 0.04 * width
+        if alone and 0.02 * width <= end - start <= 0.075 * width:
+            right = start - 1
+    return Box(0, 0, max(1, right), crop.height)
 
 
 async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatScreen | None:
-    """The chat page in a picture, by OCR alone; None where it is not one."""
+    """Read the chat page in a picture, by OCR alone; None if it is not one."""
     image = frame.image
-    footer = await find_footer(ocr, frame, profile)
-    if footer is None:
-        footer = await _footer_by_detection(ocr, frame, profile)
+    grid = Grid.of(image)
+    footer = await find_footer(ocr, grid, profile)
     if footer is None:
         return None
-    title = await read_title(ocr, image, picture.region_box(profile.title_region, image.size))
-    page = shapes.page(image, profile, bottom=footer.field.top)
-    if not page.plain and picture.card_over(image):
+    header = layout.header(grid)
+    if header is None:
+        return None
+    page = shapes.page_of(grid, profile, top=header.bottom, bottom=footer.field.top)
+    if _DIMMED[0] < luminance(footer.field.bar) < _DIMMED[1] and picture.card_over(image):
         return None  # a dialog over a dimmed chat
+    title = await read_title(ocr, image, header.line)
     if not title.text and not page.shapes:
         return None
-    doubts = []
-    cut = bool(page.shapes) and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes)
-    if cut:
-        doubts.append("the upper part of what is asked is out of sight")
-    if page.plain:
-        bubbles, newest = await _read_shapes(ocr, image, page)
+    doubts = list(page.doubts)
+    found = list(page.shapes)
+    cut = bool(found) and found[0].cut and all(shape.side is Side.THEM for shape in found)
+    if found and found[0].cut and not cut:
+        found = found[1:]  # what the edge cuts is no part of what is asked now
+    if page.plain or found:
+        bubbles = await messages.read_shapes(ocr, image, replace(page, shapes=tuple(found)))
     else:
-        bubbles, newest = await _grouped(ocr, frame, page.box, profile)
-        doubts.append("the page has not the colours of the app's profile")
-    draft = await read_draft(ocr, image, footer.field)
+        bubbles = await _grouped(ocr, frame, page.box)
+    if found and found[-1].open:
+        doubts.append("the newest message goes on out of sight")
+    draft = footer.draft
     if not title.sure:
         more = " and something more" if title.flawed and title.text else ""
         doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
-    if bubbles and newest < _least(bubbles[-1].text):
-        doubts.append(f"the newest message may be {bubbles[-1].text!r} ({newest:.2f})")
-    if draft.confidence < _least(draft.text):
+    doubts += _newest_doubts_of(bubbles, [shape.sure for shape in found])
+    if draft.unsure:
         doubts.append(f"the input may hold {draft.text!r} ({draft.confidence:.2f})")
+    partial = cut and not doubts
+    if cut:
+        doubts.append("the upper part of what is asked is out of sight")
+    named = [shape.named for shape in found if shape.side is Side.THEM]
+    voice = footer.voice and footer.field.icons and footer.field.icons[0].right <= footer.field.box.left
     return ChatScreen(
         title=title.text,
         bubbles=tuple(bubbles),
@@ -139,112 +154,50 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
         source=Source.OCR,
         sure=not doubts,
         doubt="; ".join(doubts),
-        input_box=footer.field,
-        send_point=footer.send.center if footer.send else None,
-        partial=cut and len(doubts) == 1,
+        input_box=None if footer.voice else footer.field.box,
+        send_point=_send_point(footer),
+        partial=partial,
         title_print=title.print,
+        title_sure=title.sure,
+        title_box=title.box,
+        group=counts_members(title.text) or (bool(named) and sum(named) * 2 > len(named)),
+        draft_sure=not draft.unsure,
+        send_box=footer.send,
+        send_state=footer.state,
+        keyboard_icon=footer.field.icons[0].center if voice else None,
     )
 
 
-def _least(text: str) -> float:
-    """The confidence that is wanted of a text; a recogniser is never certain of signs alone."""
-    return TEXT_CONFIDENCE if any(char.isalnum() for char in text) else SIGNS_CONFIDENCE
+def _send_point(footer: Footer) -> Point | None:
+    return footer.send.center if footer.send else None
 
 
-async def read_draft(ocr: OcrEngine, image: Image.Image, field: Box) -> Words:
-    """What stands in an input box (of a long text the lines that are seen); "" where nothing but a hint does."""
-    crop = image.crop(field.as_tuple())
-    ground = picture.common_color(crop)
-    plain = picture.without_colors(crop, ground)
-    lines = picture.text_lines(plain, Box(0, 0, *plain.size), ground, width=image.width)
-    if not lines or max(picture.contrast(plain, line, ground) for line in lines) < _HINT_CONTRAST:
-        return Words()
-    words = _joined(await read_lines(ocr, plain, lines))
-    return Words() if tree.is_hint(words.text) else words
+def _newest_doubts_of(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[str]:
+    """What is in doubt of the messages since our last one: they decide what is asked. ``sided``: whose it is, is sure."""
+    doubts = []
+    for bubble, sure in zip(reversed(bubbles), [*reversed(sided), *[False] * len(bubbles)], strict=False):
+        if bubble.side is Side.ME and sure:
+            break
+        if not bubble.sure:
+            said = bubble.text if bubble.kind is BubbleKind.TEXT else bubble.kind.value
+            more = f": {bubble.doubt}" if bubble.doubt else ""
+            doubts.append(f"the newest messages hold one that may be {said!r}{more}")
+    return doubts[::-1]
 
 
-async def _read_shapes(ocr: OcrEngine, image: Image.Image, page: shapes.Page) -> tuple[list[Bubble], float]:
-    """The bubbles of a page and the confidence of the newest one."""
-    found = list(page.shapes)
-    ours = any(shape.side is Side.ME for shape in found[1:])
-    if found and found[0].cut and ours:
-        found = found[1:]  # what the edge cuts is no part of what is asked now
-    bubbles, confidence = [], 1.0
-    for shape in found:
-        words, quoted = Words(), ""
-        kind = shape.kind
-        if shape.words is not None:
-            kind, text = await read_card(ocr, image, shape)
-            words = Words(text)
-        elif kind is BubbleKind.TEXT:
-            words, quoted = await _read_text(ocr, image, shape)
-            kind = tree.kind_of(words.text)
-            if kind in tree.WORDLESS:
-                words = Words()
-            elif kind is BubbleKind.CALL:
-                words = replace(words, text=_CALL_SIGN.sub("", words.text))
-        elif kind is BubbleKind.RED_PACKET:
-            past = shape.box.left + shape.box.width // 5  # the envelope
-            upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
-            words = replace(await read_box(ocr, image, upper, shape.color), confidence=1.0)
-        confidence = words.confidence
-        bubbles.append(Bubble(shape.side, words.text, shape.box, kind, shape.state, quoted))
-    return bubbles, confidence
-
-
-async def _read_text(ocr: OcrEngine, image: Image.Image, shape: shapes.Shape) -> tuple[Words, str]:
-    """The words of a bubble, and those that it quotes."""
-    quote, own = quoted_and_own(image, shape.box, shape.color)
-    said = _joined(await read_lines(ocr, image, own))
-    return said, _joined(await read_lines(ocr, image, [_without_bar(image, line) for line in quote])).text
-
-
-def _without_bar(image: Image.Image, line: Box) -> Box:
-    """A quotation's line without the upright bar that some apps draw before it."""
-    parts = picture.segments(image, line, apart=max(3, round(0.2 * line.height)))
-    bar = len(parts) > 1 and parts[0].width < 0.6 * line.height
-    return Box(parts[1].left, line.top, line.right, line.bottom) if bar else line
-
-
-async def _footer_by_detection(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> Footer | None:
-    """The Send button among all the lines of the screen, and the box left of it. For themes of other colours."""
-    width, height = frame.size
-    wanted = {normalise(text) for text in profile.send_texts}
-    sends = [
-        line
-        for line in await ocr.read(frame.image, digest=frame.digest)
-        if normalise(line.text) in wanted and line.box.center.y > height // 2 and line.box.center.x > 0.6 * width
-    ]
-    if not sends:
-        return None
-    send = sends[-1].box
-    field = field_left_of(frame.image, send)
-    return Footer(field, send) if field else None
-
-
-def field_left_of(image: Image.Image, send: Box) -> Box | None:
-    """The box of one colour left of a Send button, in its row; it may be several lines tall."""
-    row = (round(0.1 * image.width), send.top, send.left - round(0.08 * image.width), send.bottom)
-    if row[2] - row[0] < 0.2 * image.width:
-        return None
-    color = picture.common_color(image.crop(row))
-    boxes = picture.light_boxes(image, color, top=round(0.35 * image.height))
-    return next((box for box in boxes if box.top <= send.center.y < box.bottom and box.left < send.left), None)
-
-
-async def _grouped(ocr: OcrEngine, frame: Frame, area: Box, profile: AppProfile) -> tuple[list[Bubble], float]:
-    """Lines found by OCR as bubbles by place: same side, close together."""
+async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
+    """Lines found by OCR as bubbles by place: same side, close together. None of them is sure."""
     size = frame.size
     groups: list[list[Reading]] = []
     for line in whole_lines(await ocr.read(frame.image, digest=frame.digest)):
         if not (area.top <= line.box.top and line.box.bottom <= area.bottom) or _centred(line.box, size):
             continue
         last = groups[-1][-1] if groups else None
-        if last and _continues(last.box, line.box, frame.image, profile):
+        if last and _continues(last.box, line.box, frame.image):
             groups[-1].append(line)
         else:
             groups.append([line])
-    bubbles, confidence = [], 1.0
+    bubbles = []
     for group in groups:
         text = join_lines([line.text for line in group])
         box = Box(
@@ -253,9 +206,8 @@ async def _grouped(ocr: OcrEngine, frame: Frame, area: Box, profile: AppProfile)
             max(line.box.right for line in group),
             group[-1].box.bottom,
         )
-        bubbles.append(Bubble(tree.side_of(box, size), text, box, tree.kind_of(text)))
-        confidence = min(line.confidence for line in group)
-    return bubbles, confidence
+        bubbles.append(Bubble(tree.side_of(box, size), text, box, tree.kind_of(text), sure=False))
+    return bubbles
 
 
 def whole_lines(readings: Sequence[Reading]) -> list[Reading]:
@@ -290,7 +242,7 @@ def _centred(box: Box, size: tuple[int, int]) -> bool:
     return abs(box.left + box.right - size[0]) < 0.06 * size[0] and box.width < 0.5 * size[0]
 
 
-def _continues(above: Box, below: Box, image: Image.Image, profile: AppProfile) -> bool:
+def _continues(above: Box, below: Box, image: Image.Image) -> bool:
     """Whether two lines stand in one bubble: close together on one ground all the way."""
     if below.top - above.bottom > 0.8 * above.height or abs(above.left - below.left) > above.height:
         return False
@@ -338,8 +290,20 @@ def place_doubts(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> l
 
 
 def _page_of(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> shapes.Page:
-    bottom = seen.input_box.top if seen.input_box else round(profile.messages_region[3] * image.height)
-    return shapes.page(image, profile, bottom=bottom)
+    return page_between(image, profile, seen.input_box)
+
+
+def page_between(image: Image.Image, profile: AppProfile, field: Box | None) -> shapes.Page:
+    """Return the messages between header and input; ``field`` is the input as another source has it."""
+    grid = Grid.of(image)
+    header = layout.header(grid)
+    top = header.bottom if header else picture.region_box(profile.messages_region, image.size).top
+    found = next((f for f in layout.fields(grid) if field is None or f.box.intersects(field)), None)
+    if found is not None:
+        bottom = found.top
+    else:
+        bottom = field.top if field else round(profile.messages_region[3] * image.height)
+    return shapes.page_of(grid, profile, top=top, bottom=bottom)
 
 
 def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[str]:
@@ -366,8 +330,8 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
     if newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
         return []
     # The bubble as the picture has it: in a tree that is older it may be a shorter one at the same place.
-    box = page.shapes[-1].box if page.plain else newest.box
-    _, lines = quoted_and_own(image, box, picture.common_color(image.crop(box.as_tuple())))
+    box = messages.own_box(page.shapes[-1]) if page.plain and page.shapes else newest.box
+    lines = picture.text_lines(image, box, picture.common_color(image.crop(box.as_tuple())))
     some = lines if len(lines) <= 4 else [*lines[:2], *lines[-2:]]
     read = [line for line in await read_lines(ocr, image, some) if line.text]
     text = join_lines([line.text for line in read])
@@ -380,7 +344,10 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
 
 
 def _header(title: Box | None, image: Image.Image, profile: AppProfile) -> Box:
-    """Where the title is read: the rows that the tree says, over the profile's whole width, so that none is cut."""
+    """Where the title is read: the header's line, so that no letter is cut; without one the rows that the tree says."""
+    header = layout.header(Grid.of(image))
+    if header is not None and (title is None or header.line.intersects(title)):
+        return header.line
     region = picture.region_box(profile.title_region, image.size)
     if title is None:
         return region

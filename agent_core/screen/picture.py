@@ -7,6 +7,7 @@ pixels of the whole picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from PIL import Image, ImageChops, ImageColor
@@ -97,12 +98,25 @@ def common_color(image: Image.Image) -> Color:
 # Lines of text
 
 
-def text_lines(image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None) -> list[Box]:
-    """The boxes of the lines of text in ``box``, from the top, a little wider than their ink, for a recogniser.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text: the box of its ink, and the one that a recogniser is given, a little wider."""
 
-    ``background`` is what the text stands on (the commonest colour where None). Round corners of the box are left out.
-    ``width`` is the screen's where ``image`` is a crop.
+    ink: Box
+    box: Box
+
+
+def text_lines(image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None) -> list[Box]:
+    """Return the boxes of the lines of text in ``box``, from the top, a little wider than their ink.
+
+    ``background`` is what the text stands on (the commonest colour if None). Round corners of the box are left out.
+    ``width`` is the screen's if ``image`` is a crop.
     """
+    return [line.box for line in lines_of(image, box, background, width=width)]
+
+
+def lines_of(image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None) -> list[Line]:
+    """As ``text_lines``, with the ink of each line."""
     unit = (width or image.width) / _UNIT
     inset = max(1, round(10 * unit))
     if box.width <= 4 * inset or box.height <= 2 * inset:
@@ -122,14 +136,14 @@ def text_lines(image: Image.Image, box: Box, background: Color | None = None, *,
             continue
         tall = max(0, round(34 * unit) - (bottom - top)) // 2  # a lone 一 or … wants a line's height around it
         aside, above = round(10 * unit), round(7 * unit) + tall
-        lines.append(
-            Box(
-                max(box.left, area.left + columns[0][0] - aside),
-                max(box.top, area.top + top - above),
-                min(box.right, area.left + columns[-1][1] + aside),
-                min(box.bottom, area.top + bottom + above),
-            )
+        own = Box(area.left + columns[0][0], area.top + top, area.left + columns[-1][1], area.top + bottom)
+        wider = Box(
+            max(box.left, own.left - aside),
+            max(box.top, own.top - above),
+            min(box.right, own.right + aside),
+            min(box.bottom, own.bottom + above),
         )
+        lines.append(Line(own, wider))
     return lines
 
 
@@ -255,27 +269,6 @@ def small_copy(image: Image.Image) -> tuple[int, Image.Image]:
     return step, image.resize((image.width // step, image.height // step), Image.Resampling.NEAREST)
 
 
-def beside(image: Image.Image, box: Box) -> list[Box]:
-    """What stands right of ``box`` in its rows: buttons, from the left."""
-    area = Box(box.right + 2, box.top, image.width, box.bottom)
-    if area.width < 8:
-        return []
-    crop = image.crop(area.as_tuple())
-    background = image.getpixel((image.width - 2, max(0, box.top - 2)))
-    ground = (
-        (int(background[0]), int(background[1]), int(background[2]))
-        if isinstance(background, tuple)
-        else common_color(crop)
-    )
-    marks = ink(crop, ground, 10)
-    unit = image.width / _UNIT
-    found = []
-    for a, b in spans(projections(marks)[0], gap=round(14 * unit), least=max(2, round(24 * unit))):
-        rows = spans(projections(marks.crop((a, 0, b, crop.height)))[1])
-        found.append(Box(area.left + a, area.top + rows[0][0], area.left + b, area.top + rows[-1][1]))
-    return found
-
-
 def card_over(image: Image.Image) -> bool:
     """Whether a dialog's card lies over the middle of the screen: a wide box of one colour, as far from both sides."""
     width, height = image.size
@@ -288,14 +281,6 @@ def card_over(image: Image.Image) -> bool:
         and box.top < 0.65 * height
         for box in boxes
     )
-
-
-def likely_field(image: Image.Image, color: Color) -> Box | None:
-    """The light box that stands where a chat's input does and has buttons beside it; nothing is read."""
-    for box in light_boxes(image, color, top=round(0.35 * image.height)):
-        if box.width >= 0.5 * image.width and box.left <= 0.2 * image.width and beside(image, box):
-            return box
-    return None
 
 
 # Lists

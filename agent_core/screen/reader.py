@@ -12,11 +12,12 @@ from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.screen import chat as pages
-from agent_core.screen import overlays, picture, tree
+from agent_core.screen import layout, overlays, picture, tree
 from agent_core.screen.by_model import read_by_model
 from agent_core.screen.compare import normalise
 from agent_core.screen.lists import ChatRow, chat_rows, count_unread
 from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.pixels import Grid
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
 from agent_core.screen.tree import TreeHealth, input_node
@@ -117,9 +118,9 @@ class ScreenReader:
             return field.box.top
         if nodes is not None:
             return None
-        box = picture.likely_field(frame.image, picture.rgb(profile.input_color))
-        if box is not None:
-            return box.top
+        bars = layout.fields(Grid.of(frame.image))
+        if bars:
+            return bars[0].box.top
         half = frame.size[1] // 2
         if readings:
             ours = {normalise(text) for text in profile.send_texts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent_core.geometry import Box, Point
@@ -72,6 +72,7 @@ class Bubble:
     state: BubbleState = BubbleState.OK
     quoted: str = ""  # of a TEXT: what it quotes; often cut off with …
     sure: bool = True  # False if its side, kind or words are in doubt
+    doubt: str = field(default="", compare=False)  # what is in doubt, if more is known than that
 
 
 @dataclass(frozen=True, slots=True)

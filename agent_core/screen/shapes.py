@@ -1,251 +1,461 @@
-"""The messages of a chat page as shapes, told by the colours of the app's profile; nothing is read here."""
+"""The messages of a chat page as shapes. Colours are learnt from the page; nothing is read here.
+
+A page is a stack of bands with its ground between them. A band with an avatar is a message: the avatar tells whose.
+In it, what has one flat colour is a bubble; what has none is a picture. A band without an avatar is a line of the app's
+own (a time, a tip), a part of the message above (a quotation below it, the words of a voice message), or in doubt.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
+import numpy as np
 from PIL import Image, ImageChops
 
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
-from agent_core.screen.picture import (
-    Color,
-    Span,
-    common_color,
-    mask,
-    near,
-    projections,
-    region_box,
-    rgb,
-    shares,
-    small_copy,
-    spans,
-)
-from agent_core.screen.readings import BubbleKind, BubbleState, Side
+from agent_core.screen.layout import Ground, ground
+from agent_core.screen.picture import rgb
+from agent_core.screen.pixels import Color, Grid, Mask, Span, block, common_colors, far, pieces, saturation, spans
+from agent_core.screen.readings import BubbleState, Side
 
-_CELL = 0.028  # of a bubble's width: cells that a picture fills and letters do not
-_CELLS = 3
+# Lengths are fractions of the screen's width.
+_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
+_AVATAR = (0.07, 0.15)  # its size
+_AVATAR_ZONE = 0.175  # where it stands, from either edge
+_BUBBLE_LEAST = (0.05, 0.04)  # width and height
+_OFF_GROUND = 6  # levels by which anything stands out from the page
+_FILLED = 0.42  # of its box that a bubble's ground covers, beside its words
+_MARK = (0.018, 0.085)  # a red mark, a spinner, a download arrow
+_LINE = 0.10  # a line of the app's own is no higher
 _PLAY_PART = 0.36  # of a picture's shorter side
+_NEAR = 0.035  # so far below a message at most stands what belongs to it
+
+
+class Form(StrEnum):
+    """What a shape looks like before it is read."""
+
+    BUBBLE = "bubble"  # one flat ground
+    PICTURE = "picture"  # no flat ground
+    PACKET = "packet"  # a red or orange ground: money
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One message as it stands on the page, unread. ``cut``: its upper part is out of sight.
+    """One message as it stands on the page, unread; boxes in pixels of the picture.
 
-    ``words``: of a card (a file, a place, a link …) the part that is written on.
+    ``cut``: its upper part is out of sight; ``open``: its lower part is, behind the input bar. ``color``: its ground. ``quote``: what it quotes, on a ground of its own.
+    ``transcript``: words below a voice message. ``sure`` is False if it is not certain whose message it is.
+    ``doubt``: what is not understood about it.
     """
 
     side: Side
     box: Box
-    kind: BubbleKind
+    form: Form
     state: BubbleState = BubbleState.OK
     cut: bool = False
+    open: bool = False
     color: Color = (255, 255, 255)
-    words: Box | None = None
+    quote: Box | None = None
+    quote_color: Color = (255, 255, 255)
+    transcript: Box | None = None
+    named: bool = False
+    sure: bool = True
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The messages part of a chat page. ``plain`` is False where its ground is not the profile's page colour."""
+    """The messages part of a chat page. ``plain`` is False on a wallpaper: shapes there are by colour alone."""
 
     box: Box
     shapes: tuple[Shape, ...]
-    plain: bool
+    ground: Ground
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        return self.ground.plain
 
 
-def page(image: Image.Image, profile: AppProfile, *, bottom: int) -> Page:
-    """The messages between the profile's upper edge and ``bottom`` (the input's upper edge, pixels)."""
-    ground = rgb(profile.page_color)
-    region = region_box(profile.messages_region, image.size)
-    bottom = _above_footer(image, bottom, ground)
-    top = _below_strip(image, region.top, ground)
-    area = Box(0, top, image.width, max(top + 1, bottom))
-    step, small = small_copy(image.crop(area.as_tuple()))
-    free = mask(small, ground)
-    if sum(free.histogram()[255:]) < 0.2 * small.width * small.height:
-        return Page(area, (), plain=False)
-    masks = {
-        Side.ME: mask(small, rgb(profile.my_bubble_color)),
-        Side.THEM: mask(small, rgb(profile.their_bubble_color)),
-    }
-    filled = ImageChops.invert(free)
-    shapes = []
-    for top, end in spans(projections(filled)[1], gap=2, least=4):
-        shape = _shape((top, end), filled, masks, profile)
-        if shape:
-            shapes.append(_placed(shape, area, step, image))
-    return Page(area, tuple(shapes), plain=True)
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """A stretch of rows with something on them; all in pixels of the small copy."""
+
+    top: int
+    bottom: int
+    left_avatar: Box | None
+    right_avatar: Box | None
+    content: Span | None  # columns between the avatars
+
+    @property
+    def height(self) -> int:
+        return self.bottom - self.top
 
 
-def _above_footer(image: Image.Image, bottom: int, ground: Color) -> int:
-    """The upper edge of the bar that the input stands in, which may have a ground of its own."""
-    y = max(0, min(bottom, image.height) - 1)
-    lowest = y - image.height // 8
-    while y > max(0, lowest) and not near(image.getpixel((1, y)), ground):
-        y -= 1
-    return y if y > max(0, lowest) else bottom
+def page(image: Image.Image, profile: AppProfile, *, top: int, bottom: int) -> Page:
+    """Return the messages between the header's lower edge and the input bar's upper edge (pixels)."""
+    return page_of(Grid.of(image), profile, top=top, bottom=bottom)
 
 
-def _below_strip(image: Image.Image, top: int, ground: Color) -> int:
-    """The lower edge of a strip under the title (no network, a notice) that has a ground of its own; else ``top``."""
-    y = min(top, image.height - 1)
-    lowest = min(image.height - 1, y + image.height // 8)
-    while y < lowest and not near(image.getpixel((1, y)), ground):
-        y += 1
-    return y if y < lowest else top
+def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
+    """As ``page``, on a small copy that is there already."""
+    area = Box(0, top, grid.image.width, max(top + 1, bottom))
+    seen = ground(grid, top, bottom)
+    rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))
+    if not seen.plain:
+        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, ("the page has a picture behind its messages",))
+    filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
+    edge = max(2, round(_EDGE * grid.width))
+    filled[:, :edge] = filled[:, -edge:] = False
+    shapes: list[Shape] = []
+    doubts: list[str] = []
+    for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
+        for band in _bands(filled, span, grid.width):
+            _take(grid, filled, band, rows, seen, profile, shapes, doubts)
+    return Page(area, tuple(_sided(shapes, profile, grid.image.width)), seen, tuple(doubts))
 
 
-def _shape(rows: Span, filled: Image.Image, masks: dict[Side, Image.Image], profile: AppProfile) -> Shape | None:
-    """The message in one band of the page, in small pixels; None for a line of the app's own."""
-    top, end = rows
-    width = filled.width
-    candidates = [(side, _solid(picture.crop((0, top, width, end)))) for side, picture in masks.items()]
-    side, solid = max(candidates, key=lambda item: item[1].width * item[1].height if item[1] else 0)
-    cut = top <= 1
-    columns = spans(projections(filled.crop((0, top, width, end)))[0], gap=2)
-    if solid and solid.width * solid.height >= 0.008 * width * width:
-        box = Box(solid.left, solid.top + top, solid.right, solid.bottom + top)
-        above = _block_above(filled, box, top)
-        if above < box.top - 0.3 * box.height:  # a card of which only a part has a bubble's colour
-            return Shape(side, Box(box.left, above, box.right, box.bottom), BubbleKind.OTHER, BubbleState.OK, cut)
-        card = _card(rows, box, filled, masks[side], cut=cut)
-        if card is not None:
-            return card
-        state = BubbleState.OK
-        if side is Side.ME:
-            state = _state(filled, box)
-        color = rgb(profile.my_bubble_color if side is Side.ME else profile.their_bubble_color)
-        return Shape(side, box, BubbleKind.TEXT, state, cut, color)
-    return _pictured(rows, columns, filled, cut=cut)
+def _bands(filled: Mask, rows: Span, width: int) -> list[_Band]:
+    """The band of these rows, its avatars found; two where the next message's avatar touches it."""
+    part = filled[rows[0] : rows[1]]
+    zone = round(_AVATAR_ZONE * width)
+    left = _avatar(part[:, :zone], 0, rows[0], width)
+    right = _avatar(part[:, -zone:], width - zone, rows[0], width)
+    from_ = left.right if left else 0
+    to = right.left if right else width
+    columns = spans(part[:, from_:to].any(axis=0), gap=2, least=2)
+    content = (from_ + columns[0][0], from_ + columns[-1][1]) if columns else None
+    return [_Band(rows[0], rows[1], left, right, content)]
 
 
-def _card(rows: Span, box: Box, filled: Image.Image, ground: Image.Image, *, cut: bool) -> Shape | None:
-    """The card of which ``box`` is the part in a bubble's colour: a picture is under it or in it. None for a bubble.
-
-    Cards of both sides have one colour: whose they are is told by where they stand.
-    """
-    side = Side.ME if filled.width - box.right < box.left else Side.THEM
-    below = _block_below(filled, box, rows[1])
-    words = box
-    kind = BubbleKind.LOCATION
-    if below <= box.bottom + 0.3 * box.height:
-        icon = _icon(ground.crop(box.as_tuple()))
-        if icon is None:
-            return None
-        kind, below = BubbleKind.OTHER, box.bottom
-        left, right = box.left + icon[0], box.left + icon[1]
-        words = (
-            Box(box.left, box.top, left, box.bottom)
-            if left - box.left > box.right - right
-            else Box(right, box.top, box.right, box.bottom)
-        )
-    whole = Box(box.left, box.top, box.right, below)
-    state = _state(filled, whole) if side is Side.ME else BubbleState.OK
-    return Shape(side, whole, kind, state, cut, words=words)
-
-
-def _block_below(filled: Image.Image, box: Box, end: int) -> int:
-    """Where the block really ends whose upper part is ``box``: rows under it that are filled all the way."""
-    filled_shares = shares(filled.crop((box.left, box.bottom, box.right, max(box.bottom + 1, end))), rows=True)
-    y = box.bottom
-    while y < end and filled_shares[y - box.bottom] > 225:
-        y += 1
-    return y
-
-
-def _icon(ground: Image.Image) -> Span | None:
-    """From where to where a picture stands in a bubble, across; ``ground`` is the mask of the bubble's own colour.
-
-    Letters leave ground between their strokes; a picture leaves none.
-    """
-    cell = max(2, round(_CELL * ground.width))
-    if min(ground.size) < (_CELLS + 2) * cell:
-        return None
-    inner = ground.crop((cell, cell, ground.width - cell, ground.height - cell))  # without the round corners
-    full = ImageChops.invert(inner).reduce(cell).point([255 if level > 235 else 0 for level in range(256)])
-    least = 255 * _CELLS // full.height  # so many cells of a column
-    blocks = spans([share >= least for share in shares(full, rows=False)], least=_CELLS)
-    if not blocks:
-        return None
-    left, right = max(blocks, key=lambda block: block[1] - block[0])
-    return (left + 1) * cell, (right + 1) * cell
-
-
-def _block_above(filled: Image.Image, box: Box, top: int) -> int:
-    """Where the block really begins whose lower part is ``box``: rows over it that are filled all the way."""
-    filled_shares = shares(filled.crop((box.left, top, box.right, max(top + 1, box.top))), rows=True)
-    y = box.top
-    while y > top and filled_shares[y - 1 - top] > 225:
-        y -= 1
-    return y
-
-
-def _solid(band: Image.Image) -> Box | None:
-    """The largest block of set pixels in a band: the bubble, without its text and without an avatar's specks."""
-    best: Box | None = None
-    for left, right in spans([share > 56 for share in shares(band, rows=False)], gap=2, least=14):
-        part = band.crop((left, 0, right, band.height))
-        lines = spans([share > 40 for share in shares(part, rows=True)], gap=18)
-        if not lines:
+def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
+    """The block as large as an avatar at the upper end of a band. A bubble's tail that touches it is no part of it."""
+    least, most = _AVATAR[0] * width, _AVATAR[1] * width
+    upper = part[: round(0.13 * width)]
+    full = spans(upper.sum(axis=0) >= 0.45 * min(upper.shape[0], least), gap=1, least=2)
+    for start, end in [*full, *spans(part.any(axis=0), gap=1, least=2)]:
+        # What touches the inner edge of the zone is a bubble that reaches into it.
+        inner = end >= part.shape[1] if left == 0 else start <= 0
+        if inner or not 0.85 * least <= end - start <= most:
             continue
-        top, bottom = lines[0][0], lines[-1][1]
-        box = Box(left, top, right, bottom)
-        if best is None or box.width * box.height > best.width * best.height:
-            best = box
-    return best
+        rows = spans(part[:, start:end].any(axis=1), gap=3, least=2)
+        if not rows:
+            continue
+        first = rows[0]
+        for more in rows[1:]:
+            if more[1] - first[0] <= most:
+                first = (first[0], more[1])
+        high = first[1] - first[0]
+        # The page's upper edge may cut it.
+        if (0.75 * (end - start) <= high <= 1.3 * (end - start)) or (top <= 1 and first[0] == 0 and high < end - start):
+            return Box(left + start, top + first[0], left + end, top + first[1])
+    return None
 
 
-def _state(filled: Image.Image, box: Box) -> BubbleState:
-    """SENDING where something small stands left of our bubble; whether it is red is seen later, in colours."""
-    strip = filled.crop((0, box.top, max(1, box.left - 1), box.bottom))
-    found = strip.getbbox()
-    if not found:
-        return BubbleState.OK
-    wide, high = found[2] - found[0], found[3] - found[1]
-    limit = 0.09 * filled.width
-    return BubbleState.SENDING if 4 <= wide <= limit and 4 <= high <= limit else BubbleState.OK
+def _take(
+    grid: Grid,
+    filled: Mask,
+    band: _Band,
+    rows: Span,
+    seen: Ground,
+    profile: AppProfile,
+    shapes: list[Shape],
+    doubts: list[str],
+) -> None:
+    """Add what a band is to ``shapes``, or what is not understood of it to ``doubts``."""
+    width = grid.width
+    if band.content is None:
+        if (band.left_avatar or band.right_avatar) and not _cut_by(band, rows):
+            doubts.append("an avatar stands on the page without a message")
+        return
+    inner = Box(band.content[0], band.top, band.content[1], band.bottom)
+    placed = Box(inner.left, inner.top + rows[0], inner.right, inner.bottom + rows[0])
+    alone = band.left_avatar is None and band.right_avatar is None
+    found = _bubble(grid, filled, band, placed, seen)
+    if alone and found is None:
+        if not _is_line(placed, width):
+            doubts.append("something on the page is no message that is known")
+        return
+    if alone and found is not None:
+        box, color = found
+        if _is_strip(box, band, shapes, width):
+            doubts.append("a strip lies under the header")
+            return
+        if _joined(shapes, grid.full(box), color, seen, grid):
+            return
+        if _is_tip(box, color, seen, width):
+            return
+    if found is None:
+        content = _content(filled, band, inner)
+        if content is None:
+            return
+        if band.height < 0.03 * width:
+            return  # the last pixels of what scrolled away under the header
+        box = Box(content.left, content.top + rows[0], content.right, content.bottom + rows[0])
+        color, form = _dominant(grid, box), Form.PICTURE
+    else:
+        box, color = found
+        form = Form.PACKET if _is_red(color) else Form.BUBBLE
+    cut, open_ = band.top <= 1, band.bottom >= filled.shape[0] - 1
+    side = Side.THEM if band.left_avatar else Side.ME
+    shape = Shape(side, grid.full(box), form, cut=cut, open=open_, color=color, sure=not alone)
+    if band.left_avatar and band.right_avatar:
+        shape = replace(shape, sure=False, doubt="an avatar stands on both sides of a message")
+    named = bool(band.left_avatar) and _has_name(filled, band, box, rows)
+    shapes.append(_with_parts(grid, filled, band, rows, replace(shape, named=named), seen))
 
 
-def _pictured(rows: Span, columns: list[Span], filled: Image.Image, *, cut: bool) -> Shape | None:
-    """A message without a bubble of the profile's colours (a picture, a sticker, a red packet): told by its avatar."""
-    width = filled.width
-    edge, size = 0.16 * width, (0.06 * width, 0.16 * width)
-    left = [c for c in columns if c[1] <= edge and size[0] <= c[1] - c[0] <= size[1]]
-    right = [c for c in columns if c[0] >= width - edge and size[0] <= c[1] - c[0] <= size[1]]
-    if bool(left) == bool(right):
+def _cut_by(band: _Band, rows: Span) -> bool:
+    """Whether an edge of the page cuts the band: the message to an avatar may be out of sight."""
+    return band.top <= 1 or band.bottom >= rows[1] - rows[0] - 1
+
+
+def _content(filled: Mask, band: _Band, inner: Box) -> Box | None:
+    """What stands between the avatars without the small marks beside it."""
+    part = filled[inner.top : inner.bottom, inner.left : inner.right]
+    boxes = [box for box, _ in pieces(part, gap=3, least=3)]
+    if not boxes:
         return None
-    rest = [c for c in columns if c not in (left or right)]
-    if not rest or rows[1] - rows[0] < 12:
+    main = max(boxes, key=lambda box: box.width * box.height)
+    near = [b for b in boxes if b.height > 0.3 * main.height]
+    left, right = min(b.left for b in near), max(b.right for b in near)
+    top, bottom = min(b.top for b in near), max(b.bottom for b in near)
+    return Box(inner.left + left, inner.top + top, inner.left + right, inner.top + bottom)
+
+
+def _bubble(grid: Grid, filled: Mask, band: _Band, placed: Box, seen: Ground) -> tuple[Box, Color] | None:
+    """The largest block of one flat colour in a band, in pixels of the small copy, and its colour."""
+    width = grid.width
+    pixels = grid.crop(placed)
+    best: tuple[float, Box, Color] | None = None
+    for color, share in common_colors(pixels, most=5, apart=5):
+        if share < 0.04 or _close(color, seen.color):
+            continue
+        # Colours bleed in a compressed picture; a ground that is near the page's bleeds little.
+        mask = far(pixels, color) <= min(14, max(4, _off(color, seen.color) // 3))
+        box = block(mask)
+        if box is None or box.width < _BUBBLE_LEAST[0] * width or box.height < _BUBBLE_LEAST[1] * width:
+            continue
+        own = mask[box.top : box.bottom, box.left : box.right]
+        fill = float(own.mean())
+        area = box.width * box.height
+        end = filled.shape[0] - 1
+        if fill < _FILLED or not _framed(own, cut=band.top <= 1, open_=band.bottom >= end):
+            continue
+        if best is None or area > best[0]:
+            best = (area, box, color)
+    if best is None:
         return None
-    span = (rest[0][0], rest[-1][1])
-    inner = spans(projections(filled.crop((span[0], rows[0], span[1], rows[1])))[1])
-    box = Box(span[0], rows[0] + inner[0][0], span[1], rows[0] + inner[-1][1])
-    return Shape(Side.THEM if left else Side.ME, box, BubbleKind.OTHER, BubbleState.OK, cut)
+    _, box, color = best
+    placed_box = Box(placed.left + box.left, placed.top + box.top, placed.left + box.right, placed.top + box.bottom)
+    return None if _is_part(filled, band, placed_box, placed.top - band.top) else (placed_box, color)
 
 
-def _placed(shape: Shape, area: Box, step: int, image: Image.Image) -> Shape:
-    """The shape in pixels of the picture, its colours looked at."""
-    small = shape.box
-    box = Box(small.left * step, area.top + small.top * step, small.right * step, area.top + small.bottom * step)
-    state, kind, color = shape.state, shape.kind, shape.color
-    words = shape.words
-    if words is not None:
-        words = Box(words.left * step, area.top + words.top * step, words.right * step, area.top + words.bottom * step)
-    if state is BubbleState.SENDING and _is_red(image.crop((0, box.top, max(1, box.left - step), box.bottom))):
-        state = BubbleState.FAILED
-    if kind is BubbleKind.OTHER and words is None:
-        color = common_color(image.crop(box.as_tuple()))
-        red, green, blue = color
-        if red > 190 and 50 < green < 190 and blue < 130 and red - blue > 90 and box.width > 1.6 * box.height:
-            kind = BubbleKind.RED_PACKET
-        elif box.width <= 0.28 * image.width and box.height <= 0.28 * image.width:
-            kind = BubbleKind.STICKER
+def _is_part(filled: Mask, band: _Band, box: Box, offset: int) -> bool:
+    """Whether a flat block is a part of a picture: what stands around it, on all its sides, leaves no ground free.
+
+    A nickname above a bubble is letters; a mark beside it is small.
+    """
+    left, right = band.content or (box.left, box.right)
+    top, bottom = box.top - offset, box.bottom - offset
+    least = 0.035 * filled.shape[1]
+    around = (
+        filled[band.top : max(band.top, top - 1), left:right],
+        filled[bottom + 1 : band.bottom, left:right],
+        filled[top:bottom, left : max(left, box.left - 1)],
+        filled[top:bottom, box.right + 1 : right],
+    )
+    return any(min(part.shape) > least and float(part.mean()) > 0.6 for part in around)
+
+
+def _framed(own: Mask, *, cut: bool = False, open_: bool = False) -> bool:
+    """Whether a ground reaches all four edges of its box, but for round corners: letters never touch them.
+
+    ``cut`` and ``open_``: its upper or lower edge is out of sight.
+    """
+    high, wide = own.shape
+    corner_x, corner_y = max(1, wide // 5), max(1, high // 4)
+    columns, rows = own[corner_y : high - corner_y], own[:, corner_x : wide - corner_x]
+    sides = [columns[:, :4].mean(axis=0), columns[:, -4:].mean(axis=0)]
+    if not cut:
+        sides.append(rows[:4].mean(axis=1))
+    if not open_:
+        sides.append(rows[-4:].mean(axis=1))
+    return all(side.size and float(side.max()) > 0.85 for side in sides)
+
+
+def _off(one: Color, other: Color) -> int:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def _close(one: Color, other: Color) -> bool:
+    return _off(one, other) <= _OFF_GROUND
+
+
+def _dominant(grid: Grid, box: Box) -> Color:
+    colors = common_colors(grid.crop(box), most=1)
+    return colors[0][0] if colors else (0, 0, 0)
+
+
+def _is_red(color: Color) -> bool:
+    red, green, blue = color
+    return red > 190 and 50 < green < 190 and blue < 130 and red - blue > 90
+
+
+def _is_line(box: Box, width: int) -> bool:
+    """Whether a band without a ground of its own is a line of the app's: small letters in the middle of the page."""
+    middle = abs((box.left + box.right) - width) < 0.12 * width
+    return middle and box.height <= _LINE * width and box.left > 0.04 * width
+
+
+def _is_tip(box: Box, color: Color, seen: Ground, width: int) -> bool:
+    """Whether a block without an avatar is a tip of the app's: pale, low, in the middle."""
+    pale = _off(color, seen.color) < 60 and saturation(color) < 25
+    middle = abs((box.left + box.right) - width) < 0.06 * width
+    return pale and middle and box.height < 0.085 * width and box.width < 0.8 * width
+
+
+def _is_strip(box: Box, band: _Band, shapes: Sequence[Shape], width: int) -> bool:
+    """Whether a block is a strip that the app keeps under the header: a notice, what is pinned."""
+    whole = box.width > 0.9 * width
+    return not shapes and whole and band.top < 0.05 * width and 0.06 * width < box.height < 0.2 * width
+
+
+def _joined(shapes: list[Shape], box: Box, color: Color, seen: Ground, grid: Grid) -> bool:
+    """Whether a block without an avatar belongs to the message above it, which is then told so."""
+    if not shapes:
+        return False
+    last, width = shapes[-1], grid.image.width
+    lower = max([last.box.bottom, *(part.bottom for part in (last.quote, last.transcript) if part)])
+    if box.top - lower > _NEAR * width or not last.sure:
+        return False
+    aligned = abs(box.left - last.box.left) < 0.03 * width if last.side is Side.THEM else abs(box.right - last.box.right) < 0.03 * width
+    if not aligned:
+        return False
+    if _close(color, last.color):
+        shapes[-1] = replace(last, transcript=box)
+        return True
+    if _off(color, seen.color) < 45 and saturation(color) < 25:
+        shapes[-1] = replace(last, quote=box, quote_color=color)
+        return True
+    return False
+
+
+def _has_name(filled: Mask, band: _Band, box: Box, rows: Span) -> bool:
+    """Whether a line of small letters stands over a bubble: a group's nickname."""
+    above = filled[band.top : max(band.top, box.top - rows[0] - 1), box.left : min(filled.shape[1], box.left + 60)]
+    return above.shape[0] >= 4 and bool(above.sum() > 12)
+
+
+def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape, seen: Ground) -> Shape:
+    """The shape with its state, and with a quotation that stands in its upper part or in the band below it."""
+    box = grid.small(shape.box)
+    if shape.side is Side.ME:
+        shape = replace(shape, state=_state(grid, filled, band, rows, box))
+    if shape.form is not Form.BUBBLE:
+        return shape
+    inner = _inner_block(grid, box, shape.color)
+    if inner is not None:
+        part, color = inner
+        upper = part.top - box.top < 0.07 * grid.width and part.bottom < box.bottom - 0.03 * grid.width
+        if upper:
+            return replace(shape, quote=grid.full(part), quote_color=color)
+        return replace(shape, doubt="a part of a message stands on a ground of its own")
+    below = Box(box.left, box.bottom + 1, box.right, band.bottom + rows[0])
+    if below.height > 0.03 * grid.width:
+        found = _bubble(grid, filled, replace(band, top=below.top - rows[0]), below, seen)
+        if found is not None and not _close(found[1], shape.color) and saturation(found[1]) < 25:
+            return replace(shape, quote=grid.full(found[0]), quote_color=found[1])
+    return shape
+
+
+def _inner_block(grid: Grid, box: Box, color: Color) -> tuple[Box, Color] | None:
+    """A wide block of another flat colour inside a bubble: a quotation, a piece of code."""
+    if box.height < 0.10 * grid.width:
+        return None
+    pixels = grid.crop(box)
+    for other, share in common_colors(pixels, most=4, apart=4):
+        if share < 0.08 or _off(other, color) < 8:
+            continue
+        mask = far(pixels, other) <= 3
+        found = block(mask)
+        if found is None or found.width < 0.45 * box.width or found.height < 0.035 * grid.width:
+            continue
+        own = mask[found.top : found.bottom, found.left : found.right]
+        if float(own.mean()) > 0.5 and _framed(own):
+            return Box(box.left + found.left, box.top + found.top, box.left + found.right, box.top + found.bottom), other
+    return None
+
+
+def _state(grid: Grid, filled: Mask, band: _Band, rows: Span, box: Box) -> BubbleState:
+    """FAILED with a red mark left of our bubble, SENDING with another small mark there."""
+    width = grid.width
+    top, bottom = max(0, box.top - rows[0]), box.bottom - rows[0]
+    strip = filled[top:bottom, : max(1, box.left - 1)]
+    least, most = _MARK[0] * width, _MARK[1] * width
+    state = BubbleState.OK
+    for piece, _ in pieces(strip, gap=2, least=2):
+        if piece.left < box.left - 0.16 * width or not (least <= piece.width <= most and least <= piece.height <= most):
+            continue
+        colors = grid.crop(Box(piece.left, box.top + piece.top, piece.right, box.top + piece.bottom))
+        reds = (colors[..., 0] > 190) & (colors[..., 1] < 115) & (colors[..., 2] < 125)
+        state = BubbleState.FAILED if float(reds.mean()) > 0.2 else BubbleState.SENDING
+    return state
+
+
+# Whose a message without an avatar is
+
+
+def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Shape]:
+    """The shapes with the sides of those that have no avatar told by colour, then by the nearer edge."""
+    learnt = {side: [s.color for s in shapes if s.sure and s.form is Form.BUBBLE and s.side is side] for side in Side}
+    ours, theirs = learnt[Side.ME], learnt[Side.THEM]
+    ours = ours or [rgb(color) for color in profile.my_bubble_colors]
+    theirs = theirs or [rgb(color) for color in profile.their_bubble_colors]
+    found = []
+    for shape in shapes:
+        if shape.sure or shape.doubt:
+            found.append(shape)
+            continue
+        if any(_close(shape.color, color) for color in ours):
+            side = Side.ME
+        elif any(_close(shape.color, color) for color in theirs):
+            side = Side.THEM
         else:
-            kind = BubbleKind.VIDEO if _plays(image, box) else BubbleKind.IMAGE
-    return Shape(shape.side, box, kind, state, shape.cut, color, words)
+            side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
+        found.append(replace(shape, side=side, doubt="a message has no avatar beside it"))
+    return found
 
 
-def _plays(image: Image.Image, box: Box) -> bool:
+# A page with a picture behind it
+
+
+def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
+    """Bubbles on a wallpaper: blocks of the colours that the app is known to use."""
+    width = grid.width
+    area = grid.pixels[rows[0] : rows[1]]
+    known = [(Side.ME, rgb(c)) for c in profile.my_bubble_colors] + [(Side.THEM, rgb(c)) for c in profile.their_bubble_colors]
+    found: list[Shape] = []
+    for side, color in known:
+        mask = far(area, color) <= 4
+        for span in spans(mask.sum(axis=1) >= 0.06 * width, gap=2, least=round(_BUBBLE_LEAST[1] * width)):
+            box = block(mask[span[0] : span[1]])
+            if box is None or box.width < _BUBBLE_LEAST[0] * width or box.height < _BUBBLE_LEAST[1] * width:
+                continue
+            own = mask[span[0] + box.top : span[0] + box.bottom, box.left : box.right]
+            if float(own.mean()) < _FILLED or not _framed(own):
+                continue
+            top = rows[0] + span[0]
+            whole = grid.full(Box(box.left, top + box.top, box.right, top + box.bottom))
+            if not any(whole.intersects(other.box) for other in found):
+                found.append(Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt="a message has no avatar beside it"))
+    return sorted(found, key=lambda shape: shape.box.top)
+
+
+def plays(image: Image.Image, box: Box) -> bool:
     """Whether the white mark of a film stands in the middle of a picture, and nothing as white around it."""
     inner, outer = (
         _white(image.crop(_middle(box, part).as_tuple())) for part in (_PLAY_PART, min(1.0, 1.7 * _PLAY_PART))
@@ -262,14 +472,3 @@ def _white(crop: Image.Image) -> tuple[int, int]:
     """How many pixels are white, of how many."""
     levels = ImageChops.darker(ImageChops.darker(*crop.split()[:2]), crop.split()[2]).histogram()
     return sum(levels[236:]), crop.width * crop.height
-
-
-def _is_red(crop: Image.Image) -> bool:
-    """Whether a good part of what stands out in ``crop`` is red."""
-    small = crop.resize((max(1, crop.width // 3), max(1, crop.height // 3)), Image.Resampling.NEAREST)
-    reds = sum(
-        count
-        for count, pixel in small.getcolors(small.width * small.height) or []
-        if isinstance(pixel, tuple) and pixel[0] > 200 and pixel[1] < 110 and pixel[2] < 120
-    )
-    return reds >= 20

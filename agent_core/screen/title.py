@@ -8,62 +8,226 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from PIL import Image
+from PIL import Image, ImageChops
 
 from agent_core.geometry import Box
 from agent_core.screen import picture
 from agent_core.screen.compare import normalise
 from agent_core.screen.ocr import OcrEngine
 
-CONFIDENCE = 0.85
+CONFIDENCE = 0.88
 _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are something else
 # Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
 # most on its right.
 _LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
 _WIDE_GAP, _MIXED_GAP = 0.30, 0.33
+_KNOWN_SIGNS = frozenset("()（）[]【】-_—–·.,，。、/&+@#!！?？~～:：;；'\"“”‘’《》…|*%=<>")
 _FLAT = frozenset("一二-—–_…·~.,")
 _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
+
+
+# Parts of a header, in heights of the name's letters.
+_APART = 1.1  # a gap this wide parts what stands in the line
+_SIGN_GAP = 0.22  # a sign stands apart from the name; an emoji in a name does not
+_SIGN_INK = 0.78  # of the name's contrast: a sign is paler, or it is coloured
+_SIGN_HEIGHT = 1.12
+_COLOURED = 60  # levels between the channels of a coloured pixel
+_RIGHT_ICONS = 0.80  # of the width: icons stand right of here
+_BLOCK = 0.5  # of its box that the ground of a pill or a tag covers
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
     """``flawed``: something stands there that was not read, or equal letters do not look equal. ``blank``: a blank may
-    stand there that was not read. ``print``: a digest of its pixels."""
+    stand there that was not read. ``print``: a digest of its pixels. ``box``: where the name stands, in pixels."""
 
     text: str = ""
     confidence: float = 0.0
     flawed: bool = False
     blank: bool = False
     print: str = ""
+    box: Box | None = None
 
     @property
     def sure(self) -> bool:
         least = _LATIN_CONFIDENCE if self.text.isascii() else CONFIDENCE
-        return bool(self.text) and not (self.flawed or self.blank) and self.confidence >= least
+        known = all(_is_known(char) for char in self.text)
+        return bool(self.text) and known and not (self.flawed or self.blank) and self.confidence >= least
 
 
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
-    """The name in ``region``: its first tall line, and the widest part of that."""
-    lines = picture.text_lines(image, region)
-    if not lines:
+    """Read the name in the line of a header that begins right of its arrow.
+
+    What is no name is told apart first: the pill of unread messages before it, tags and signs behind it, icons at the
+    right, the status line below.
+    """
+    part, strange = name_box(image, region)
+    if part is None:
         return Title()
-    tallest = max(line.height for line in lines)
-    line = next(line for line in lines if line.height >= 0.7 * tallest)
-    parts = picture.segments(image, line, apart=max(4, round(1.1 * line.height)))
-    part = max(parts, key=lambda box: box.width, default=line)
     # Twice, with other margins: a recogniser that guesses says two things.
     wider = Box(max(0, part.left - 14), max(0, part.top - 8), part.right + 14, part.bottom + 8)
+    wider = Box(max(wider.left, region.left), wider.top, wider.right, wider.bottom)
     look = sha256(image.crop(part.as_tuple()).tobytes()).hexdigest()[:16]
     first, second = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider)])
     if normalise(first.text) != normalise(second.text):
         best = max(first, second, key=lambda read: read.confidence)
-        return Title(best.text, min(best.confidence, 0.5), flawed=is_flawed(best.text, image, part), print=look)
+        return Title(best.text, min(best.confidence, 0.5), strange or is_flawed(best.text, image, part), False, look, part)
     confidence = max(first.confidence, second.confidence)
     flawed, blank = is_flawed(first.text, image, part), has_blank_unread(first.text, image, part)
-    return Title(first.text, confidence, flawed, blank, look)
+    return Title(first.text, confidence, strange or flawed, blank, look, part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What stands apart in a header's line, in pixels of its crop. ``contrast`` 0–255 against the header's ground."""
+
+    box: Box
+    contrast: int
+    coloured: bool
+    block: bool
+
+
+def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
+    """Return the box of the name in a header's line, and whether something stands there that is not understood."""
+    lines = picture.text_lines(image, region)
+    if not lines:
+        return None, False
+    tallest = max(line.height for line in lines)
+    line = next(line for line in lines if line.height >= 0.7 * tallest)
+    inset = round(6 * image.width / 1080)  # of the line's margin, in which a status line below may begin
+    found = _pieces(image, Box(region.left, line.top + inset, region.right, line.bottom - inset))
+    while found and (found[-1].box.left > _RIGHT_ICONS * image.width):
+        found.pop()  # icons at the right
+    letters = [piece for piece in found if not piece.block and not piece.coloured]
+    if not letters:
+        return None, False
+    groups: list[list[_Piece]] = []
+    high = _height(letters)
+    for piece in found:
+        if piece.block and not piece.coloured:
+            groups.append([])  # nothing goes on across a pill or a tag
+        elif groups and groups[-1] and piece.box.left - groups[-1][-1].box.right < _APART * high:
+            groups[-1].append(piece)
+        else:
+            groups.append([piece])
+    groups = [group for group in groups if group]
+    name = max(groups, key=lambda group: group[-1].box.right - group[0].box.left)
+    others = [group for group in groups if group is not name]
+    strange = any(not _is_sign_alone(group, name, high) for group in others)
+    name = _without_signs(name)
+    strange = strange or any(piece.coloured for piece in name)  # an emoji, a company's name
+    margin = max(2, round(10 * image.width / 1080))
+    left, right = name[0].box.left, name[-1].box.right
+    # A margin that holds nothing else: a pill or a sign beside the name would be read with it.
+    before = max((p.box.right for p in found if p.box.right <= left), default=region.left)
+    after = min((p.box.left for p in found if p.box.left >= right), default=region.right)
+    box = Box(max(left - margin, min(left, before + 1)), line.top, min(right + margin, max(right, after - 1)), line.bottom)
+    return box, strange
+
+
+def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
+    """What stands apart in a line, from the left."""
+    crop = image.crop(line.as_tuple())
+    ground = picture.common_color(crop)
+    marks = picture.ink(crop, ground, 10)
+    columns = picture.spans(picture.projections(marks)[0], gap=0)
+    found = []
+    for start, end in columns:
+        own = marks.crop((start, 0, end, crop.height))
+        box = own.getbbox()
+        if box is None or (end - start) < 2:
+            continue
+        part = crop.crop((start, box[1], end, box[3]))
+        contrast = picture.contrast(part, Box(0, 0, *part.size), ground)
+        if contrast < 24:
+            continue
+        placed = Box(line.left + start, line.top + box[1], line.left + end, line.top + box[3])
+        found.append(_Piece(placed, contrast, _is_coloured(part), _is_block(part, ground, line.height)))
+    return found
+
+
+def _is_coloured(part: Image.Image) -> bool:
+    _, saturation, value = part.convert("HSV").split()
+    strong = sum(ImageChops.multiply(saturation, value).histogram()[_COLOURED:])
+    return strong > 0.08 * part.width * part.height
+
+
+def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
+    """Whether a piece has a ground of its own, as the pill of unread messages and tags have: letters have none."""
+    if part.width < 0.5 * high or part.height < 0.35 * high:
+        return False
+    inner = part.crop((part.width // 8, part.height // 10, part.width - part.width // 8, part.height - part.height // 10))
+    own = picture.common_color(inner)
+    if picture.near(own, ground, 8):
+        return False
+    wide, high_ = max(1, inner.width // 8), max(1, inner.height // 8)
+    edges = (
+        (0, 0, inner.width, high_),
+        (0, inner.height - high_, inner.width, inner.height),
+        (0, inner.height // 4, wide, inner.height - inner.height // 4),
+        (inner.width - wide, inner.height // 4, inner.width, inner.height - inner.height // 4),
+    )
+    return _share(inner, own) > _BLOCK and all(_share(inner.crop(edge), own) > 0.6 for edge in edges)
+
+
+def _share(part: Image.Image, color: picture.Color) -> float:
+    """How much of a picture has a colour, 0–1."""
+    return picture.mask(part, color, 12).histogram()[255] / max(1, part.width * part.height)
+
+
+def _height(pieces: Sequence[_Piece]) -> int:
+    return max(piece.box.height for piece in pieces)
+
+
+def _is_sign_alone(group: Sequence[_Piece], name: Sequence[_Piece], high: int) -> bool:
+    """Whether what stands far from the name is a sign, an icon, or the number of unread messages at the left."""
+    width = group[-1].box.right - group[0].box.left
+    ink = max(piece.contrast for piece in name)
+    pale = all(piece.contrast < _SIGN_INK * ink or piece.coloured for piece in group)
+    left = group[-1].box.right < name[0].box.left and width < 2.5 * high
+    return left or (pale and width < 2.5 * high)
+
+
+def _without_signs(name: list[_Piece]) -> list[_Piece]:
+    """A name without the signs that the app puts behind it: apart, no taller than letters, paler or coloured."""
+    kept = list(name)
+    dark = [piece.contrast for piece in name if not piece.coloured]
+    ink, high = max(dark, default=255), _height(name)
+    while len(kept) > 1:
+        last, before = kept[-1], kept[-2]
+        apart = last.box.left - before.box.right >= _SIGN_GAP * high
+        pale = last.contrast < _SIGN_INK * ink or last.coloured
+        if not (apart and pale and last.box.height <= _SIGN_HEIGHT * high and last.box.width <= 1.3 * high):
+            # A sign may be drawn in several pieces: what stands apart from the name and is pale throughout.
+            cut = _sign_of_pieces(kept, ink, high)
+            if cut is None:
+                break
+            kept = kept[:cut]
+            continue
+        kept.pop()
+    return kept
+
+
+def _sign_of_pieces(kept: Sequence[_Piece], ink: int, high: int) -> int | None:
+    """Where a sign of several pieces begins at the end of ``kept``; None if there is none."""
+    for cut in range(len(kept) - 1, 0, -1):
+        tail = kept[cut:]
+        if not all(piece.contrast < _SIGN_INK * ink or piece.coloured for piece in tail):
+            return None
+        if tail[-1].box.right - tail[0].box.left > 1.3 * high:
+            return None
+        if kept[cut].box.left - kept[cut - 1].box.right >= _SIGN_GAP * high:
+            return cut
+    return None
+
+
+def _is_known(char: str) -> bool:
+    """Whether a recogniser can be trusted with a character: it writes © for a face, and ● for an emoji."""
+    return char.isalnum() or char.isspace() or char in _KNOWN_SIGNS
 
 
 def is_flawed(text: str, image: Image.Image, line: Box) -> bool:

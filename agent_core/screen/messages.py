@@ -1,0 +1,255 @@
+"""What the shapes of a chat page say: their kinds and their words.
+
+A text is known by its shape: lines of one size on one ground, nothing taller among them, and a bubble that fits them. A
+card has a picture or smaller, paler lines beside its words; a picture has no ground of one colour, or letters too small
+for a message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from PIL import Image
+
+from agent_core.geometry import Box
+from agent_core.screen import picture, tree
+from agent_core.screen.ocr import OcrEngine, Recognised
+from agent_core.screen.picture import Color, Line
+from agent_core.screen.readings import Bubble, BubbleKind, Side
+from agent_core.screen.shapes import Form, Page, Shape, plays
+
+TEXT_CONFIDENCE = 0.80
+SIGNS_CONFIDENCE = 0.5
+_WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
+_CALL_SIGN = re.compile(r"^\W{0,2}.{0,2}?(?=通话时长|未接来电|未接听|已取消|已拒绝|对方无应答|对方已|聊天时长|忙线)")
+_CALL = re.compile(r"通话时长|未接(?:来电|听)?|已取消|已拒绝|对方(?:无应答|已取消|已拒绝|忙)|聊天时长|忙线未接听|点击回拨")
+_SECONDS = re.compile(r"(?:^|[^\d])(\d{1,3})\s*(?:[\"″”“＂]|['’‘′]{2}|['’‘′](?!\w))\s*\W{0,6}$|^\W{0,4}(\d{1,3})\s*[\"″”“＂'’‘′]{1,2}")
+_WORD = re.compile(r"[\u4e00-\u9fff]")
+_FILE_SIZE = re.compile(r"^\d+(?:[.,]\d+)?\s*[KMG]?B?(?:\s*[/|·].*)?$", re.IGNORECASE)
+_FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
+_CARD_FOOT = re.compile(r"^[^\w]{0,2}.{0,3}(?:QQ|微信)?(?:小程序|链接|网页|分享|公众号|视频号)$")
+# In heights of a line.
+_TALL = 1.55  # no letter or emoji of a text is taller than this beside the usual line
+_SMALL = 0.66  # a line of a card that tells its size or its source
+_PALE = 0.62  # of the strongest line's contrast
+# Of the screen's width.
+_LINE_HEIGHT = (0.020, 0.092)  # ink of a line of a message: a digit at the smallest text, an emoji at the largest
+_BLOCK = (0.055, 0.26)  # an icon or a small picture in a card
+_STICKER = 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Text read in one place, and the confidence of its worst line (1.0 if nothing is written)."""
+
+    text: str = ""
+    confidence: float = 1.0
+
+    @property
+    def unsure(self) -> bool:
+        return self.confidence < least(self.text)
+
+
+def least(text: str) -> float:
+    """Return the confidence that is wanted of a text; a recogniser is never certain of signs alone."""
+    return TEXT_CONFIDENCE if any(char.isalnum() for char in text) else SIGNS_CONFIDENCE
+
+
+def join_lines(lines: Sequence[str]) -> str:
+    """Join wrapped lines: Chinese without a blank, Latin words and numbers kept apart."""
+    text = ""
+    for line in lines:
+        if text and _WORDS_MEET.search(text) and line[:1].isascii() and line[:1].isalnum():
+            text += " "
+        text += line
+    return text
+
+
+def joined(found: Sequence[Recognised]) -> Words:
+    """Return recognised lines as one text."""
+    found = [line for line in found if line.text]
+    if not found:
+        return Words()
+    worded = [line for line in found if any(char.isalnum() for char in line.text)] or found
+    return Words(join_lines([line.text for line in found]), min(line.confidence for line in worded))
+
+
+async def read_lines(ocr: OcrEngine, image: Image.Image, lines: Sequence[Box]) -> list[Recognised]:
+    return await ocr.recognise_lines([image.crop(line.as_tuple()) for line in lines])
+
+
+async def read_box(ocr: OcrEngine, image: Image.Image, box: Box, background: Color | None = None) -> Words:
+    """Read what is written in a box, line by line."""
+    return joined(await read_lines(ocr, image, picture.text_lines(image, box, background)))
+
+
+async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bubble]:
+    """Read the messages of a page, from the top."""
+    own = [_own_lines(image, shape) for shape in page.shapes]
+    usual = _usual_height(own, image.width)
+    return [
+        await _read(ocr, image, shape, lines, usual) for shape, lines in zip(page.shapes, own, strict=True)
+    ]
+
+
+def own_box(shape: Shape) -> Box:
+    """Return the part of a bubble that holds its own words: below a quotation in it."""
+    quote = shape.quote
+    if quote is not None and quote.top >= shape.box.top and quote.bottom <= shape.box.bottom:
+        return Box(shape.box.left, quote.bottom, shape.box.right, shape.box.bottom)
+    return shape.box
+
+
+def _own_lines(image: Image.Image, shape: Shape) -> list[Line]:
+    if shape.form is not Form.BUBBLE:
+        return []
+    return picture.lines_of(image, own_box(shape), shape.color)
+
+
+def _usual_height(pages: Sequence[Sequence[Line]], width: int) -> float:
+    """How high the ink of a line is on this page, usually; 0 if nothing is written on it."""
+    heights = [line.ink.height for lines in pages for line in lines if _LINE_HEIGHT[0] * width <= line.ink.height <= _LINE_HEIGHT[1] * width]
+    return median(heights) if heights else 0.0
+
+
+async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Bubble:
+    bubble = Bubble(shape.side, "", shape.box, BubbleKind.OTHER, shape.state, sure=shape.sure and not shape.doubt, doubt=shape.doubt)
+    if shape.form is Form.PACKET:
+        past = shape.box.left + shape.box.width // 5  # the envelope
+        upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
+        words = await read_box(ocr, image, upper, shape.color)
+        return replace(bubble, kind=BubbleKind.RED_PACKET, text=words.text)
+    if shape.form is Form.PICTURE:
+        return await _pictured(ocr, image, shape, bubble, usual)
+    if not lines:
+        kind = BubbleKind.STICKER if _is_small(shape, image) else BubbleKind.IMAGE
+        return replace(bubble, kind=kind)
+    block = _block(image, shape, lines, usual)
+    if block is not None or not _even(image, shape, lines):
+        return await _card(ocr, image, shape, bubble, block)
+    words = joined(await read_lines(ocr, image, [line.box for line in lines]))
+    if _is_voice(words.text, lines):
+        transcript = await _transcript(ocr, image, shape)
+        return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
+    if usual and max(line.ink.height for line in lines) < 0.55 * usual:
+        return replace(bubble, kind=BubbleKind.IMAGE, sure=bubble.sure)  # letters too small for a message
+    kind = BubbleKind.CALL if len(lines) == 1 and _CALL.search(words.text) and len(words.text) < 16 else tree.kind_of(words.text)
+    quoted = await _quoted(ocr, image, shape)
+    if kind in tree.WORDLESS:
+        return replace(bubble, kind=kind, quoted=quoted)
+    text = _CALL_SIGN.sub("", words.text) if kind is BubbleKind.CALL else words.text
+    if not text:  # an emoji alone
+        return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
+    sure = bubble.sure and not words.unsure
+    return replace(bubble, kind=kind, text=text, quoted=quoted, sure=sure)
+
+
+async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
+    if shape.quote is None:
+        return ""
+    return (await read_box(ocr, image, shape.quote, shape.quote_color)).text
+
+
+async def _transcript(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
+    """The words that the app has written down below a voice message."""
+    return (await read_box(ocr, image, shape.transcript, shape.color)).text if shape.transcript else ""
+
+
+def _is_small(shape: Shape, image: Image.Image) -> bool:
+    return shape.box.width <= _STICKER * image.width and shape.box.height <= _STICKER * image.width
+
+
+def _is_voice(text: str, lines: Sequence[Line]) -> bool:
+    """Whether a bubble of one line holds the seconds of a voice message and no words."""
+    if len(lines) != 1 or _WORD.search(text):
+        return False
+    return bool(_SECONDS.search(text)) or tree.kind_of(text) is BubbleKind.VOICE
+
+
+def _seconds(text: str) -> str:
+    found = _SECONDS.search(text)
+    return f"{next(group for group in found.groups() if group)}″" if found else text
+
+
+def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Box | None:
+    """An icon or a small picture at one end of a bubble: taller than any line of text, and apart from the words."""
+    width, box = image.width, own_box(shape)
+    tallest = max(line.ink.height for line in lines)
+    if tallest <= _BLOCK[0] * width or (usual and tallest <= _TALL * usual and usual > _LINE_HEIGHT[0] * width):
+        return None
+    inset = max(1, round(10 * width / 1080))
+    area = Box(box.left + inset, box.top + inset, box.right - inset, box.bottom - inset)
+    if area.width < 4 or area.height < 4:
+        return None
+    marks = picture.ink(image.crop(area.as_tuple()), shape.color, 12)
+    columns = picture.spans(picture.projections(marks)[0], gap=round(0.018 * width))
+    found = []
+    for start, end in columns:
+        rows = picture.spans(picture.projections(marks.crop((start, 0, end, marks.height)))[1], gap=round(0.01 * width))
+        top, bottom = max(rows, key=lambda span: span[1] - span[0])
+        high = bottom - top
+        if high > max(_TALL * usual, _BLOCK[0] * width) and _BLOCK[0] * width * 0.6 <= end - start <= _BLOCK[1] * width:
+            found.append(Box(area.left + start, area.top + top, area.left + end, area.top + bottom))
+    if found:
+        return max(found, key=lambda one: one.height)
+    # Something tall that is not apart: the picture of a card that fills its width.
+    return Box(box.left, box.top, box.left, box.top) if tallest > max(1.9 * usual, _LINE_HEIGHT[1] * width) else None
+
+
+def _even(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> bool:
+    """Whether lines are those of one text: none is both smaller and paler than the rest, as what cards tell of
+    themselves is."""
+    if len(lines) < 2:
+        return True
+    strengths = [picture.contrast(image, line.ink, shape.color) for line in lines]
+    strongest, tallest = max(strengths), max(line.ink.height for line in lines)
+    first = lines[0]
+    return not any(
+        strength < _PALE * strongest and line.ink.height < 0.86 * tallest and line is not first
+        for strength, line in zip(strengths, lines, strict=True)
+    )
+
+
+async def _card(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble, block: Box | None) -> Bubble:
+    """The kind of a card and its name or title. OTHER, with all its words, if it cannot be told."""
+    words = own_box(shape)
+    if block is not None and block.width:
+        left = block.left - words.left > words.right - block.right
+        words = Box(words.left, words.top, block.left, words.bottom) if left else Box(block.right, words.top, words.right, words.bottom)
+    lines = picture.lines_of(image, words, shape.color)
+    found = [line.text for line in await read_lines(ocr, image, [line.box for line in lines]) if line.text]
+    if len(found) > 1 and _FILE_SIZE.match(found[-1]) and any(char.isdigit() for char in found[-1]):
+        return replace(bubble, kind=BubbleKind.FILE, text="".join(found[:-1]))
+    if found and _FILE_NAME.search("".join(found)):
+        return replace(bubble, kind=BubbleKind.FILE, text="".join(found))
+    if found and any(_FILE_NAME.search("".join(found[: end + 1])) for end in range(len(found))):
+        end = next(end for end in range(len(found)) if _FILE_NAME.search("".join(found[: end + 1])))
+        return replace(bubble, kind=BubbleKind.FILE, text="".join(found[: end + 1]))
+    if len(found) > 1 and _CARD_FOOT.match(found[-1]):
+        return replace(bubble, kind=BubbleKind.CARD, text="".join(found[:-1]))
+    if found and _CALL.search(found[0]):
+        return replace(bubble, kind=BubbleKind.CALL, text=_CALL_SIGN.sub("", "".join(found)))
+    if block is not None and not block.width:  # a wide picture with words over or under it
+        return replace(bubble, kind=BubbleKind.LOCATION if found else BubbleKind.IMAGE, text=found[0] if found else "")
+    return replace(bubble, kind=BubbleKind.CARD if len(found) > 1 else BubbleKind.OTHER, text="\n".join(found))
+
+
+async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble, usual: float) -> Bubble:
+    """A message without a flat ground: a picture, a film, a sticker, or a text in a decorated bubble."""
+    if shape.box.height < 0.75 * image.width:
+        lines = [line for line in await ocr.read(image, shape.box) if line.confidence >= TEXT_CONFIDENCE]
+        heights = [line.box.height for line in lines]
+        if heights and usual and all(0.8 * usual <= height <= 2.0 * usual for height in heights):
+            written = sum(line.box.width * line.box.height for line in lines)
+            if written > 0.3 * shape.box.width * shape.box.height:
+                text = join_lines([line.text for line in lines])
+                return replace(bubble, kind=tree.kind_of(text), text=text, sure=False, doubt="its bubble is decorated")
+    if _is_small(shape, image):
+        return replace(bubble, kind=BubbleKind.STICKER)
+    return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)
+
+
+__all__ = ["Words", "join_lines", "joined", "least", "own_box", "read_box", "read_lines", "read_shapes", "Side"]

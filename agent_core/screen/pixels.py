@@ -1,0 +1,151 @@
+"""Pixels as arrays: the small copy that a page is measured on, runs, spans and flat colours.
+
+A small copy holds each ``step``-th pixel, unmixed, so that it is about 360 pixels wide whatever the phone's resolution;
+``Grid`` converts between the two. Needs NumPy, so it is imported only when a picture is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent_core.geometry import Box
+
+Pixels = NDArray[np.int16]  # height × width × 3
+Mask = NDArray[np.bool_]
+Color = tuple[int, int, int]
+Span = tuple[int, int]  # start and end, the end outside
+
+SMALL_WIDTH = 360
+_SAMPLE = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The small copy of a picture. Lengths below are fractions of its width ``w`` unless said otherwise."""
+
+    pixels: Pixels
+    step: int
+    image: Image.Image
+
+    @classmethod
+    def of(cls, image: Image.Image) -> Grid:
+        step = max(1, round(image.width / SMALL_WIDTH))
+        size = (max(1, image.width // step), max(1, image.height // step))
+        small = image.convert("RGB").resize(size, Image.Resampling.NEAREST)
+        return cls(np.asarray(small).astype(np.int16), step, image)
+
+    @property
+    def width(self) -> int:
+        return int(self.pixels.shape[1])
+
+    @property
+    def height(self) -> int:
+        return int(self.pixels.shape[0])
+
+    def full(self, box: Box) -> Box:
+        """A box of the small copy in pixels of the picture."""
+        s = self.step
+        right = self.image.width if box.right >= self.width else box.right * s
+        bottom = self.image.height if box.bottom >= self.height else box.bottom * s
+        return Box(box.left * s, box.top * s, right, bottom)
+
+    def small(self, box: Box) -> Box:
+        """A box of the picture in pixels of the small copy."""
+        s = self.step
+        return Box(box.left // s, box.top // s, -(-box.right // s), -(-box.bottom // s))
+
+    def crop(self, box: Box) -> Pixels:
+        return self.pixels[max(0, box.top) : max(0, box.bottom), max(0, box.left) : max(0, box.right)]
+
+
+def far(pixels: Pixels, color: Color) -> NDArray[np.int16]:
+    """Return the greatest difference of a channel from ``color``, pixel by pixel (0–255)."""
+    return np.abs(pixels - np.array(color, dtype=np.int16)).max(axis=-1)
+
+
+def mode(pixels: Pixels, *, tolerance: int = 4) -> tuple[Color, float]:
+    """Return the commonest colour and the share (0–1) of pixels within ``tolerance`` levels of it."""
+    found = common_colors(pixels, most=1, apart=tolerance)
+    return found[0] if found else ((0, 0, 0), 0.0)
+
+
+def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tuple[Color, float]]:
+    """Return the commonest colours that are ``apart`` levels from one another, each with its share, commonest first."""
+    flat = pixels.reshape(-1, 3)
+    if len(flat) > _SAMPLE:  # some thousand pixels tell the commonest colours as well as all of them
+        flat = flat[:: len(flat) // _SAMPLE | 1]
+    codes = (flat[:, 0].astype(np.int32) << 16) | (flat[:, 1].astype(np.int32) << 8) | flat[:, 2]
+    values, counts = np.unique(codes, return_counts=True)
+    colors = np.stack((values >> 16, values >> 8 & 255, values & 255), axis=1).astype(np.int16)
+    whole, found = max(1, len(flat)), []
+    while len(colors) and len(found) < most:
+        best = colors[counts.argmax()]
+        near = np.abs(colors - best).max(axis=1) <= apart
+        share = float(counts[near].sum()) / whole
+        if share < 0.02:
+            break
+        found.append(((int(best[0]), int(best[1]), int(best[2])), share))
+        colors, counts = colors[~near], counts[~near]
+    return found
+
+
+def spans(flags: NDArray[np.bool_], *, gap: int = 0, least: int = 1) -> list[Span]:
+    """Return the runs of True as (start, end). Runs at most ``gap`` apart are one; runs shorter than ``least`` drop."""
+    padded = np.concatenate(([False], flags, [False]))
+    changes = np.flatnonzero(padded[1:] != padded[:-1])
+    joined: list[Span] = []
+    for start, end in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):
+        if joined and start - joined[-1][1] <= gap:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return [span for span in joined if span[1] - span[0] >= least]
+
+
+def pieces(mask: Mask, *, gap: int, least: int = 1) -> Iterator[tuple[Box, Mask]]:
+    """Yield what stands apart in ``mask`` from the left: its box, and its own part of the mask."""
+    for left, right in spans(mask.any(axis=0), gap=gap, least=least):
+        part = mask[:, left:right]
+        rows = np.flatnonzero(part.any(axis=1))
+        top, bottom = int(rows[0]), int(rows[-1]) + 1
+        yield Box(left, top, right, bottom), part[top:bottom]
+
+
+def bounds(mask: Mask) -> Box | None:
+    """Return the box around everything that is set."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        return None
+    return Box(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
+
+
+def block(mask: Mask, *, share: float = 0.35) -> Box | None:
+    """Return the box of the rows and columns of ``mask`` that are set for ``share`` of the fullest one's length.
+
+    That is a bubble's box for the mask of its ground: letters leave gaps in it, specks elsewhere do not count.
+    """
+    columns = mask.sum(axis=0)
+    if not columns.size or columns.max() == 0:
+        return None
+    across = max(spans(columns >= share * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
+    rows = mask[:, across[0] : across[1]].sum(axis=1)
+    down = max(spans(rows >= share * rows.max(), gap=4), key=lambda s: int(rows[s[0] : s[1]].sum()))
+    # Once more without what stands above and below, which may be wider.
+    columns = mask[down[0] : down[1]].sum(axis=0)
+    across = max(spans(columns >= share * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
+    return Box(across[0], down[0], across[1], down[1])
+
+
+def luminance(color: Color) -> float:
+    """Return how light a colour is, 0–255 (Rec. 601)."""
+    return 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]
+
+
+def saturation(color: Color) -> int:
+    """Return how colourful a colour is: its greatest channel less its least."""
+    return max(color) - min(color)
