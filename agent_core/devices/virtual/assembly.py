@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from agent_core.devices.virtual import ime
 from agent_core.devices.virtual.apps.base import App, Host
 from agent_core.devices.virtual.apps.chat_app import ChatApp
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.apps.payment import Payment
 from agent_core.devices.virtual.apps.qq import QQ
 from agent_core.devices.virtual.apps.settings import Settings
@@ -28,8 +29,8 @@ def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App
     for contact in scenario.contacts:
         worlds[contact.app].chats[contact.name] = _chat(contact, start)
     every: dict[str, App] = {
-        "qq": QQ(host, worlds["qq"]),
-        "wechat": WeChat(host, worlds["wechat"]),
+        "qq": QQ(host, worlds["qq"], LOOKS[scenario.looks["qq"]]),
+        "wechat": WeChat(host, worlds["wechat"], LOOKS[scenario.looks["wechat"]]),
         "payment": Payment(host),
         "settings": Settings(host),
     }
@@ -95,4 +96,15 @@ def _chat(contact: ContactPart, start: datetime) -> Chat:
     ]
     unread = sum(part.unread and part.side is Side.THEM for part in contact.history)
     members = contact.members or (3 if contact.kind is ContactKind.GROUP else 0)
-    return Chat(contact.name, contact.kind, contact.number, members, messages, unread)
+    return Chat(
+        contact.name,
+        contact.kind,
+        contact.number,
+        members,
+        messages,
+        max(unread, contact.unread),
+        tuple(contact.signs),
+        contact.status,
+        contact.strip,
+        contact.muted,
+    )

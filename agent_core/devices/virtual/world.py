@@ -39,6 +39,16 @@ class ContactKind(StrEnum):
     BAIT = "bait"  # the app's own AI, in the guise of a contact
 
 
+class Sign(StrEnum):
+    """A small picture behind a contact's name."""
+
+    ROBOT = "robot"
+    EAR = "ear"
+    BELL = "bell"
+    FIRE = "fire"
+    AI = "ai"  # the grey block "AI"
+
+
 @dataclass(slots=True, eq=False)
 class Message:
     side: Side
@@ -102,6 +112,10 @@ class Chat:
     members: int = 0  # of a group
     messages: list[Message] = field(default_factory=list)
     unread: int = 0
+    signs: tuple[Sign, ...] = ()  # behind the name
+    status: str = ""  # under the name, in QQ
+    strip: str = ""  # the notice that is pinned under a group's header, in WeChat
+    muted: bool = False
 
     @property
     def title(self) -> str:

@@ -21,7 +21,7 @@ from agent_core.devices.virtual.apps.base import (
     short_time,
     title_bar,
 )
-from agent_core.devices.virtual.apps.chat_page import send_button, text_box
+from agent_core.devices.virtual.apps.old.chat_page import send_button, text_box
 from agent_core.devices.virtual.widgets import (
     GROUP,
     WIDTH,
@@ -121,7 +121,7 @@ def conversation_row(app: ChatApp, chat: Chat, top: int, *, summary: bool = True
 
     newest = chat.newest
     middle = top + ROW // 2
-    round_ = app.style.round_avatars
+    round_ = app.old_style.round_avatars
     found = [
         Element((0, top, WIDTH, top + ROW), "", "conversation_row", open_it, description=chat.name, kind=GROUP),
         avatar((32, top + 24, 152, top + 144), chat.name, round_=round_),
@@ -158,7 +158,7 @@ def _tabs(app: ChatApp, top: int) -> list[Element]:
 
 
 def _tab(app: ChatApp, name: str, left: int, width: int, top: int, lit: bool, tap: Handler) -> Element:
-    color = app.style.accent if lit else "#7d8187"
+    color = app.old_style.accent if lit else "#7d8187"
     middle = left + width // 2
 
     def paint(canvas: Canvas) -> None:
@@ -187,7 +187,7 @@ def search_page(app: ChatApp) -> list[Element]:
         )
     )
     found.append(
-        label(990, 158, "取消", 42, app.style.accent, anchor="middle", id="btn_cancel", tap=lambda: _back(app))
+        label(990, 158, "取消", 42, app.old_style.accent, anchor="middle", id="btn_cancel", tap=lambda: _back(app))
     )
     words = app.search.text.strip()
     y = TITLE_BAR
