@@ -177,9 +177,9 @@ _KINDS = {
 
 def _bubble(message: Message, box: Box) -> Bubble:
     kind = _KINDS[message.kind]
-    text = message.text if kind in _READ else ""
+    text = message.call if kind is BubbleKind.CALL else message.text if kind in _READ else message.transcript
     state = BubbleState(message.state.value)
     return Bubble(Side(message.side.value), text, box, kind, state, message.quoted)
 
 
-_READ = (BubbleKind.TEXT, BubbleKind.FILE, BubbleKind.LOCATION, BubbleKind.CARD, BubbleKind.CALL)
+_READ = (BubbleKind.TEXT, BubbleKind.FILE, BubbleKind.LOCATION, BubbleKind.CARD)

@@ -91,6 +91,11 @@ def _chat(contact: ContactPart, start: datetime) -> Chat:
             part.quoted,
             part.sender,
             from_here=part.side is Side.ME,
+            quoted_sender=part.quoted_sender,
+            transcript=part.transcript,
+            detail=part.detail,
+            footer=part.footer,
+            paper=part.paper,
         )
         for part in contact.history
     ]

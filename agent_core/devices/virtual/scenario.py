@@ -133,6 +133,16 @@ class MessagePart(_Part):
     quoted: str = ""
     sender: str = ""
     """In a group: who wrote it."""
+    quoted_sender: str = ""
+    """Whose message a quote quotes; the other side's, if it is not said."""
+    transcript: str = ""
+    """Of a voice message: the text that the app shows below it."""
+    detail: str = ""
+    """Of a file its size, of a card its description."""
+    footer: str = ""
+    """Of a card: the line that says where it is from."""
+    paper: bool = False
+    """An image that is mostly white, with small text: the screenshot of an order."""
 
     @model_validator(mode="after")
     def _has_text(self) -> MessagePart:
@@ -258,7 +268,7 @@ class EventPart(_Part):
 
 _WHEN = ("at", "before_sent", "after_sent", "after_opened", "after_typed", "after_looked", "after_model")
 _OF_A_CONTACT = ("receive", "colleague", "recall", "person_open", "notification_open")
-_WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD)
+_WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD, Kind.TIP)
 CHAT_LIST = "list"  # of after_looked
 
 

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     LOCATION = "location"  # its text is the place
     CARD = "card"  # a link or a mini-program; its text is the title
     CALL = "call"  # its text is what the app says of a call
+    TIP = "tip"  # a grey line in the middle
     RECALLED = "recalled"
 
 
@@ -59,6 +60,11 @@ class Message:
     quoted: str = ""  # what a quote quotes
     sender: str = ""  # in a group, who wrote it
     from_here: bool = False  # it left through this phone's input
+    quoted_sender: str = ""  # whose text a quote quotes; the other side's, if it is not said
+    transcript: str = ""  # of a voice message: the text that stands below it
+    detail: str = ""  # of a file its size, of a card its description
+    footer: str = ""  # of a card: where it is from
+    paper: bool = False  # an image that is a white page with small text
     done_at: datetime | None = None  # when SENDING ends
 
     @property

@@ -38,6 +38,7 @@ class Colors:
     theirs: str
     theirs_link: str
     theirs_quote: str
+    quote_ink: str  # of a quotation outside the bubble
     card: str
     accent: str
     send: str
@@ -155,6 +156,7 @@ _QQ_COLORS = Colors(
     theirs="#ffffff",
     theirs_link="#2d77e5",
     theirs_quote="#f2f3f5",
+    quote_ink="#95979b",
     card="#ffffff",
     accent="#0099ff",
     send="#0099ff",
@@ -205,6 +207,7 @@ _WECHAT_COLORS = Colors(
     theirs="#ffffff",
     theirs_link="#576b95",
     theirs_quote="#e1e1e1",
+    quote_ink="#737373",
     card="#ffffff",
     accent="#07c160",
     send="#07c160",
@@ -232,6 +235,7 @@ _WECHAT_DARK = replace(
     theirs="#2c2c2c",
     theirs_link="#7d90a9",
     theirs_quote="#1e1e1e",
+    quote_ink="#8a8a8a",
     card="#2c2c2c",
     pill="#2c2c2c",
     list_page="#191919",

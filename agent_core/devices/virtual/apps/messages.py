@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent_core.devices.virtual.apps.base import avatar
-from agent_core.devices.virtual.apps.bubbles import bubble
-from agent_core.devices.virtual.apps.sheet import Sheet
-from agent_core.devices.virtual.widgets import GROUP, IMAGE, WIDTH, Canvas, Element, Rect, label
+from agent_core.devices.virtual.apps.avatars import avatar
+from agent_core.devices.virtual.apps.bubbles import Bubble, text, with_transcript
+from agent_core.devices.virtual.apps.media import media
+from agent_core.devices.virtual.apps.sheet import Sheet, time_text
+from agent_core.devices.virtual.widgets import GROUP, IMAGE, WIDTH, Canvas, Element, Rect, label, text_width, wrap
 from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side
 
 SEPARATOR_AFTER = timedelta(minutes=5)
@@ -52,10 +53,10 @@ def _rows(sheet: Sheet, chat: Chat, now: datetime, resend: Callable[[Message], N
     for message in chat.messages[-_KEPT:]:
         if previous is None or message.time - previous.time > SEPARATOR_AFTER:
             rows.append(_time(sheet, message.time, now))
-        if message.kind is Kind.RECALLED:
-            rows.append(_tip(sheet, message.notice))
+        if message.kind in (Kind.RECALLED, Kind.TIP):
+            rows.append(_tip(sheet, message.summary))
         else:
-            rows.append(_message(sheet, message, chat, resend))
+            rows.append(_message(sheet, message, chat, now, resend))
         previous = message
     return rows
 
@@ -71,13 +72,34 @@ def _tip(sheet: Sheet, text: str) -> Row:
 
 def _line(sheet: Sheet, text: str, name: str) -> Row:
     size, color = sheet.size(TIME_SIZE), sheet.look.colors.grey
-    height = sheet.size(100)
-    return (height, lambda y: [label(WIDTH // 2, y + height // 2 - 6, text, size, color, anchor="middle", id=name)])
+    lines = wrap(text, size, WIDTH - 200)
+    step = sheet.size(46)
+    height = sheet.size(54) + step * len(lines)
+
+    def build(y: int) -> list[Element]:
+        top = y + sheet.size(27) - 6
+        width = round(max(text_width(line, size) for line in lines))
+        box: Rect = ((WIDTH - width) // 2, top, (WIDTH + width) // 2, top + step * len(lines))
+
+        def paint(canvas: Canvas) -> None:
+            for index, line in enumerate(lines):
+                canvas.text(WIDTH // 2, top + step * index + step / 2, line, size, color, "middle")
+
+        return [Element(box, text, name, paint=paint)]
+
+    return (height, build)
 
 
-def _message(sheet: Sheet, message: Message, chat: Chat, resend: Callable[[Message], None]) -> Row:
+def _drawn(sheet: Sheet, message: Message, chat: Chat, now: datetime) -> Bubble:
+    if message.kind in (Kind.TEXT, Kind.QUOTE):
+        return text(sheet, message, chat, now)
+    drawn = media(sheet, message)
+    return with_transcript(sheet, message, drawn) if message.transcript else drawn
+
+
+def _message(sheet: Sheet, message: Message, chat: Chat, now: datetime, resend: Callable[[Message], None]) -> Row:
     geometry = sheet.look.geometry
-    drawn = bubble(sheet, message, chat)
+    drawn = _drawn(sheet, message, chat, now)
     mine = message.side is Side.ME
     named = chat.kind is ContactKind.GROUP and not mine
     head = sheet.size(44) if named else 0
@@ -107,10 +129,8 @@ def _message(sheet: Sheet, message: Message, chat: Chat, resend: Callable[[Messa
 
 def _avatar(sheet: Sheet, box: Rect, who: str) -> Element:
     """``who`` is 我 for ourselves. The description tells whose message it is."""
-    element = avatar(box, who, round_=sheet.look.round_avatars)
-    element.id = sheet.look.ids.avatar
-    element.description = f"{who}头像" if sheet.look.app == "wechat" else f"{who}的资料卡"
-    return element
+    words = f"{who}头像" if sheet.look.app == "wechat" else f"{who}的资料卡"
+    return avatar(box, who, round_=sheet.look.round_avatars, name=sheet.look.ids.avatar, description=words)
 
 
 def _mark(sheet: Sheet, message: Message, box: Rect, resend: Callable[[Message], None]) -> list[Element]:
@@ -133,23 +153,3 @@ def _mark(sheet: Sheet, message: Message, box: Rect, resend: Callable[[Message],
 
         return [Element(place, "", sheet.look.ids.sending, None, sending, "", "android.widget.ProgressBar")]
     return []
-
-
-def time_text(moment: datetime, now: datetime, *, twelve_hours: bool = False) -> str:
-    """A time as chat apps write it: today the hour, then 昨天, the weekday, the date."""
-    hour = f"{moment:%H:%M}"
-    if twelve_hours:
-        part = next(name for until, name in _DAY_PARTS if moment.hour < until)
-        hour = f"{part}{moment.hour % 12 or 12}:{moment:%M}"
-    days = (now.date() - moment.date()).days
-    if days <= 0:
-        return hour
-    if days == 1:
-        return f"昨天 {hour}"
-    if days < 7:
-        return f"星期{'一二三四五六日'[moment.weekday()]} {hour}"
-    year = f"{moment.year}年" if moment.year != now.year else ""
-    return f"{year}{moment.month}月{moment.day}日 {hour}"
-
-
-_DAY_PARTS = ((6, "凌晨"), (12, "上午"), (13, "中午"), (18, "下午"), (24, "晚上"))

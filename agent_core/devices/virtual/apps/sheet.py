@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from agent_core.devices.virtual.apps.looks import Look
-from agent_core.devices.virtual.widgets import Canvas, Element, Handler, Rect, text_width, wrap
+from agent_core.devices.virtual.widgets import Canvas, text_width, wrap
 
 # What chat apps draw in blue: addresses and long numbers.
 _LINK = re.compile(r"https?://[!-~]+|www\.[!-~]+|(?<!\d)\d{7,}(?!\d)")
@@ -57,6 +58,21 @@ def paint_lines(canvas: Canvas, x: int, top: float, lines: Sequence[Runs], size:
         canvas.rich(x, top + line * index + line / 2, runs, size)
 
 
-def tapped(box: Rect, name: str, tap: Handler | None, description: str, kind: str) -> Element:
-    """A place to tap that something else is drawn in."""
-    return Element(box, "", name, tap, description=description, kind=kind)
+def time_text(moment: datetime, now: datetime, *, twelve_hours: bool = False) -> str:
+    """A time as chat apps write it: today the hour, then 昨天, the weekday, the date."""
+    hour = f"{moment:%H:%M}"
+    if twelve_hours:
+        part = next(name for until, name in _DAY_PARTS if moment.hour < until)
+        hour = f"{part}{moment.hour % 12 or 12}:{moment:%M}"
+    days = (now.date() - moment.date()).days
+    if days <= 0:
+        return hour
+    if days == 1:
+        return f"昨天 {hour}"
+    if days < 7:
+        return f"星期{'一二三四五六日'[moment.weekday()]} {hour}"
+    year = f"{moment.year}年" if moment.year != now.year else ""
+    return f"{year}{moment.month}月{moment.day}日 {hour}"
+
+
+_DAY_PARTS = ((6, "凌晨"), (12, "上午"), (13, "中午"), (18, "下午"), (24, "晚上"))

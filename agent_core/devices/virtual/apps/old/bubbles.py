@@ -39,10 +39,10 @@ def separator(text: str) -> Row:
 
 
 def message_row(message: Message, chat: Chat, style: ChatStyle, resend: Callable[[Message], None]) -> Row:
-    if message.kind is Kind.RECALLED:
+    if message.kind in (Kind.RECALLED, Kind.TIP):
         return (
             84,
-            lambda y: [label(WIDTH // 2, y + 42, message.notice, 32, GREY, anchor="middle", id="graybar")],
+            lambda y: [label(WIDTH // 2, y + 42, message.summary, 32, GREY, anchor="middle", id="graybar")],
         )
     width, height = _size(message)
     named = chat.kind is ContactKind.GROUP and message.side is Side.THEM
