@@ -14,7 +14,7 @@ from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from agent_core.devices.virtual.widgets import EDIT, WIDTH, Element
-from agent_core.devices.virtual.world import ContactKind, Message, Sign
+from agent_core.devices.virtual.world import Chat, ContactKind, Message, Sign
 from agent_core.devices.virtual.world import Kind as WorldKind
 from agent_core.geometry import Box
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, SendState, Side
@@ -119,6 +119,61 @@ def draw(
         _truth(drawn, scene, look, contacts[0]),
         drawn,
     )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the list as a perfect reader says it. ``marked``: a count or a red dot; ``box`` in pixels."""
+
+    name: str
+    unread: int
+    marked: bool
+    preview: str
+    box: Box
+
+
+@dataclass(frozen=True)
+class DrawnList:
+    image: Image.Image
+    nodes: list[Node]
+    rows: tuple[Row, ...]
+    phone: VirtualPhone
+
+
+def draw_list(
+    look: str,
+    contacts: Sequence[ContactPart],
+    *,
+    notices: Sequence[str] = (),
+    scroll: int = 0,
+    font_scale: float = 1.0,
+    width: int = 1080,
+    height: int | None = None,
+    now: datetime = NOW,
+) -> DrawnList:
+    """Draw the list of conversations. ``contacts`` belong to the look's app; ``notices`` are rows that are no chats."""
+    app = LOOKS[look].app
+    size = (width, height or round(width * _ASPECT))
+    scenario = Scenario(
+        phone=PhonePart(size=size, font_scale=font_scale), look=look, contacts=list(contacts), wechat_rows=list(notices)
+    )
+    phone = VirtualPhone(scenario, clock=lambda: now)
+    phone.launch_app(PACKAGES[app])
+    phone.scroll_chat(scroll)
+    scene = phone.scene()
+    scale = size[0] / WIDTH
+    rows = []
+    for element in scene.page:
+        box = element.visible()
+        if isinstance(element.about, Chat) and box is not None:
+            chat = element.about
+            preview = chat.newest.summary if chat.newest else ""
+            pixels = Box(*(round(edge * scale) for edge in box))
+            rows.append(Row(chat.name, chat.unread, chat.unread > 0, preview, pixels))
+    return DrawnList(display.paint(scene, size), display.nodes(scene, size), tuple(rows), phone)
+
+
+PACKAGES = {"qq": "com.tencent.mobileqq", "wechat": "com.tencent.mm"}
 
 
 def _truth(phone: VirtualPhone, scene: display.Scene, key: str, contact: ContactPart) -> Truth:

@@ -25,7 +25,7 @@ VERSIONS: dict[str, str] = {"qq": "9.1.30", "wechat": "8.0.56", "payment": "10.6
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:
     """The apps that are installed, by the scenario's names for them, with their chats as of ``start``."""
-    worlds = {"qq": World(), "wechat": World()}
+    worlds = {"qq": World(), "wechat": World(notices=tuple(scenario.wechat_rows))}
     for contact in scenario.contacts:
         worlds[contact.app].chats[contact.name] = _chat(contact, start)
     every: dict[str, App] = {
@@ -112,4 +112,5 @@ def _chat(contact: ContactPart, start: datetime) -> Chat:
         contact.status,
         contact.strip,
         contact.muted,
+        contact.special,
     )

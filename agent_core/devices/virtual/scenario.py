@@ -170,6 +170,8 @@ class ContactPart(_Part):
     """The notice that is pinned under the header, in WeChat."""
     muted: bool = False
     """No notifications; in the list a red dot in place of the count."""
+    special: bool = False
+    """A special friend of QQ: the notifications begin with [特别关心]."""
     history: list[MessagePart] = []
     """Oldest first."""
 
@@ -286,6 +288,8 @@ class Scenario(_Part):
     tree: TreeMode = TreeMode.FULL
     enter_sends: bool = False
     """Enter sends in a chat; else it makes a new line."""
+    wechat_rows: list[Annotated[str, Field(min_length=1, max_length=60)]] = []
+    """Rows of WeChat's list that are no chats: "Windows 微信已登录", "折叠置顶聊天"."""
     contacts: list[ContactPart] = []
     events: list[EventPart] = []
 

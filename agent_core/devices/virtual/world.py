@@ -122,6 +122,7 @@ class Chat:
     status: str = ""  # under the name, in QQ
     strip: str = ""  # the notice that is pinned under a group's header, in WeChat
     muted: bool = False
+    special: bool = False  # its notifications begin with [特别关心], in QQ
 
     @property
     def title(self) -> str:
@@ -156,6 +157,7 @@ class World:
     """The chats of one app. Names are unique in it."""
 
     chats: dict[str, Chat] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()  # rows of the list that are no chats
 
     def by_time(self) -> list[Chat]:
         """Chats with messages, the newest first."""

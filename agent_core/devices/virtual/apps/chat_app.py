@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
+from agent_core.devices.virtual.apps import lists
+from agent_core.devices.virtual.apps.assistant import ai_page
 from agent_core.devices.virtual.apps.bar import BarHandlers
 from agent_core.devices.virtual.apps.base import App, Host
 from agent_core.devices.virtual.apps.chat_page import ChatHandlers, chat_page
-from agent_core.devices.virtual.apps.looks import Look
+from agent_core.devices.virtual.apps.looks import Look, Page
 from agent_core.devices.virtual.apps.messages import ChatView
 from agent_core.devices.virtual.apps.old import chat_list
 from agent_core.devices.virtual.apps.old import chat_page as old_chat_page
@@ -17,13 +18,11 @@ from agent_core.devices.virtual.apps.sheet import Sheet
 from agent_core.devices.virtual.widgets import Element, TextField
 from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side, World
 
-Page = Literal["list", "contacts", "moments", "search", "chat", "ai"]
-
 
 class ChatApp(App):
     prefix = ""  # of the keys of its contacts
     list_title = ""
-    tabs: tuple[tuple[str, Page], ...] = ()
+    tabs: tuple[tuple[str, Page], ...] = ()  # of the old looks
     ai_name = ""  # its built-in AI, where it has one
 
     def __init__(self, host: Host, world: World, look: Look) -> None:
@@ -118,11 +117,17 @@ class ChatApp(App):
             self.list_scroll = max(0, self.list_scroll - distance)
 
     def top_color(self) -> str:
-        bar = self.look.old.bar if self.look.old else self.look.colors.header
-        return {"chat": bar, "ai": "#f4f2ff"}.get(self.page, "#ffffff")
+        if self.page == "ai":
+            return "#f4f2ff"
+        if self.look.old:
+            return self.look.old.bar if self.page == "chat" else "#ffffff"
+        plain = self.page == "search" or self.look.app == "qq"
+        return self.look.colors.list_page if plain and self.page != "chat" else self.look.colors.header
 
     def bottom_color(self) -> str:
-        return "#ffffff" if self.look.old or self.page == "ai" else self.look.colors.bar
+        if self.look.old or self.page == "ai":
+            return "#ffffff"
+        return self.look.colors.list_page if self.page == "search" else self.look.colors.bar
 
     # ---- messages ---------------------------------------------------------------------------------------------
 
@@ -195,10 +200,10 @@ class ChatApp(App):
         if self.page == "chat" and self.chat is not None:
             return self._old_chat(self.chat) if self.look.old else self._chat(self.chat)
         if self.page == "search":
-            return chat_list.search_page(self)
+            return chat_list.search_page(self) if self.look.old else lists.search_page(self)
         if self.page == "ai":
-            return chat_list.ai_page(self)
-        return chat_list.list_page(self)
+            return ai_page(self)
+        return chat_list.list_page(self) if self.look.old else lists.list_page(self)
 
     def _old_chat(self, chat: Chat) -> list[Element]:
         handlers = old_chat_page.ChatHandlers(lambda: _drop(self.back()), self._send, self._resend, self._tool)

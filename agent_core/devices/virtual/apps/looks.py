@@ -12,6 +12,8 @@ from typing import Literal
 
 from agent_core.devices.virtual.apps.old.style import QQ_STYLE, WECHAT_STYLE, ChatStyle
 
+Page = Literal["list", "contacts", "moments", "channels", "me", "search", "chat", "ai"]
+
 
 class Bar(StrEnum):
     """What stands below the messages."""
@@ -137,6 +139,7 @@ class Look:
     hidden_tree: bool = False  # ordinary accessibility services see one node without a place
     wallpaper: bool = False
     skin: bool = False  # own bubbles have a picture for a ground
+    tabs: tuple[tuple[str, Page], ...] = ()  # of the list, with the pages that they show
     old: ChatStyle | None = field(default=None, repr=False)
 
 
@@ -384,6 +387,7 @@ _PLAIN = Look(
     bar=Bar.PLAIN,
     round_avatars=True,
     twelve_hours=True,
+    tabs=(("消息", "list"), ("频道", "channels"), ("联系人", "contacts"), ("动态", "moments")),
 )
 _CLASSIC = replace(
     _PLAIN,
@@ -405,6 +409,7 @@ _LIGHT = Look(
     bar=Bar.WECHAT,
     title_centered=True,
     mic_in_input=True,
+    tabs=(("微信", "list"), ("通讯录", "contacts"), ("发现", "moments"), ("我", "me")),
 )
 _ALL = (
     _PLAIN,

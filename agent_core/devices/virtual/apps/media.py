@@ -310,7 +310,7 @@ def _location(sheet: Sheet, message: Message) -> Bubble:
             right, bottom, head = box[2], box[3], top + 140
             ground(canvas, sheet, box, message.side, color=colors.card)
             canvas.rect((left, head, right, bottom), "#dfe8d8", 10)
-            for x in range(left + 90, right, 150):
+            for x in range(left + 90, right - 22, 150):
                 canvas.rect((x, head, x + 22, bottom), "#f3ecc9")
             y = (head + bottom) // 2
             canvas.rect((left, y + 30, right, y + 56), "#f3ecc9")
