@@ -20,6 +20,7 @@ from bot.commands.mcp import mcp
 from bot.commands.pair import pair
 from bot.commands.people import people
 from bot.commands.questions import questions
+from bot.commands.read import read
 from bot.commands.replay import replay
 from bot.commands.run import run
 from bot.commands.schedule import schedule
@@ -66,6 +67,7 @@ app.add_typer(schedule, name="schedule")
 app.add_typer(questions, name="questions")
 app.add_typer(kb, name="kb")
 app.add_typer(answers, name="answers")
+app.command()(read)
 app.command()(replay)
 app.add_typer(contacts, name="contacts")
 app.add_typer(people, name="people")

@@ -146,6 +146,12 @@ def counts_members(title: str) -> bool:
     return _GROUP_COUNTER.search(name(title)) is not None
 
 
+def without_count(title: str) -> str:
+    """A group's title without the count of its members: "11(3)" is "11"."""
+    plain = name(title)
+    return _GROUP_COUNTER.sub("", plain) or plain
+
+
 def same_name(seen: str, wanted: str, *, group: bool = False) -> bool:
     """Whether a title or a row is exactly the contact ``wanted``, whole name.
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from agent_core.devices.virtual import ime
 from agent_core.devices.virtual.apps.base import App, Host
 from agent_core.devices.virtual.apps.chat_app import ChatApp
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.apps.payment import Payment
 from agent_core.devices.virtual.apps.qq import QQ
 from agent_core.devices.virtual.apps.settings import Settings
@@ -24,12 +25,12 @@ VERSIONS: dict[str, str] = {"qq": "9.1.30", "wechat": "8.0.56", "payment": "10.6
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:
     """The apps that are installed, by the scenario's names for them, with their chats as of ``start``."""
-    worlds = {"qq": World(), "wechat": World()}
+    worlds = {"qq": World(), "wechat": World(notices=tuple(scenario.wechat_rows))}
     for contact in scenario.contacts:
         worlds[contact.app].chats[contact.name] = _chat(contact, start)
     every: dict[str, App] = {
-        "qq": QQ(host, worlds["qq"]),
-        "wechat": WeChat(host, worlds["wechat"]),
+        "qq": QQ(host, worlds["qq"], LOOKS[scenario.looks["qq"]]),
+        "wechat": WeChat(host, worlds["wechat"], LOOKS[scenario.looks["wechat"]]),
         "payment": Payment(host),
         "settings": Settings(host),
     }
@@ -90,9 +91,26 @@ def _chat(contact: ContactPart, start: datetime) -> Chat:
             part.quoted,
             part.sender,
             from_here=part.side is Side.ME,
+            quoted_sender=part.quoted_sender,
+            transcript=part.transcript,
+            detail=part.detail,
+            footer=part.footer,
+            paper=part.paper,
         )
         for part in contact.history
     ]
     unread = sum(part.unread and part.side is Side.THEM for part in contact.history)
     members = contact.members or (3 if contact.kind is ContactKind.GROUP else 0)
-    return Chat(contact.name, contact.kind, contact.number, members, messages, unread)
+    return Chat(
+        contact.name,
+        contact.kind,
+        contact.number,
+        members,
+        messages,
+        max(unread, contact.unread),
+        tuple(contact.signs),
+        contact.status,
+        contact.strip,
+        contact.muted,
+        contact.special,
+    )

@@ -25,14 +25,15 @@ SYSTEM_UI = "com.android.systemui"
 SHADE_ROW = 190
 
 
-def _bright(color: str) -> bool:
+def ink_on(color: str) -> str:
+    """The colour of the system's marks over this one."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return red * 3 + green * 6 + blue > 1400
+    return "#1a1a1a" if red * 3 + green * 6 + blue > 1400 else "#ffffff"
 
 
 def status_bar(now: datetime, battery: int, color: str, waiting: int) -> Element:
     """Clock at the left, signal and battery at the right, a dot where notifications wait. ``color`` lies under it."""
-    ink = "#1a1a1a" if _bright(color) else "#ffffff"
+    ink = ink_on(color)
 
     def paint(canvas: Canvas) -> None:
         canvas.text(56, 48, f"{now:%H:%M}", 38, ink)

@@ -63,6 +63,7 @@ class PhoneCore:
         self.link: Link | None = None  # set by the one who serves the phone
         self.panel = TouchPanel(self.size)
         self.enter_sends = scenario.enter_sends
+        self.font_scale = scenario.phone.font_scale
         self.faults = scenario.faults.model_copy()
         self.tree_mode = scenario.tree
         self._clock = clock
@@ -221,8 +222,12 @@ class PhoneCore:
 
     # ---- what a person who holds it has of it (person.Held) -----------------------------------------------------
 
+    def scene(self) -> display.Scene:
+        """What is on the screen now, in its layers."""
+        return self._display.scene(self._key())
+
     def elements(self) -> list[Element]:
-        return self._display.scene(self._key()).all()
+        return self.scene().all()
 
     def press_at(self, x: float, y: float) -> Element | None:
         """A finger's tap at a place in units, real or injected; what was hit."""
@@ -240,6 +245,11 @@ class PhoneCore:
         app, chat = self._find(key)
         app.open_chat(chat)  # first, or the chat that was left open there would count as read
         self.launch_app(app.package)
+
+    def scroll_chat(self, distance: int) -> None:
+        """Scroll the page in front by so many units, as a finger that moves down."""
+        self._front.scroll(distance)
+        self._changed()
 
     def chat_field(self) -> TextField | None:
         app = self._front
@@ -373,7 +383,7 @@ class PhoneCore:
             )
             system.append(chrome.gesture_bar(self.height, "#ffffff" if adb else "#1a1a1a"))
         else:
-            system.append(chrome.gesture_bar(self.height, "#ffffff" if app is self._home else "#1a1a1a"))
+            system.append(chrome.gesture_bar(self.height, chrome.ink_on(app.bottom_color())))
         overlay = []
         package = app.package
         if self.faults.popup:

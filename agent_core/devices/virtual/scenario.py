@@ -19,11 +19,13 @@ is referred to. Whatever is unknown is refused, with the file and the field.
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import combinations
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
+from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side, Sign
 
 CHAT_APPS = ("qq", "wechat")
 
@@ -97,6 +99,8 @@ class PhonePart(_Part):
     sdk: Annotated[int, Field(ge=23, le=40)] = 33
     android: str = "13"
     battery: Annotated[int, Field(ge=0, le=100)] = 87
+    font_scale: Annotated[float, Field(ge=0.7, le=1.6)] = 1.0
+    """The system's font size: 0.85, 1.0, 1.3 …"""
     apps: list[Literal["qq", "wechat", "payment", "settings"]] = ["qq", "wechat", "payment", "settings"]
     """The apps that are installed beside the launcher."""
     app_versions: dict[Literal["qq", "wechat", "payment"], Version] = {}
@@ -129,6 +133,16 @@ class MessagePart(_Part):
     quoted: str = ""
     sender: str = ""
     """In a group: who wrote it."""
+    quoted_sender: str = ""
+    """Whose message a quote quotes; the other side's, if it is not said."""
+    transcript: str = ""
+    """Of a voice message: the text that the app shows below it."""
+    detail: str = ""
+    """Of a file its size, of a card its description."""
+    footer: str = ""
+    """Of a card: the line that says where it is from."""
+    paper: bool = False
+    """An image that is mostly white, with small text: the screenshot of an order."""
 
     @model_validator(mode="after")
     def _has_text(self) -> MessagePart:
@@ -146,6 +160,18 @@ class ContactPart(_Part):
     """Of a group."""
     draft: str = ""
     """What stands in the chat's input at the start."""
+    unread: Annotated[int, Field(ge=0, le=9999)] = 0
+    """Unread messages, if they are more than the history holds."""
+    signs: list[Sign] = []
+    """Small pictures behind the name: robot, ear, bell, fire, ai."""
+    status: Annotated[str, Field(max_length=40)] = ""
+    """The line under the name, in QQ: "在线", "对方正在输入..."."""
+    strip: Annotated[str, Field(max_length=200)] = ""
+    """The notice that is pinned under the header, in WeChat."""
+    muted: bool = False
+    """No notifications; in the list a red dot in place of the count."""
+    special: bool = False
+    """A special friend of QQ: the notifications begin with [特别关心]."""
     history: list[MessagePart] = []
     """Oldest first."""
 
@@ -244,7 +270,7 @@ class EventPart(_Part):
 
 _WHEN = ("at", "before_sent", "after_sent", "after_opened", "after_typed", "after_looked", "after_model")
 _OF_A_CONTACT = ("receive", "colleague", "recall", "person_open", "notification_open")
-_WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD)
+_WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD, Kind.TIP)
 CHAT_LIST = "list"  # of after_looked
 
 
@@ -257,11 +283,33 @@ class Scenario(_Part):
     phone: PhonePart = Field(default_factory=PhonePart)
     keyboard: KeyboardPart = Field(default_factory=KeyboardPart)
     faults: Faults = Field(default_factory=Faults)
+    look: str | list[str] = []
+    """How the chat apps look: one of LOOKS, or one for each app."""
     tree: TreeMode = TreeMode.FULL
     enter_sends: bool = False
     """Enter sends in a chat; else it makes a new line."""
+    wechat_rows: list[Annotated[str, Field(min_length=1, max_length=60)]] = []
+    """Rows of WeChat's list that are no chats: "Windows 微信已登录", "折叠置顶聊天"."""
     contacts: list[ContactPart] = []
     events: list[EventPart] = []
+
+    @property
+    def looks(self) -> dict[str, str]:
+        """The look of each chat app, by the app."""
+        chosen = [self.look] if isinstance(self.look, str) else self.look
+        return DEFAULT_LOOKS | {LOOKS[key].app: key for key in chosen}
+
+    @field_validator("look")
+    @classmethod
+    def _known_looks(cls, look: str | list[str]) -> str | list[str]:
+        chosen = [look] if isinstance(look, str) else look
+        for key in chosen:
+            if key not in LOOKS:
+                raise ValueError(f"no look {key!r}; there are {', '.join(LOOKS)}")
+        for first, second in combinations(chosen, 2):
+            if LOOKS[first].app == LOOKS[second].app:
+                raise ValueError(f"{first!r} and {second!r} are both of {LOOKS[first].app}")
+        return look
 
     @model_validator(mode="after")
     def _names(self) -> Scenario:

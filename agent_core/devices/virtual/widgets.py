@@ -16,6 +16,8 @@ from typing import Literal
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
+from agent_core.devices.virtual.emoji import emoji_image
+
 WIDTH = 1080
 Rect = tuple[int, int, int, int]
 Anchor = Literal["left", "middle", "right"]
@@ -155,6 +157,18 @@ def _face(draw: ImageDraw.ImageDraw, x: float, y: float, size: int) -> None:
     draw.arc((x + size * 0.25, y + size * 0.3, x + size * 0.75, y + size * 0.78), 20, 160, fill=255, width=3)
 
 
+def _apart(text: str) -> list[str]:
+    """The text in pieces: each emoji and joiner by itself, what stands between them together."""
+    pieces: list[str] = []
+    for char in text:
+        alone = is_emoji(char) or is_joiner(char)
+        if pieces and not alone and not (is_emoji(pieces[-1][0]) or is_joiner(pieces[-1][0])):
+            pieces[-1] += char
+        else:
+            pieces.append(char)
+    return pieces
+
+
 _STAMPS: dict[tuple[str, tuple[int, int], Rect], Image.Image] = {}
 _STAMPS_KEPT = 8
 
@@ -223,6 +237,34 @@ class Canvas:
         place = (round(x * self.scale - shift), round(y * self.scale - pixels * 0.70))
         self.image.paste(ImageColor.getrgb(color), place, mask)
 
+    def rich(self, x: float, y: float, runs: Sequence[tuple[str, str]], size: int) -> None:
+        """One line of texts, each in its colour, with emoji in theirs; ``y`` is the middle of the characters."""
+        pixels = max(6, self._px(size))
+        left = x * self.scale
+        for text, color in runs:
+            for part in _apart(text):
+                if is_emoji(part[0]):
+                    picture = emoji_image(part[0], pixels)
+                    place = (round(left + pixels * 0.1), round(y * self.scale - pixels / 2))
+                    self.image.paste(picture, place, picture)
+                elif not is_joiner(part[0]):
+                    place = (round(left), round(y * self.scale - pixels * 0.70))
+                    self.image.paste(ImageColor.getrgb(color), place, _line(part, pixels, False))
+                left += text_width(part, pixels)
+
+    def blend(self, box: Rect, top: str, bottom: str, radius: int) -> None:
+        """A rounded area whose colour goes over from ``top`` to ``bottom``."""
+        left, up, right, down = self._box(box)
+        if right <= left or down <= up:
+            return
+        mask = Image.linear_gradient("L").resize((right - left, down - up))
+        ground = Image.composite(Image.new("RGB", mask.size, bottom), Image.new("RGB", mask.size, top), mask)
+        shape = Image.new("L", (mask.width * 2, mask.height * 2))
+        ImageDraw.Draw(shape).rounded_rectangle(
+            (0, 0, shape.width - 1, shape.height - 1), self._px(radius) * 2, fill=255
+        )
+        self.image.paste(ground, (left, up), shape.reduce(2))
+
     def stamp(self, name: str, box: Rect, paint: Callable[[], None]) -> None:
         """Draw what always looks the same and fills its box: once, then from a copy kept under ``name``."""
         key = (name, self.image.size, box)
@@ -259,6 +301,7 @@ class Element:
     blocks: bool = False  # takes taps although it has no handler (a dialog's backdrop)
     package: str = ""  # where it is not the front app's
     clip: Rect | None = field(default=None)  # what of it can be seen and tapped
+    about: object = None  # the message that it shows whole, for those who compare a reading with the truth
 
     def visible(self) -> Rect | None:
         """The box within the clip; None where nothing of it is seen."""

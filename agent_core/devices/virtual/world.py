@@ -24,6 +24,7 @@ class Kind(StrEnum):
     LOCATION = "location"  # its text is the place
     CARD = "card"  # a link or a mini-program; its text is the title
     CALL = "call"  # its text is what the app says of a call
+    TIP = "tip"  # a grey line in the middle
     RECALLED = "recalled"
 
 
@@ -39,6 +40,16 @@ class ContactKind(StrEnum):
     BAIT = "bait"  # the app's own AI, in the guise of a contact
 
 
+class Sign(StrEnum):
+    """A small picture behind a contact's name."""
+
+    ROBOT = "robot"
+    EAR = "ear"
+    BELL = "bell"
+    FIRE = "fire"
+    AI = "ai"  # the grey block "AI"
+
+
 @dataclass(slots=True, eq=False)
 class Message:
     side: Side
@@ -49,6 +60,11 @@ class Message:
     quoted: str = ""  # what a quote quotes
     sender: str = ""  # in a group, who wrote it
     from_here: bool = False  # it left through this phone's input
+    quoted_sender: str = ""  # whose text a quote quotes; the other side's, if it is not said
+    transcript: str = ""  # of a voice message: the text that stands below it
+    detail: str = ""  # of a file its size, of a card its description
+    footer: str = ""  # of a card: where it is from
+    paper: bool = False  # an image that is a white page with small text
     done_at: datetime | None = None  # when SENDING ends
 
     @property
@@ -102,6 +118,11 @@ class Chat:
     members: int = 0  # of a group
     messages: list[Message] = field(default_factory=list)
     unread: int = 0
+    signs: tuple[Sign, ...] = ()  # behind the name
+    status: str = ""  # under the name, in QQ
+    strip: str = ""  # the notice that is pinned under a group's header, in WeChat
+    muted: bool = False
+    special: bool = False  # its notifications begin with [特别关心], in QQ
 
     @property
     def title(self) -> str:
@@ -136,6 +157,7 @@ class World:
     """The chats of one app. Names are unique in it."""
 
     chats: dict[str, Chat] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()  # rows of the list that are no chats
 
     def by_time(self) -> list[Chat]:
         """Chats with messages, the newest first."""

@@ -35,6 +35,7 @@ class Host(Protocol):
 
     faults: Faults
     enter_sends: bool
+    font_scale: float
 
     @property
     def height(self) -> int:
@@ -94,6 +95,10 @@ class App(ABC):
 
     def top_color(self) -> str:
         """What lies under the status bar."""
+        return "#ffffff"
+
+    def bottom_color(self) -> str:
+        """What lies under the gesture bar."""
         return "#ffffff"
 
     def current_activity(self) -> str:

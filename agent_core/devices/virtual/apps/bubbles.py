@@ -1,222 +1,195 @@
-"""The rows of a chat: bubbles of every kind, time separators, notices."""
+"""What a message looks like beside its avatar: texts, and quotations of other texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from agent_core.devices.virtual.apps.base import GREY, INK, avatar
-from agent_core.devices.virtual.apps.cards import CARDS, card, card_size
-from agent_core.devices.virtual.apps.style import ChatStyle
-from agent_core.devices.virtual.widgets import (
-    GROUP,
-    IMAGE,
-    WIDTH,
-    Canvas,
-    Element,
-    Rect,
-    ellipsize,
-    label,
-    text_width,
-    wrap,
-)
-from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side
+from agent_core.devices.virtual.apps.sheet import Runs, Sheet, lines_width, paint_lines, rich_lines, time_text
+from agent_core.devices.virtual.widgets import Canvas, Element, Rect, ellipsize, text_width, wrap
+from agent_core.devices.virtual.world import Chat, Kind, Message, Side
 
-TEXT_SIZE = 44
-TEXT_LINE = 62
-TEXT_WIDTH = 630
-PADDING = 34
-AVATAR = 100
-MARGIN = 26
-GAP = 20  # between an avatar and its bubble
-QUOTE_SIZE = 34
-
-Row = tuple[int, Callable[[int], list[Element]]]  # its height, and what builds it at a top edge
-BUBBLE_ID = "chat_item_content_layout"
+QUOTE_SIZE = 36
+_QUOTE_PAD = 20
 
 
-def separator(text: str) -> Row:
-    return (90, lambda y: [label(WIDTH // 2, y + 48, text, 32, GREY, anchor="middle", id="chat_item_time_stamp")])
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """The size of what is drawn for a message, and what builds it at a left and an upper edge."""
+
+    width: int
+    height: int
+    build: Callable[[int, int], list[Element]]
 
 
-def message_row(message: Message, chat: Chat, style: ChatStyle, resend: Callable[[Message], None]) -> Row:
-    if message.kind is Kind.RECALLED:
-        return (
-            84,
-            lambda y: [label(WIDTH // 2, y + 42, message.notice, 32, GREY, anchor="middle", id="graybar")],
-        )
-    width, height = _size(message)
-    named = chat.kind is ContactKind.GROUP and message.side is Side.THEM
-    head = 48 if named else 0
+def ground(canvas: Canvas, sheet: Sheet, box: Rect, side: Side, *, color: str = "", tail: bool = True) -> None:
+    """The bubble itself, with its tail."""
+    look, geometry = sheet.look, sheet.look.geometry
+    mine = side is Side.ME
+    if mine and look.skin and not color:
+        _skin(canvas, box, geometry.radius)
+        return
+    color = color or (look.colors.mine if mine else look.colors.theirs)
+    canvas.rect(box, color, geometry.radius)
+    if geometry.tail and tail:
+        y = box[1] + geometry.avatar // 2
+        edge, tip = (box[2], box[2] + geometry.tail) if mine else (box[0], box[0] - geometry.tail)
+        canvas.polygon([(edge, y - 14), (tip, y), (edge, y + 14)], color)
 
-    def build(y: int) -> list[Element]:
+
+def _skin(canvas: Canvas, box: Rect, radius: int) -> None:
+    """A bubble skin: a border, a ground that goes over from one colour to another, ornaments at its corners."""
+    canvas.blend(box, "#ff8fb4", "#ffb3cd", radius + 8)
+    canvas.blend((box[0] + 5, box[1] + 5, box[2] - 5, box[3] - 5), "#ffe3ec", "#ffd0e0", radius + 4)
+    for x, y, size, color in (
+        (box[0] + 8, box[1] - 10, 22, "#ffffff"),
+        (box[0] + 26, box[1] - 6, 14, "#fff2b8"),
+        (box[2] - 34, box[3] - 14, 26, "#ff6f9f"),
+        (box[2] - 48, box[3] - 8, 14, "#ffffff"),
+    ):
+        canvas.oval((x, y, x + size, y + size), color)
+
+
+def ink(sheet: Sheet, side: Side) -> str:
+    return sheet.look.colors.mine_ink if side is Side.ME else sheet.look.colors.ink
+
+
+def text(sheet: Sheet, message: Message, chat: Chat, now: datetime) -> Bubble:
+    """A text; what it quotes stands inside it at the top in QQ, and below it in WeChat."""
+    if message.kind is not Kind.QUOTE:
+        return _text(sheet, message)
+    who = message.quoted_sender or (chat.name if message.side is Side.ME else "我")
+    return _quoting(sheet, message, who, now) if sheet.look.app == "qq" else _quoting_below(sheet, message, who)
+
+
+def with_transcript(sheet: Sheet, message: Message, voice: Bubble) -> Bubble:
+    """A voice message with what it says in a second bubble below it."""
+    said = replace(message, kind=Kind.TEXT, text=message.transcript)
+    below = _text(sheet, said, tail=False)
+
+    def build(left: int, top: int) -> list[Element]:
+        right = left + max(voice.width, below.width)
         mine = message.side is Side.ME
-        left = MARGIN if not mine else WIDTH - MARGIN - AVATAR
-        top = y + 18
-        who = "我" if mine else message.sender or chat.name
-        found = [avatar((left, top, left + AVATAR, top + AVATAR), who, round_=style.round_avatars)]
-        edge = MARGIN + AVATAR + GAP
-        if named:
-            found.append(label(edge, top + 18, who, 30, GREY, id="chat_item_nick_name"))
-        top += head
-        box = (
-            (WIDTH - edge - width, top, WIDTH - edge, top + height) if mine else (edge, top, edge + width, top + height)
+        transcript = below.build(right - below.width if mine else left, top + voice.height + 14)
+        for element in transcript:
+            element.about = None
+        return [*voice.build(right - voice.width if mine else left, top), *transcript]
+
+    return Bubble(max(voice.width, below.width), voice.height + 14 + below.height, build)
+
+
+def _quoting(sheet: Sheet, message: Message, who: str, now: datetime) -> Bubble:
+    """QQ: a ground of its own inside the bubble, with nickname and time above at most two lines."""
+    geometry, colors = sheet.look.geometry, sheet.look.colors
+    mine = message.side is Side.ME
+    small, step = sheet.size(QUOTE_SIZE), sheet.size(50)
+    color = ink(sheet, message.side)
+    rows = _shortened(message.quoted, small, geometry.text_width - 2 * _QUOTE_PAD, 2)
+    head = f"{who} {time_text(message.time, now)}"
+    needed = max(text_width(row, small) for row in (*rows, head + "　　"))
+    body = _text(sheet, message)
+    inner = min(geometry.text_width, round(needed) + 2 * _QUOTE_PAD)
+    width = max(body.width, inner + 2 * geometry.pad_x)
+    quote_height = (len(rows) + 1) * step + 28
+
+    def build(left: int, top: int) -> list[Element]:
+        box: Rect = (left, top, left + width, top + body.height + quote_height)
+        area: Rect = (
+            left + geometry.pad_x,
+            top + geometry.pad_y,
+            box[2] - geometry.pad_x,
+            top + geometry.pad_y + quote_height - 14,
         )
-        found += _bubble(message, box, style)
-        found += _mark(message, box, resend)
-        return found
+        lines = _lines(sheet, message)
 
-    return (max(height + head, AVATAR) + 36, build)
+        def paint(canvas: Canvas) -> None:
+            ground(canvas, sheet, box, message.side)
+            paint_lines(
+                canvas,
+                area[0],
+                area[3] + 14,
+                lines,
+                sheet.size(geometry.text_size),
+                sheet.size(geometry.line),
+            )
 
+        def quoted(canvas: Canvas) -> None:
+            canvas.rect(area, colors.mine_quote if mine else colors.theirs_quote, 12)
+            faint = color if mine else colors.grey
+            for index, row in enumerate((head, *rows)):
+                y = area[1] + 7 + step * index + step / 2
+                canvas.rich(area[0] + _QUOTE_PAD, y, ((row, faint),), small)
+            x, y = area[2] - 34, area[1] + 32
+            canvas.line([(x - 10, y - 12), (x + 10, y - 12)], faint, 3)
+            canvas.line([(x - 8, y + 2), (x, y - 7), (x + 8, y + 2)], faint, 3)
 
-def _size(message: Message) -> tuple[int, int]:
-    if message.kind in CARDS:
-        return card_size(message)
-    match message.kind:
-        case Kind.IMAGE:
-            return (420, 320)
-        case Kind.STICKER:
-            return (280, 280)
-        case Kind.RED_PACKET:
-            return (600, 240)
-        case Kind.VOICE:
-            return (220 + 12 * min(message.seconds, 30), 100)
-        case _:
-            lines = wrap(message.text, TEXT_SIZE, TEXT_WIDTH)
-            width = max(text_width(line, TEXT_SIZE) for line in lines)
-            height = len(lines) * TEXT_LINE + 38
-            if message.kind is Kind.QUOTE:
-                width = max(width, min(TEXT_WIDTH, text_width(message.quoted, QUOTE_SIZE) + 20))
-                height += 62
-            return (max(round(width) + 2 * PADDING, 100), height)
+        return [
+            Element(box, message.text, sheet.look.ids.text, paint=paint, about=message),
+            Element(area, f"{head}\n{message.quoted}", sheet.look.ids.quote, paint=quoted),
+        ]
 
-
-def _bubble(message: Message, box: Rect, style: ChatStyle) -> list[Element]:
-    if message.kind in CARDS:
-        return card(message, box, style, BUBBLE_ID)
-    match message.kind:
-        case Kind.IMAGE:
-            return [
-                Element(
-                    box, "", BUBBLE_ID, paint=lambda canvas: _landscape(canvas, box), description="图片", kind=IMAGE
-                )
-            ]
-        case Kind.STICKER:
-            return [
-                Element(
-                    box, "", BUBBLE_ID, paint=lambda canvas: _sticker(canvas, box), description="动画表情", kind=IMAGE
-                )
-            ]
-        case Kind.RED_PACKET:
-            return _red_packet(message, box, style.packet)
-        case Kind.VOICE:
-            return [_voice(message, box, style)]
-        case _:
-            return _text(message, box, style)
+    return Bubble(width, body.height + quote_height, build)
 
 
-def _text(message: Message, box: Rect, style: ChatStyle) -> list[Element]:
+def _quoting_below(sheet: Sheet, message: Message, who: str) -> Bubble:
+    """WeChat: a grey box of its own under the bubble."""
+    geometry, colors = sheet.look.geometry, sheet.look.colors
+    body = _text(sheet, message)
+    small, step = sheet.size(QUOTE_SIZE), sheet.size(48)
+    whole = f"{who}：{message.quoted}"
+    rows = _shortened(whole, small, geometry.text_width, 2)
+    width = round(max(text_width(row, small) for row in rows)) + 2 * _QUOTE_PAD
+    height = len(rows) * step + 20
     mine = message.side is Side.ME
-    lines = wrap(message.text, TEXT_SIZE, TEXT_WIDTH)
-    quote = 62 if message.kind is Kind.QUOTE else 0
 
-    def paint(canvas: Canvas) -> None:
-        canvas.rect(box, style.mine if mine else style.theirs, style.bubble_radius)
-        y = box[1] + 19 + quote + TEXT_LINE / 2
-        for line in lines:
-            canvas.text(box[0] + PADDING, y, line, TEXT_SIZE, style.mine_text if mine else INK)
-            y += TEXT_LINE
+    def build(left: int, top: int) -> list[Element]:
+        right = left + max(body.width, width)
+        x, y = right - width if mine else left, top + body.height + 12
+        area: Rect = (x, y, x + width, y + height)
 
-    found = [Element(box, message.text, BUBBLE_ID, paint=paint)]
-    if quote:
-        color = "#d9efff" if mine else GREY
-        found.append(_quote(message, box, color))
-    return found
+        def paint(canvas: Canvas) -> None:
+            canvas.rect(area, colors.mine_quote if mine else colors.theirs_quote, 10)
+            for index, row in enumerate(rows):
+                place = y + 10 + step * index + step / 2
+                canvas.rich(x + _QUOTE_PAD, place, ((row, colors.quote_ink),), small)
 
+        return [
+            *body.build(right - body.width if mine else left, top),
+            Element(area, whole, sheet.look.ids.quote, paint=paint),
+        ]
 
-def _quote(message: Message, box: Rect, color: str) -> Element:
-    area = (box[0] + PADDING, box[1] + 22, box[2] - PADDING, box[1] + 72)
-    shown = ellipsize(message.quoted, QUOTE_SIZE, area[2] - area[0] - 18)
-
-    def paint(canvas: Canvas) -> None:
-        canvas.rect((area[0], area[1] + 2, area[0] + 5, area[3] - 4), color)
-        canvas.text(area[0] + 18, (area[1] + area[3]) / 2, shown, QUOTE_SIZE, color)
-
-    return Element(area, message.quoted, "chat_item_quote", paint=paint)
+    return Bubble(max(body.width, width), body.height + 12 + height, build)
 
 
-def _voice(message: Message, box: Rect, style: ChatStyle) -> Element:
-    mine = message.side is Side.ME
-    ink = style.mine_text if mine else INK
-    text = f'{message.seconds}"'
-
-    def paint(canvas: Canvas) -> None:
-        canvas.rect(box, style.mine if mine else style.theirs, style.bubble_radius)
-        y = (box[1] + box[3]) // 2
-        turn = 1 if not mine else -1
-        x = box[0] + 40 if not mine else box[2] - 40
-        for radius in (10, 22, 34):
-            span = (-45, 45) if turn > 0 else (135, 225)
-            canvas.arc((x - radius, y - radius, x + radius, y + radius), *span, ink, 5)
-        canvas.text(x + turn * 60, y, text, 42, ink, "left" if turn > 0 else "right")
-
-    return Element(box, "", BUBBLE_ID, paint=paint, description=f"语音{message.seconds}秒")
+def _shortened(words: str, size: int, width: int, rows: int) -> list[str]:
+    lines = list(wrap(words.replace("\n", " "), size, width))
+    if len(lines) > rows:
+        lines = [*lines[: rows - 1], ellipsize("".join(lines[rows - 1 :]), size, width)]
+    return lines
 
 
-def _red_packet(message: Message, box: Rect, name: str) -> list[Element]:
-    words = message.text or "恭喜发财，大吉大利"
-    left, top = box[0], box[1]
-
-    def paint(canvas: Canvas) -> None:
-        canvas.rect(box, "#f25542", 20)
-        canvas.rect((left, box[3] - 72, box[2], box[3]), "#ffffff", 20)
-        canvas.rect((left, box[3] - 72, box[2], box[3] - 40), "#ffffff")
-        canvas.rect((left + 36, top + 34, left + 110, top + 134), "#d93a2b", 10)
-        canvas.oval((left + 54, top + 62, left + 92, top + 100), "#ffd67a")
-
-    return [
-        Element(box, "", BUBBLE_ID, paint=paint, description=name, kind=GROUP),
-        label(left + 140, top + 84, ellipsize(words, 40, 420), 40, "#ffffff", id="red_packet_words"),
-        label(left + 28, box[3] - 36, name, 28, GREY, id="red_packet_kind"),
-    ]
+def _lines(sheet: Sheet, message: Message) -> tuple[Runs, ...]:
+    colors = sheet.look.colors
+    link = colors.mine_link if message.side is Side.ME else colors.theirs_link
+    size = sheet.size(sheet.look.geometry.text_size)
+    return rich_lines(message.text, size, sheet.look.geometry.text_width, ink(sheet, message.side), link)
 
 
-def _landscape(canvas: Canvas, box: Rect) -> None:
-    """The picture that somebody sent: hills under a sky."""
-    left, top, right, bottom = box
-    canvas.rect(box, "#a9d3f2", 18)
-    canvas.oval((right - 120, top + 40, right - 50, top + 110), "#ffe08a")
-    canvas.polygon([(left, bottom - 60), (left + 130, top + 110), (left + 270, bottom - 60)], "#6f9f7c")
-    canvas.polygon([(left + 160, bottom - 60), (left + 300, top + 150), (right, bottom - 60)], "#588a67")
-    canvas.rect((left, bottom - 70, right, bottom), "#8cc084", 18)
-    canvas.rect((left, bottom - 70, right, bottom - 30), "#8cc084")
+def _text(sheet: Sheet, message: Message, *, tail: bool = True) -> Bubble:
+    geometry = sheet.look.geometry
+    size, line = sheet.size(geometry.text_size), sheet.size(geometry.line)
+    lines = _lines(sheet, message)
+    width = max(lines_width(lines, size) + 2 * geometry.pad_x, 96)
+    height = len(lines) * line + 2 * geometry.pad_y
 
+    def build(left: int, top: int) -> list[Element]:
+        box: Rect = (left, top, left + width, top + height)
 
-def _sticker(canvas: Canvas, box: Rect) -> None:
-    left, top, right, bottom = box
-    canvas.oval((left + 20, top + 20, right - 20, bottom - 20), "#ffd34d")
-    x, y = (left + right) // 2, (top + bottom) // 2
-    canvas.oval((x - 56, y - 46, x - 26, y - 6), "#5c3b00")
-    canvas.oval((x + 26, y - 46, x + 56, y - 6), "#5c3b00")
-    canvas.arc((x - 70, y - 60, x + 70, y + 70), 25, 155, "#5c3b00", 10)
+        def paint(canvas: Canvas) -> None:
+            ground(canvas, sheet, box, message.side, tail=tail)
+            paint_lines(canvas, left + geometry.pad_x, top + geometry.pad_y, lines, size, line)
 
+        return [Element(box, message.text, sheet.look.ids.text, paint=paint, about=message)]
 
-def _mark(message: Message, box: Rect, resend: Callable[[Message], None]) -> list[Element]:
-    """What stands left of a bubble of ours that has not arrived."""
-    y = (box[1] + box[3]) // 2
-    place: Rect = (box[0] - 74, y - 24, box[0] - 26, y + 24)
-    if message.state is MessageState.FAILED:
-
-        def failed(canvas: Canvas) -> None:
-            canvas.oval(place, "#fa5151")
-            canvas.rect((place[0] + 21, place[1] + 10, place[0] + 27, place[1] + 29), "#ffffff")
-            canvas.rect((place[0] + 21, place[1] + 33, place[0] + 27, place[1] + 39), "#ffffff")
-
-        return [Element(place, "", "chat_item_fail_icon", lambda: resend(message), failed, "发送失败", IMAGE)]
-    if message.state is MessageState.SENDING:
-
-        def sending(canvas: Canvas) -> None:
-            canvas.arc(place, 0, 359, "#d4d6d9", 6)
-            canvas.arc(place, -90, 30, "#8c8f94", 6)
-
-        return [Element(place, "", "chat_item_sending", None, sending, "发送中", "android.widget.ProgressBar")]
-    return []
+    return Bubble(width, height, build)

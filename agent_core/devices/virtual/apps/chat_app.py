@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
 
-from agent_core.devices.virtual.apps import chat_list
+from agent_core.devices.virtual.apps import lists
+from agent_core.devices.virtual.apps.assistant import ai_page
+from agent_core.devices.virtual.apps.bar import BarHandlers
 from agent_core.devices.virtual.apps.base import App, Host
-from agent_core.devices.virtual.apps.chat_page import ChatHandlers, ChatView, chat_page
-from agent_core.devices.virtual.apps.style import ChatStyle
+from agent_core.devices.virtual.apps.chat_page import ChatHandlers, chat_page
+from agent_core.devices.virtual.apps.looks import Look, Page
+from agent_core.devices.virtual.apps.messages import ChatView
+from agent_core.devices.virtual.apps.old import chat_list
+from agent_core.devices.virtual.apps.old import chat_page as old_chat_page
+from agent_core.devices.virtual.apps.old.style import ChatStyle
+from agent_core.devices.virtual.apps.sheet import Sheet
 from agent_core.devices.virtual.widgets import Element, TextField
 from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side, World
-
-Page = Literal["list", "contacts", "moments", "search", "chat", "ai"]
 
 
 class ChatApp(App):
     prefix = ""  # of the keys of its contacts
-    style: ChatStyle
     list_title = ""
-    tabs: tuple[tuple[str, Page], ...] = ()
+    tabs: tuple[tuple[str, Page], ...] = ()  # of the old looks
     ai_name = ""  # its built-in AI, where it has one
 
-    def __init__(self, host: Host, world: World) -> None:
+    def __init__(self, host: Host, world: World, look: Look) -> None:
         super().__init__(host)
         self.world = world
+        self.look = look
+        self.talking: dict[str, bool] = {}  # by contact, whether the input is the bar to hold and talk
         self.page: Page = "list"
         self.chat: Chat | None = None
         self.drafts: dict[str, TextField] = {}
@@ -37,12 +42,26 @@ class ChatApp(App):
 
     # ---- state ------------------------------------------------------------------------------------------------
 
+    @property
+    def enter_sends(self) -> bool:
+        return self.host.enter_sends or self.look.enter_sends
+
+    @property
+    def sheet(self) -> Sheet:
+        return Sheet(self.look, self.host.font_scale)
+
+    @property
+    def old_style(self) -> ChatStyle:
+        if self.look.old is None:
+            raise LookupError(f"{self.look.key} has no old style")
+        return self.look.old
+
     def key(self, chat: Chat) -> str:
         return self.prefix + chat.name
 
     def draft(self, chat: Chat) -> TextField:
         if chat.name not in self.drafts:
-            self.drafts[chat.name] = TextField(multiline=True, action=self._send, enter_acts=self.host.enter_sends)
+            self.drafts[chat.name] = TextField(multiline=True, action=self._send, enter_acts=self.enter_sends)
         return self.drafts[chat.name]
 
     def open_chat(self, chat: Chat) -> None:
@@ -98,7 +117,17 @@ class ChatApp(App):
             self.list_scroll = max(0, self.list_scroll - distance)
 
     def top_color(self) -> str:
-        return {"chat": self.style.bar, "ai": "#f4f2ff"}.get(self.page, "#ffffff")
+        if self.page == "ai":
+            return "#f4f2ff"
+        if self.look.old:
+            return self.look.old.bar if self.page == "chat" else "#ffffff"
+        plain = self.page == "search" or self.look.app == "qq"
+        return self.look.colors.list_page if plain and self.page != "chat" else self.look.colors.header
+
+    def bottom_color(self) -> str:
+        if self.look.old or self.page == "ai":
+            return "#ffffff"
+        return self.look.colors.list_page if self.page == "search" else self.look.colors.bar
 
     # ---- messages ---------------------------------------------------------------------------------------------
 
@@ -169,13 +198,38 @@ class ChatApp(App):
 
     def elements(self) -> list[Element]:
         if self.page == "chat" and self.chat is not None:
-            handlers = ChatHandlers(lambda: _drop(self.back()), self._send, self._resend, self._tool)
-            return chat_page(self.host, self.chat, self.draft(self.chat), self.style, self.view, handlers)
+            return self._old_chat(self.chat) if self.look.old else self._chat(self.chat)
         if self.page == "search":
-            return chat_list.search_page(self)
+            return chat_list.search_page(self) if self.look.old else lists.search_page(self)
         if self.page == "ai":
-            return chat_list.ai_page(self)
-        return chat_list.list_page(self)
+            return ai_page(self)
+        return chat_list.list_page(self) if self.look.old else lists.list_page(self)
+
+    def _old_chat(self, chat: Chat) -> list[Element]:
+        handlers = old_chat_page.ChatHandlers(lambda: _drop(self.back()), self._send, self._resend, self._tool)
+        return old_chat_page.chat_page(self.host, chat, self.draft(chat), self.old_style, self.view, handlers)
+
+    def _chat(self, chat: Chat) -> list[Element]:
+        def unpin() -> None:
+            chat.strip = ""
+
+        def talk(talking: bool) -> None:
+            self.talking[chat.name] = talking
+            self.host.focus_on(None if talking else self.draft(chat))
+
+        handlers = ChatHandlers(
+            lambda: _drop(self.back()), self._resend, unpin, BarHandlers(self._send, self._tool, talk)
+        )
+        return chat_page(
+            self.host,
+            self.sheet,
+            chat,
+            self.draft(chat),
+            self.view,
+            unread=sum(other.unread for other in self.world.chats.values() if other is not chat),
+            talking=self.talking.get(chat.name, self.look.voice_first),
+            handlers=handlers,
+        )
 
 
 def _drop(_: bool) -> None:

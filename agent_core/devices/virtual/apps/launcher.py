@@ -24,6 +24,9 @@ class Launcher(App):
     def top_color(self) -> str:
         return "#27476b"
 
+    def bottom_color(self) -> str:
+        return "#27476b"
+
     def elements(self) -> list[Element]:
         found = [Element((0, 0, WIDTH, self.host.height), paint=self._wallpaper, listed=False)]
         found.append(self._clock())

@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from agent_core.devices.virtual.apps.base import GREY, INK, PALE, page
 from agent_core.devices.virtual.apps.chat_app import ChatApp
-from agent_core.devices.virtual.apps.style import QQ_STYLE
 from agent_core.devices.virtual.widgets import BUTTON, EDIT, WIDTH, Canvas, Element, Rect, label
 
 
@@ -14,7 +13,6 @@ class QQ(ChatApp):
     package = "com.tencent.mobileqq"
     label = "QQ"
     activity = ".activity.SplashActivity"
-    style = QQ_STYLE
     list_title = "消息"
     tabs = (("消息", "list"), ("联系人", "contacts"), ("动态", "moments"))
     ai_name = "问AI"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from agent_core.devices.virtual.apps.chat_app import ChatApp
-from agent_core.devices.virtual.apps.style import WECHAT_STYLE
 
 
 class WeChat(ChatApp):
@@ -11,6 +10,5 @@ class WeChat(ChatApp):
     label = "微信"
     activity = ".ui.LauncherUI"
     prefix = "wechat:"
-    style = WECHAT_STYLE
     list_title = "微信"
     tabs = (("微信", "list"), ("通讯录", "contacts"), ("发现", "moments"))

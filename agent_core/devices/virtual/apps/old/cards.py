@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_core.devices.virtual.apps.base import GREY, INK
-from agent_core.devices.virtual.apps.style import ChatStyle
+from agent_core.devices.virtual.apps.old.style import ChatStyle
 from agent_core.devices.virtual.widgets import GROUP, IMAGE, Canvas, Element, Rect, ellipsize, label, text_width, wrap
 from agent_core.devices.virtual.world import Kind, Message, Side
 

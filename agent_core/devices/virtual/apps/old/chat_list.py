@@ -21,7 +21,7 @@ from agent_core.devices.virtual.apps.base import (
     short_time,
     title_bar,
 )
-from agent_core.devices.virtual.apps.chat_page import send_button, text_box
+from agent_core.devices.virtual.apps.fields import text_box
 from agent_core.devices.virtual.widgets import (
     GROUP,
     WIDTH,
@@ -32,10 +32,8 @@ from agent_core.devices.virtual.widgets import (
     background,
     ellipsize,
     label,
-    text_width,
-    wrap,
 )
-from agent_core.devices.virtual.world import Chat, ContactKind, Side
+from agent_core.devices.virtual.world import Chat, ContactKind
 
 if TYPE_CHECKING:
     from agent_core.devices.virtual.apps.chat_app import ChatApp
@@ -121,7 +119,7 @@ def conversation_row(app: ChatApp, chat: Chat, top: int, *, summary: bool = True
 
     newest = chat.newest
     middle = top + ROW // 2
-    round_ = app.style.round_avatars
+    round_ = app.old_style.round_avatars
     found = [
         Element((0, top, WIDTH, top + ROW), "", "conversation_row", open_it, description=chat.name, kind=GROUP),
         avatar((32, top + 24, 152, top + 144), chat.name, round_=round_),
@@ -158,7 +156,7 @@ def _tabs(app: ChatApp, top: int) -> list[Element]:
 
 
 def _tab(app: ChatApp, name: str, left: int, width: int, top: int, lit: bool, tap: Handler) -> Element:
-    color = app.style.accent if lit else "#7d8187"
+    color = app.old_style.accent if lit else "#7d8187"
     middle = left + width // 2
 
     def paint(canvas: Canvas) -> None:
@@ -187,7 +185,7 @@ def search_page(app: ChatApp) -> list[Element]:
         )
     )
     found.append(
-        label(990, 158, "取消", 42, app.style.accent, anchor="middle", id="btn_cancel", tap=lambda: _back(app))
+        label(990, 158, "取消", 42, app.old_style.accent, anchor="middle", id="btn_cancel", tap=lambda: _back(app))
     )
     words = app.search.text.strip()
     y = TITLE_BAR
@@ -218,49 +216,3 @@ def _ask_row(app: ChatApp, box: Rect, text: str) -> Element:
 
 def _back(app: ChatApp) -> None:
     app.back()
-
-
-def ai_page(app: ChatApp) -> list[Element]:
-    """The built-in AI: whatever is written here reaches no customer."""
-    host = app.host
-    found = [page(host, "#f4f2ff"), *title_bar("智能助理", "#f4f2ff", back=lambda: _back(app))]
-    y = TITLE_BAR + 40
-    for side, text in [(Side.THEM, "你好，我是智能助理，有什么可以帮你？"), *app.ai_lines][-7:]:
-        lines = wrap(text, 42, 700)
-        width = round(max(text_width(line, 42) for line in lines)) + 60
-        height = 60 * len(lines) + 36
-        left = 40 if side is Side.THEM else WIDTH - 40 - width
-        found.append(_ai_bubble((left, y, left + width, y + height), text, lines, side))
-        y += height + 36
-    top = host.bottom - 130
-    found += [
-        background((0, top, WIDTH, host.height), "#ffffff"),
-        text_box(
-            host,
-            app.ai,
-            (28, top + 18, 868, top + 112),
-            42,
-            56,
-            id_="ai_input",
-            radius=22,
-            hint="有问题尽管问我",
-            color="#f2f3f5",
-        ),
-        send_button((892, top + 22, 1052, top + 108), app.ai, "#6a4cff", lambda: _act(app.ai.action)),
-    ]
-    return found
-
-
-def _act(handler: Handler | None) -> None:
-    if handler:
-        handler()
-
-
-def _ai_bubble(box: Rect, text: str, lines: tuple[str, ...], side: Side) -> Element:
-    def paint(canvas: Canvas) -> None:
-        canvas.rect(box, "#ffffff" if side is Side.THEM else "#6a4cff", 24)
-        for index, line in enumerate(lines):
-            color = INK if side is Side.THEM else "#ffffff"
-            canvas.text(box[0] + 30, box[1] + 18 + 60 * index + 30, line, 42, color)
-
-    return Element(box, text, "ai_message", paint=paint)

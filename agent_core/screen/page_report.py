@@ -1,0 +1,154 @@
+"""What the reader makes of one screen, as plain data: for the command line, the chat and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Frame, Node
+from agent_core.geometry import Box
+from agent_core.screen.compare import counts_members, without_count
+from agent_core.screen.lists import ChatRow, is_time
+from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side
+
+PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; the last two are outside
+
+
+class PageKind(StrEnum):
+    CHAT = "chat"
+    LIST = "list"
+    OTHER = "other"
+
+
+class MessageKind(StrEnum):
+    TEXT = "text"
+    IMAGE = "image"
+    VOICE = "voice"
+    FILE = "file"
+    CARD = "card"
+    RED_PACKET = "red_packet"
+    CALL = "call"
+    STICKER = "sticker"
+    OTHER = "other"
+
+
+# A still picture of a video is an image, and a place on a map is a card like another.
+_KINDS = {BubbleKind.VIDEO: MessageKind.IMAGE, BubbleKind.LOCATION: MessageKind.CARD}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TitleReport(_Part):
+    text: str  # of a group: without the count of its members
+    sure: bool
+    group: bool
+
+
+class MessageReport(_Part):
+    side: Side
+    kind: MessageKind
+    text: str
+    sure: bool
+
+
+class InputReport(_Part):
+    box: PixelBox
+    text: str
+    sure: bool
+
+
+class SendReport(_Part):
+    box: PixelBox | None
+    state: SendState
+
+
+class RowReport(_Part):
+    name: str
+    preview: str
+    unread: int
+
+
+class PageReport(_Part):
+    """One screen. ``title``, ``input`` and ``send`` are None if the page is no chat; ``input`` also if none is seen."""
+
+    page: PageKind
+    title: TitleReport | None = None
+    messages: tuple[MessageReport, ...] = ()  # from the top, the newest last
+    question: tuple[int, ...] = ()  # indexes into ``messages``: the customer's newest, which nobody has answered
+    input: InputReport | None = None
+    send: SendReport | None = None
+    rows: tuple[RowReport, ...] = ()  # of a list, from the top
+    doubts: tuple[str, ...] = ()  # the reader's own words, English
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A screen as it was read: a chat, else the rows of a list; neither for any other page."""
+
+    chat: ChatScreen | None = None
+    rows: tuple[ChatRow, ...] = ()
+
+
+async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile) -> Page:
+    """Read one screen of the app. No model is asked."""
+    chat = await reader.chat(frame, nodes, profile, use_model=False)
+    if chat is not None:
+        return Page(chat)
+    rows = tuple(await reader.rows(frame, nodes))
+    if rows and _tells_times(rows, await reader.texts(frame, nodes) or (), frame.size[0]):
+        return Page(rows=rows)
+    return Page()
+
+
+def report(page: Page) -> PageReport:
+    """Turn what was read into plain data."""
+    if page.chat is not None:
+        return _chat_report(page.chat)
+    rows = tuple(RowReport(name=row.name, preview=row.preview, unread=row.unread) for row in page.rows)
+    return PageReport(page=PageKind.LIST if rows else PageKind.OTHER, rows=rows)
+
+
+def _chat_report(chat: ChatScreen) -> PageReport:
+    count, asked = len(chat.bubbles), len(chat.question)
+    field = chat.input_box
+    return PageReport(
+        page=PageKind.CHAT,
+        title=_title_report(chat),
+        messages=tuple(_message_report(bubble) for bubble in chat.bubbles),
+        question=tuple(range(count - asked, count)),
+        input=InputReport(box=field.as_tuple(), text=chat.draft or "", sure=chat.draft is not None and chat.draft_sure)
+        if field
+        else None,
+        send=SendReport(box=_pixels(chat.send_box), state=chat.send_state),
+        doubts=tuple(chat.doubts),
+    )
+
+
+def _title_report(chat: ChatScreen) -> TitleReport:
+    group = chat.group or counts_members(chat.title)
+    return TitleReport(text=without_count(chat.title) if group else chat.title, sure=chat.title_sure, group=group)
+
+
+def _message_report(bubble: Bubble) -> MessageReport:
+    kind = _KINDS.get(bubble.kind) or MessageKind(bubble.kind.value)
+    return MessageReport(side=bubble.side, kind=kind, text=bubble.text, sure=bubble.sure)
+
+
+def _pixels(box: Box | None) -> PixelBox | None:
+    return box.as_tuple() if box else None
+
+
+def _tells_times(rows: Sequence[ChatRow], texts: Sequence[Reading], width: int) -> bool:
+    """Whether a time stands at the right of any row: an address book, and what a search finds, tell none."""
+    return any(
+        row.box.top <= text.box.center.y < row.box.bottom and text.box.right > 0.75 * width and is_time(text.text)
+        for row in rows
+        for text in texts
+    )

@@ -1,0 +1,115 @@
+"""``phonedesk read``: what the reader makes of one screenshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.commands.common import fail, print_json, run_async, spoken_language
+
+if TYPE_CHECKING:
+    from agent_core.apps.profile import AppProfile
+    from agent_core.devices.base import Frame
+    from agent_core.screen.page_report import Page
+
+
+def read(
+    picture: Annotated[Path, typer.Argument(help="A screenshot: PNG or JPEG.")],
+    app: Annotated[str, typer.Option(help="The chat app that it is of: qq or wechat.")] = "",
+    tree: Annotated[
+        Path | None, typer.Option(metavar="DUMP.xml", help="The elements, as `uiautomator dump` writes them.")
+    ] = None,
+    marks: Annotated[
+        Path | None, typer.Option(metavar="OUT.png", help="Write the picture with a box around each part.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what the reader makes of one screenshot: whose chat it is, the messages, the question, the input.
+
+    Needs no phone and asks no model. Example: phonedesk read chat.png --app wechat --marks seen.png
+    """
+    from agent_core.errors import PhonedeskError
+    from agent_core.screen.page_report import report
+    from bot import logs
+
+    logs.configure("warning")
+    try:
+        profile = _profile(app)
+        frame, page = _read(picture, tree, profile)
+        if marks is not None:
+            _write_marks(marks, frame, page)
+    except PhonedeskError as error:
+        fail(error)
+    seen = report(page)
+    if as_json:
+        print_json(seen.model_dump(mode="json"))
+        return
+    from rich.console import Console
+
+    from bot.chat.page_reading import page_lines
+    from bot.chat.texts import texts
+    from bot.terminal.render import harmless
+
+    words = texts(spoken_language())
+    console = Console(soft_wrap=True)
+    for line in page_lines(seen, profile.name, words):
+        said = f"{line.label}: {line.text}" if line.label else line.text
+        console.print(harmless(said), markup=False, highlight=False)
+
+
+def _profile(key: str) -> AppProfile:
+    from agent_core.apps.profile import profiles
+    from bot.desk.actors import BadRequest
+
+    known = profiles()
+    found = next((profile for profile in known if profile.key == key.strip().lower()), None)
+    if found is None:
+        names = ", ".join(profile.key for profile in known)
+        said = f"There is no profile for the app {key!r}." if key else "It is not said which app this is of."
+        raise BadRequest(
+            said,
+            advice=f"Give --app with one of {names}.",
+            key="read_unknown_app" if key else "read_which_app",
+            name=key,
+            known=names,
+        )
+    return found
+
+
+def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame, Page]:
+    from agent_core.errors import ConfigMissing
+    from agent_core.screen.ocr import OcrEngine
+    from agent_core.screen.page_files import load_dump, load_picture
+    from agent_core.screen.page_report import read_page
+    from agent_core.screen.reader import ScreenReader, TreeHealth
+
+    frame = load_picture(picture)
+    nodes = load_dump(tree, frame.size) if tree is not None else None
+    reader = ScreenReader(ocr=OcrEngine(), model=None)
+    if not OcrEngine.available() and reader.health(nodes, frame) is not TreeHealth.FULL:
+        raise ConfigMissing(
+            "Reading a picture takes the extra [ocr], which is not installed.",
+            advice='Run .venv/bin/pip install -e ".[ocr]" in the folder of phonedesk.',
+            key="no_ocr",
+        )
+    return frame, run_async(lambda: read_page(reader, frame, nodes, profile))
+
+
+def _write_marks(place: Path, frame: Frame, page: Page) -> None:
+    from bot.chat.page_reading import marked
+    from bot.chat.texts import texts
+    from bot.desk.actors import BadRequest
+
+    shown = marked(frame.image, page, texts(spoken_language()))
+    try:
+        shown.save(place, "PNG")
+    except OSError as error:
+        raise BadRequest(
+            f"{place} cannot be written: {error.strerror or error}.",
+            advice="Give another place.",
+            key="file_unwritable",
+            name=str(place),
+            why=error,
+        ) from error
