@@ -54,7 +54,9 @@ def _message(index: int, report: PageReport, words: Texts) -> str:
 def _asked(report: PageReport, words: Texts) -> str:
     if not report.question:
         return words.get("reading.nothing_asked")
-    return words.get("reading.asked", numbers=", ".join(str(index + 1) for index in report.question))
+    return words.get(
+        "reading.asked", numbers=words.get("help.between").join(str(index + 1) for index in report.question)
+    )
 
 
 def _input(report: PageReport, words: Texts) -> str:
