@@ -55,7 +55,7 @@ def test_what_is_wrong_is_worse_if_it_is_sure(sure: bool, verdict: Verdict) -> N
 
 
 def test_a_page_that_is_not_seen_misleads_nobody_but_is_not_right() -> None:
-    nothing = {"title": None, "messages": [], "question": [], "input": None, "send": None}
+    nothing: dict[str, Any] = {"title": None, "messages": [], "question": [], "input": None, "send": None}
     found = verdicts(SEEN, page="other", **nothing)
     assert found.pop("page") is Verdict.WRONG_SURE
     assert set(found.values()) == {Verdict.UNSURE}
@@ -66,7 +66,7 @@ def test_boxes_that_are_elsewhere_and_unread_marks() -> None:
     assert verdicts(SEEN, send={"box": None, "state": "dimmed"})["send.box"] is Verdict.WRONG_SURE
     truth = {"rows": [{"name": "11", "unread": 2}, {"name": "12", "unread": 0}, {"name": "13", "unread": 1}]}
     rows = [{"name": "11", "preview": "", "unread": 1}, {"name": "12", "preview": "", "unread": 0}]
-    seen = PageReport(page="list", rows=rows)  # type: ignore[arg-type]  # plain data
+    seen = PageReport(page="list", rows=rows)
     lines = totals([Result("a.png", seen, compared(truth, seen), 0.0)])
     assert "unread marks right: 33% (1 of 3)" in lines
     assert "page seen: 100% (1 of 1)" in lines

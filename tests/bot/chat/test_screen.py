@@ -7,11 +7,13 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.observer import SeenPage
-from agent_core.screen.page_report import Page
+from agent_core.screen.page_report import Page, report
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
 from bot.chat.cards import Card, screen_action
 from bot.chat.conversation import Conversation, Incoming, Person
+from bot.chat.page_reading import page_lines
 from bot.chat.screen import Wish, read_screen
+from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, Role
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 
@@ -123,3 +125,23 @@ async def test_of_a_page_of_no_chat_app_the_picture_comes_as_it_is() -> None:
     assert card.picture is not None
     with Image.open(io.BytesIO(card.picture)) as picture:
         assert picture.convert("RGB").getcolors() == [(360 * 800, (255, 255, 255))]
+
+
+@pytest.mark.parametrize(
+    ("doubts", "said"),
+    [
+        ("the title may be '11' and something more (0.61)", ["标题可能没有读对"]),
+        ("the title is '11' in the tree and '12' in the picture", ["标题可能没有读对"]),
+        ("the input may hold '你好' (0.50); the input holds 'a' in the tree", ["输入框里的内容可能没有读对"]),
+        ("the newest message is '在吗' in the tree and '在' in the picture", ["最新的消息可能没有读对"]),
+        ("the upper part of what is asked is out of sight", ["问题的上半部分在屏幕外"]),
+        ("the tree shows messages and the picture none", ["画面和界面元素对不上"]),
+        ("the page has not the colours of the app's profile", ["页面的颜色和这个应用通常的不一样"]),
+        ("something that nobody knows yet", ["something that nobody knows yet"]),
+    ],
+)
+def test_doubts_are_told_in_the_persons_language(doubts: str, said: list[str]) -> None:
+    chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, doubt=doubts, title_sure=False)
+    lines = page_lines(report(Page(chat)), "QQ", texts("zh"))
+    assert [line.text for line in lines if line.label == "疑问"] == said
+    assert "11（不确定）" in [line.text for line in lines]
