@@ -78,7 +78,8 @@ class PhonesDesk(DeskPart):
         wanted, host = await self._seen_phone(actor, serial)
         if host is not None:
             said = f"The phone {host.serial} is at the host {host.host}; its screen can be shown here, but not read."
-            raise BadRequest(said, advice="Ask for the picture alone, or give a screenshot to phonedesk read.", key="read_elsewhere", host=host.host)
+            advice = "Ask for the picture alone, or give a screenshot to phonedesk read."
+            raise BadRequest(said, advice=advice, key="read_elsewhere", host=host.host)
         device = await self.house.device(wanted)
         try:
             return await self.house.page(device)
