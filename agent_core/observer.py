@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,13 +11,14 @@ from typing import Literal
 
 from PIL import Image
 
-from agent_core.apps.profile import AppProfile
+from agent_core.apps.profile import AppProfile, profile_of_package
 from agent_core.devices.base import Device, Frame, Node, Window
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
+from agent_core.screen.page_report import Page, read_page, without_secrets
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import ChatScreen, Reading
-from agent_core.screen.veil import Veil
+from agent_core.screen.veil import Veil, cover
 
 TreeUse = Literal["auto", "on", "off"]
 KEYBOARD_ABOVE = 0.8  # of the screen's height: an input whose lower edge is above has a keyboard below it
@@ -53,9 +55,23 @@ class Observation:
         return field is not None and field.bottom < KEYBOARD_ABOVE * self.size[1]
 
 
+@dataclass(frozen=True)
+class SeenPage:
+    """A screen for people, secrets covered, and what was read of it. ``app``: its name, "" for none with a profile."""
+
+    image: Image.Image = field(repr=False)
+    page: Page
+    app: str = ""
+
+
 async def look_for_people(device: Device) -> Image.Image:
     """The phone's screen as it is now, secrets covered, by what can read it without anything installed: the tree."""
     return await Observer(device, ScreenReader(ocr=None, model=None)).picture()
+
+
+async def read_for_people(device: Device) -> SeenPage:
+    """What is read of the phone's screen as it is now, by what can read it without anything installed: the tree."""
+    return await Observer(device, ScreenReader(ocr=None, model=None)).page()
 
 
 class Observer:
@@ -125,16 +141,36 @@ class Observer:
 
     async def picture(self) -> Image.Image:
         """The screen as it is now, for people: what they may not see is covered."""
+        frame, _, _ = await self._moment(with_tree=self.veil.needs_tree, certain=self.veil.on)
+        return await self.veil.over(frame)
+
+    async def page(self) -> SeenPage:
+        """The screen as it is now, and what is read of it, for people: what they may not see is covered in both.
+
+        Raises ConfigMissing if nothing here can read it.
+        """
+        frame, window, nodes = await self._moment(with_tree=True, certain=True)
+        profile = profile_of_package(window.package)
+        page = await read_page(self.reader, frame, nodes, profile) if profile else Page()
+        covered = await self.veil.boxes(frame)
+        image = await asyncio.to_thread(cover, frame.image, covered) if covered else frame.image
+        return SeenPage(image, without_secrets(page, covered), profile.name if profile else "")
+
+    async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
+        """A picture, what was in front as it was taken, and its tree: None if the screen does not rest.
+
+        ``certain``: the picture is of that window for sure, and the veil is told of it, else it counts as sensitive.
+        """
         for _ in range(PICTURE_TRIES):
             before = await self.device.window()
             frame = await self.device.screenshot()
-            nodes = await self._nodes(before, frame) if self.veil.needs_tree else None
+            nodes = await self._nodes(before, frame) if with_tree else None
             # A tree, and an app, tell nothing of a picture that was taken of something else.
             still = nodes is None or (await self.device.screenshot()).digest == frame.digest
-            if not self.veil.on or (still and await self.device.window() == before):
+            if not certain or (still and await self.device.window() == before):
                 self.veil.saw(frame, before.package, nodes)
-                break
-        return await self.veil.over(frame)
+                return frame, before, nodes
+        return frame, before, None
 
     async def _nodes(self, window: Window, frame: Frame) -> Sequence[Node] | None:
         package = window.package or ""

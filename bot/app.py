@@ -20,7 +20,7 @@ from agent_core.devices.base import Device
 from agent_core.errors import ConfigInvalid, ModelLimit, PhonedeskError
 from agent_core.gate import PolicyName, contact_of
 from agent_core.model.base import Model
-from agent_core.observer import Observer
+from agent_core.observer import Observer, SeenPage
 from agent_core.ports import AnswerEvent, Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
@@ -177,10 +177,17 @@ class Core:
 
     async def picture(self, device: Device) -> Image.Image:
         """What the phone shows now, for people: secrets are covered, as the settings say."""
-        settings = self.settings
         async with self.turnover.used():
-            looking = Observer(device, self.reader, tree=settings.observe.tree, blur=settings.pictures.blur)
-            return await looking.picture()
+            return await self._observer(device).picture()
+
+    async def page(self, device: Device) -> SeenPage:
+        """What is read of what the phone shows now, for people: secrets are covered, as the settings say."""
+        async with self.turnover.used():
+            return await self._observer(device).page()
+
+    def _observer(self, device: Device) -> Observer:
+        settings = self.settings
+        return Observer(device, self.reader, tree=settings.observe.tree, blur=settings.pictures.blur)
 
     async def session(
         self,

@@ -107,6 +107,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
                 keep=timedelta(days=settings.keep_days),
                 prices=prices_of(settings.price),
                 picture=core.picture,
+                page=core.page,
                 names=settings.device.names,
                 glance=core.glance if work is not None else _no_phones,
                 fleet=fleet_of(core),

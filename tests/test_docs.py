@@ -16,6 +16,17 @@ from pydantic import BaseModel, SecretStr
 from typer.main import get_command
 
 from agent_core.devices.virtual import scenario_file
+from agent_core.screen.page_report import (
+    InputReport,
+    MessageKind,
+    MessageReport,
+    PageKind,
+    PageReport,
+    RowReport,
+    SendReport,
+    TitleReport,
+)
+from agent_core.screen.readings import SendState, Side
 from bot.chat.commands import _CHINESE as CHINESE_WORDS
 from bot.chat.commands import COMMANDS as CHAT_COMMANDS
 from bot.cli import app
@@ -223,6 +234,15 @@ def test_every_word_that_is_a_command_stands_in_the_reference(page: Path) -> Non
     text = section(page, BOT_COMMANDS[page.name])
     for word in CHINESE_WORDS:
         assert word in text
+
+
+@pytest.mark.parametrize("page", both("commands"))
+def test_every_field_and_word_of_a_page_report_stands_in_the_reference(page: Path) -> None:
+    text = section(page, "phonedesk read")
+    parts = (PageReport, TitleReport, MessageReport, InputReport, SendReport, RowReport)
+    names = {name for part in parts for name in part.model_fields}
+    words = {word.value for kinds in (PageKind, MessageKind, Side, SendState) for word in kinds}
+    assert {name for name in names | words if f"`{name}`" not in text} == set()
 
 
 @pytest.mark.parametrize("page", both("exit-codes"))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
+from agent_core.errors import ConfigMissing
 from agent_core.geometry import Box
 from agent_core.screen.compare import counts_members, without_count
 from agent_core.screen.lists import ChatRow, is_time
-from agent_core.screen.reader import ScreenReader
+from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side
+from agent_core.screen.secret_texts import COVER, Secrets, covered_text, secrets_in
 
 PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; the last two are outside
 
@@ -97,7 +100,13 @@ class Page:
 
 
 async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile) -> Page:
-    """Read one screen of the app. No model is asked."""
+    """Read one screen of the app. No model is asked. Raises ConfigMissing if neither OCR nor the tree can read it."""
+    if not reader.reads_pictures and reader.health(nodes, frame) is not TreeHealth.FULL:
+        raise ConfigMissing(
+            "Reading a picture takes the extra [ocr], which is not installed.",
+            advice='Run .venv/bin/pip install -e ".[ocr]" in the folder of phonedesk.',
+            key="no_ocr",
+        )
     chat = await reader.chat(frame, nodes, profile, use_model=False)
     if chat is not None:
         return Page(chat)
@@ -105,6 +114,40 @@ async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | 
     if rows and _tells_times(rows, await reader.texts(frame, nodes) or (), frame.size[0]):
         return Page(rows=rows)
     return Page()
+
+
+def without_secrets(page: Page, covered: Sequence[Box]) -> Page:
+    """The page as people may see it: no text that stands where the picture is covered, nor what is quoted of it."""
+    if not covered:
+        return page
+
+    def hidden(box: Box | None) -> bool:
+        return box is None or any(box.intersects(other) for other in covered)
+
+    chat = page.chat
+    texts = [text for row in page.rows if hidden(row.box) for text in (row.name, row.preview)]
+    if chat is not None:
+        texts += [text for bubble in chat.bubbles if hidden(bubble.box) for text in (bubble.text, bubble.quoted)]
+        texts += [chat.draft] if chat.draft and hidden(chat.input_box) else []
+    return _covered(page, secrets_in(texts), hidden)
+
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+def _covered(page: Page, secrets: Secrets, hidden: Callable[[Box | None], bool]) -> Page:
+    def said(text: str, box: Box | None) -> str:
+        return COVER if text and hidden(box) else covered_text(text, secrets)
+
+    rows = tuple(replace(row, name=said(row.name, row.box), preview=said(row.preview, row.box)) for row in page.rows)
+    chat = page.chat
+    if chat is None:
+        return Page(rows=rows)
+    bubbles = tuple(replace(b, text=said(b.text, b.box), quoted=said(b.quoted, b.box)) for b in chat.bubbles)
+    title = said(chat.title, chat.title_box) if chat.title_box else covered_text(chat.title, secrets)
+    draft = None if chat.draft is None else said(chat.draft, chat.input_box)
+    # A doubt quotes what was read otherwise, which may be a part of the secret.
+    return Page(replace(chat, title=title, bubbles=bubbles, draft=draft, doubt=_QUOTED.sub(COVER, chat.doubt)))
 
 
 def report(page: Page) -> PageReport:

@@ -228,10 +228,13 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     return lines
 
 
-def screen_action(serial: str, *, file: bool = False) -> str:
-    """The Screen button's action; without the phone where its name is too long for a button. ``file``: every pixel."""
-    bare = "screen:file" if file else "screen"
-    action = (f"screen:{serial} file" if file else f"screen:{serial}") if serial else bare
+def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
+    """The Screen button's action; without the phone where its name is too long for a button.
+
+    ``wish``: ``file`` for every pixel, ``read`` for what is read of it.
+    """
+    bare = f"screen:{wish}" if wish else "screen"
+    action = f"screen:{serial} {wish}".rstrip() if serial else bare
     return action if len(action.encode()) <= 64 else bare
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bot.chat.cards import Line
@@ -11,6 +12,21 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from agent_core.screen.page_report import MessageReport, Page, PageReport
+
+
+# The reader's own words for a doubt, and the text that says it to people; the first that fits.
+_DOUBTS = (
+    (re.compile(r"\bcolours\b"), "doubt_colours"),
+    (re.compile(r"upper part .* out of sight"), "doubt_above"),
+    (re.compile(r"goes on out of sight"), "doubt_below"),
+    (re.compile(r"\bthe title\b"), "doubt_title"),
+    (re.compile(r"\bthe input\b"), "doubt_input"),
+    (re.compile(r"\bavatar\b"), "doubt_avatar"),
+    (re.compile(r"\bstrip\b"), "doubt_strip"),
+    (re.compile(r"\bnewest messages?\b"), "doubt_newest"),
+    (re.compile(r"\bthe tree\b"), "doubt_tree"),
+    (re.compile(r"no message that is known|ground of its own|\bdecorated\b"), "doubt_unknown"),
+)
 
 
 def marked(image: Image.Image, page: Page, words: Texts) -> Image.Image:
@@ -37,7 +53,8 @@ def page_lines(report: PageReport, app: str, words: Texts) -> tuple[Line, ...]:
     for row in report.rows:
         name = words.get("reading.row_unread", name=row.name, count=row.unread) if row.unread else row.name
         lines.append(Line(row.preview, name))
-    lines += [Line(doubt, words.get("reading.doubt")) for doubt in report.doubts]
+    doubts = dict.fromkeys(_doubt(doubt, words) for doubt in report.doubts)
+    lines += [Line(doubt, words.get("reading.doubt")) for doubt in doubts]
     return tuple(lines)
 
 
@@ -54,13 +71,21 @@ def _message(index: int, report: PageReport, words: Texts) -> str:
 def _asked(report: PageReport, words: Texts) -> str:
     if not report.question:
         return words.get("reading.nothing_asked")
-    return words.get("reading.asked", numbers=", ".join(str(index + 1) for index in report.question))
+    return words.get(
+        "reading.asked", numbers=words.get("help.between").join(str(index + 1) for index in report.question)
+    )
 
 
 def _input(report: PageReport, words: Texts) -> str:
     if report.input is None:
         return words.get("reading.no_input")
     return _doubted(report.input.text or words.get("reading.empty"), report.input.sure, words)
+
+
+def _doubt(said: str, words: Texts) -> str:
+    """A doubt in the person's language; in the reader's own words if it is none of those that are known."""
+    key = next((key for pattern, key in _DOUBTS if pattern.search(said)), "")
+    return words.get(f"reading.{key}") if key else said
 
 
 def _doubted(text: str, sure: bool, words: Texts) -> str:

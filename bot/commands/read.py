@@ -79,21 +79,14 @@ def _profile(key: str) -> AppProfile:
 
 
 def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame, Page]:
-    from agent_core.errors import ConfigMissing
     from agent_core.screen.ocr import OcrEngine
     from agent_core.screen.page_files import load_dump, load_picture
     from agent_core.screen.page_report import read_page
-    from agent_core.screen.reader import ScreenReader, TreeHealth
+    from agent_core.screen.reader import ScreenReader
 
     frame = load_picture(picture)
     nodes = load_dump(tree, frame.size) if tree is not None else None
     reader = ScreenReader(ocr=OcrEngine(), model=None)
-    if not OcrEngine.available() and reader.health(nodes, frame) is not TreeHealth.FULL:
-        raise ConfigMissing(
-            "Reading a picture takes the extra [ocr], which is not installed.",
-            advice='Run .venv/bin/pip install -e ".[ocr]" in the folder of phonedesk.',
-            key="no_ocr",
-        )
     return frame, run_async(lambda: read_page(reader, frame, nodes, profile))
 
 

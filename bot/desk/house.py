@@ -15,7 +15,7 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
 from agent_core.model.prices import Prices
-from agent_core.observer import look_for_people
+from agent_core.observer import SeenPage, look_for_people, read_for_people
 from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
 from bot.desk.pairing import Pace
 from bot.desk.phonebook import PhoneBook
@@ -58,6 +58,7 @@ class House:
     keep: timedelta | None = None  # how long events are kept; None: for ever
     prices: Prices = field(default_factory=Prices)
     picture: Callable[[Device], Awaitable[Image.Image]] = look_for_people  # what a phone shows, secrets covered
+    page: Callable[[Device], Awaitable[SeenPage]] = read_for_people  # and what is read of it
     names: Mapping[str, str] = field(default_factory=dict)  # what the settings call phones, by serial
     # As ``entries``, at once: nothing is connected to. None: this process does not know what is attached.
     glance: Callable[[], Awaitable[Sequence[DeviceEntry]]] | None = None

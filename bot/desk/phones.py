@@ -12,8 +12,9 @@ from PIL import Image
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
+from agent_core.observer import SeenPage
 from agent_core.screen.marks import to_jpeg
-from bot.desk.actors import Actor, Role
+from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.house import DeskPart, no_phone
 from bot.desk.port import PhoneView
 from scheduler.hosts import ANSWER_SECONDS
@@ -59,6 +60,34 @@ class PhonesDesk(DeskPart):
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         """What the phone shows now; only read, so no lease is taken."""
+        wanted, host = await self._seen_phone(actor, serial)
+        if host is not None:
+            shown = await self._shown_by(host)
+        else:
+            device = await self.house.device(wanted)
+            try:
+                shown = await self.house.picture(device)
+            finally:
+                await device.close()
+        if full:
+            return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
+        return await asyncio.to_thread(to_jpeg, shown)
+
+    async def screen_page(self, actor: Actor, serial: str | None = None) -> SeenPage:
+        """What is read of what the phone shows now. BadRequest for a phone of another host."""
+        wanted, host = await self._seen_phone(actor, serial)
+        if host is not None:
+            said = f"The phone {host.serial} is at the host {host.host}; its screen can be shown here, but not read."
+            advice = "Ask for the picture alone, or give a screenshot to phonedesk read."
+            raise BadRequest(said, advice=advice, key="read_elsewhere", host=host.host)
+        device = await self.house.device(wanted)
+        try:
+            return await self.house.page(device)
+        finally:
+            await device.close()
+
+    async def _seen_phone(self, actor: Actor, serial: str | None) -> tuple[str, HostPhone | None]:
+        """The phone whose screen somebody may see: its serial ("" for the usual one), and as another host has it."""
         entries = await self.house.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial
@@ -70,18 +99,10 @@ class PhonesDesk(DeskPart):
             wanted = next(iter(elsewhere))
         meant = wanted or self.house.serial
         if meant in elsewhere:
-            shown = await self._shown_by(elsewhere[meant])
-        elif wanted and wanted not in here:  # an address that somebody made up is not connected to
+            return meant, elsewhere[meant]
+        if wanted and wanted not in here:  # an address that somebody made up is not connected to
             raise no_phone(wanted)
-        else:
-            device = await self.house.device(wanted)
-            try:
-                shown = await self.house.picture(device)
-            finally:
-                await device.close()
-        if full:
-            return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
-        return await asyncio.to_thread(to_jpeg, shown)
+        return wanted, None
 
     async def _shown_by(self, phone: HostPhone) -> Image.Image:
         """What a phone shows that another host reaches. DeviceOffline where that host does not answer in time."""

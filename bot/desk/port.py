@@ -24,6 +24,7 @@ from bot.desk.sweeps_port import SweepsDesk, SweepView
 from bot.desk.team_port import TeamDesk
 
 if TYPE_CHECKING:
+    from agent_core.observer import SeenPage
     from bot.desk.digest_port import DigestDesk
     from bot.desk.history_port import HistoryDesk
 
@@ -232,6 +233,9 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         """What the phone shows now, as JPEG; ``full``: every pixel of it."""
+
+    async def screen_page(self, actor: Actor, serial: str | None = None) -> SeenPage:
+        """What is read of what the phone shows now. BadRequest for a phone of another host."""
 
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
         """The first answer wins. The same answer by the same person again is ``accepted``, not ``late``."""

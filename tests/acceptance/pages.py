@@ -36,7 +36,7 @@ from agent_core.screen.reader import ScreenReader
 ENDINGS = {".png", ".jpg", ".jpeg"}
 OVERLAP = 0.6  # of two boxes' common area in the area of both, from which on they are the same
 _EMOJI = re.compile(
-    "[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
+    "[\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
     "\U0001f000-\U0001faff\U000e0020-\U000e007f]|[0-9#*]\ufe0f?\u20e3"
 )
 

@@ -11,11 +11,13 @@ from PIL import Image, ImageChops
 
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from agent_core.devices.virtual.world import Side
-from agent_core.observer import Observer, look_for_people
+from agent_core.observer import Observer, TreeUse, look_for_people
 from agent_core.ports import Event
 from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.page_report import report
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
+from agent_core.screen.secret_texts import COVER as COVERED
 from agent_core.session import Answer, Question, Session
 from tests.support.lab import FINISH, OCR, Lab, lab
 from tests.support.model_server import ScriptedModel
@@ -116,6 +118,26 @@ async def test_the_screen_on_demand_is_covered_by_whatever_can_read_it() -> None
         whole = await screen(bench, blind, tree="off")
         assert covered(whole) == whole.width * whole.height
         assert covered(await screen(bench, blind, tree="off", blur=False)) < 50
+
+
+@pytest.mark.parametrize("tree", ["auto", "off"])
+async def test_what_is_read_for_people_tells_no_code_either(tree: TreeUse) -> None:
+    async with lab(SCENARIO) as bench:
+        await bench.open_chat()
+        reader = ScreenReader(ocr=OCR, model=None)
+        seen = await Observer(bench.device, reader, tree=tree).page()
+        assert covered(seen.image) > 500
+        told = report(seen.page)
+        assert told.title is not None
+        assert told.title.text == "11"
+        assert [(message.side, message.text) for message in told.messages] == [("them", COVERED)]
+        assert "483920" not in told.model_dump_json()
+        seen = await Observer(bench.device, reader, tree=tree, blur=False).page()
+        assert "483920" in report(seen.page).model_dump_json()
+        await bench.phone.key("BACK")
+        rows = report((await Observer(bench.device, reader, tree=tree).page()).page).rows
+        assert ("另一位", "在吗") in [(row.name, row.preview) for row in rows]
+        assert all("483920" not in row.preview for row in rows)
 
 
 async def test_a_screen_that_changes_between_picture_and_tree_is_not_read_by_that_tree() -> None:

@@ -27,7 +27,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "ask": {"open": VIEWER},
     "status": {"all": VIEWER},
     "devices": {"all": VIEWER},
-    "screen": {"photo": VIEWER, "file": VIEWER},
+    "screen": {"photo": VIEWER, "file": VIEWER, "read": VIEWER},
     "history": {"runs": VIEWER},
     "replay": {"run": VIEWER},
     "digest": {"look": VIEWER, "switch": OPERATOR},

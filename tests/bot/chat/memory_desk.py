@@ -9,6 +9,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from PIL import Image
+
+from agent_core.observer import SeenPage
+from agent_core.screen.page_report import Page
 from agent_core.session import Choice, Question, QuestionKind
 from agent_core.tasks import NO_RULES, TaskRules
 from agent_core.texts import language_of
@@ -40,6 +44,7 @@ class MemoryDesk:
         self.copies: dict[str, list[tuple[str, ChatRef]]] = {}  # of questions
         self.second_chats: list[ChatRef] = []  # who sees what nobody answers
         self.picture = picture
+        self.page = SeenPage(Image.new("RGB", (360, 800), "white"), Page())
         self.kb: Any = None  # a KnowledgeDesk, set by the tests that have one
         self.team: Any = None  # a TeamDesk, likewise
         self.refused: list[tuple[str, str]] = []
@@ -195,6 +200,10 @@ class MemoryDesk:
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
         self._allow(actor, *Role)
         return self.picture
+
+    async def screen_page(self, actor: Actor, serial: str | None = None) -> SeenPage:
+        self._allow(actor, *Role)
+        return self.page
 
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
         self._allow(actor, Role.OPERATOR, Role.OWNER)

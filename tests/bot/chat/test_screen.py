@@ -1,10 +1,19 @@
 from __future__ import annotations
 
-import pytest
+import io
 
+import pytest
+from PIL import Image
+
+from agent_core.geometry import Box
+from agent_core.observer import SeenPage
+from agent_core.screen.page_report import Page, report
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
 from bot.chat.cards import Card, screen_action
 from bot.chat.conversation import Conversation, Incoming, Person
-from bot.chat.screen import read_screen
+from bot.chat.page_reading import page_lines
+from bot.chat.screen import Wish, read_screen
+from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, Role
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 
@@ -14,12 +23,14 @@ CHAT = ChatRef("telegram", "11")
 @pytest.mark.parametrize(
     ("rest", "read"),
     [
-        ("", ("", False)),
-        ("S1", ("S1", False)),
-        ("file", ("", True)),
-        ("S1 文件", ("S1", True)),
-        ("“S1” File", ("S1", True)),
-        ("file S1", ("file S1", False)),
+        ("", ("", "")),
+        ("S1", ("S1", "")),
+        ("file", ("", "file")),
+        ("S1 文件", ("S1", "file")),
+        ("“S1” File", ("S1", "file")),
+        ("file S1", ("file S1", "")),
+        ("read", ("", "read")),
+        ("S1 识别", ("S1", "read")),
     ],
 )
 def test_what_is_meant(rest: str, read: object) -> None:
@@ -28,10 +39,11 @@ def test_what_is_meant(rest: str, read: object) -> None:
 
 @pytest.mark.parametrize("serial", ["", "S1", "127.0.0.1:5555", "x" * 70])
 def test_buttons_are_short_enough_and_read_back(serial: str) -> None:
-    for file in (False, True):
-        action = screen_action(serial, file=file)
+    wishes: tuple[Wish, ...] = ("", "file", "read")
+    for wish in wishes:
+        action = screen_action(serial, wish)
         assert len(action.encode()) <= 64
-        assert read_screen(action.partition(":")[2]) == (serial if len(serial) < 50 else "", file)
+        assert read_screen(action.partition(":")[2]) == (serial if len(serial) < 50 else "", wish)
 
 
 async def test_a_photo_and_the_file_of_it() -> None:
@@ -54,3 +66,82 @@ async def test_a_photo_and_the_file_of_it() -> None:
         assert file.document is not None
         assert (file.document.name, file.document.data) == ("screen-20261120-093000.jpg", b"jpeg")
     assert (await card_of(action="screen")).picture == b"jpeg"
+
+
+def talk() -> tuple[MemoryDesk, Conversation]:
+    desk = MemoryDesk()
+    desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.VIEWER)
+    return desk, Conversation(desk, clock=lambda: NOW)
+
+
+async def answered(conversation: Conversation, text: str) -> Card:
+    said = await conversation.handle(Incoming("text", Person("11", "A"), CHAT, "k", text))
+    return said.messages[0].card
+
+
+async def test_what_is_read_is_summed_up_and_marked_on_the_picture() -> None:
+    desk, conversation = talk()
+    asked = Box(40, 200, 300, 260)
+    chat = ChatScreen(
+        title="11",
+        bubbles=(
+            Bubble(Side.ME, "在的", Box(200, 100, 320, 150)),
+            Bubble(Side.THEM, "能带上高铁吗？", asked, sure=False),
+            Bubble(Side.THEM, "", Box(40, 280, 200, 400), BubbleKind.VIDEO),
+        ),
+        draft="",
+        source=Source.OCR,
+        input_box=Box(20, 740, 260, 780),
+        send_state=SendState.ABSENT,
+    )
+    desk.page = SeenPage(Image.new("RGB", (360, 800), "white"), Page(chat), "QQ")
+    card = await answered(conversation, "/screen S1 识别")
+    told = [f"{line.label}: {line.text}" if line.label else line.text for line in card.lines]
+    assert told == [
+        "Pixel",
+        "页面: QQ聊天",
+        "标题: 11",
+        "1. 我方 · 文字：在的",
+        "▶ 2. 对方 · 文字：能带上高铁吗？（不确定）",
+        "▶ 3. 对方 · 图片",
+        "待回复: 第 2、3 条",
+        "输入框: 空",
+        "发送: 没有按钮，输入文字后才出现",
+    ]
+    assert [button.action for row in card.buttons for button in row] == ["screen:S1 read", "screen:S1"]
+    assert card.picture is not None
+    with Image.open(io.BytesIO(card.picture)) as picture:
+        edge = picture.convert("RGB").getpixel((asked.left - 4, asked.center.y))
+        inside = picture.convert("RGB").getpixel((asked.center.x, asked.center.y))
+    assert isinstance(edge, tuple)
+    assert edge[0] > 200 > 120 > edge[1]  # the question's red
+    assert inside == (255, 255, 255)
+
+
+async def test_of_a_page_of_no_chat_app_the_picture_comes_as_it_is() -> None:
+    _, conversation = talk()
+    card = await answered(conversation, "/screen read")
+    assert [line.text for line in card.lines] == ["不是聊天，也不是消息列表"]
+    assert card.picture is not None
+    with Image.open(io.BytesIO(card.picture)) as picture:
+        assert picture.convert("RGB").getcolors() == [(360 * 800, (255, 255, 255))]
+
+
+@pytest.mark.parametrize(
+    ("doubts", "said"),
+    [
+        ("the title may be '11' and something more (0.61)", ["标题可能没有读对"]),
+        ("the title is '11' in the tree and '12' in the picture", ["标题可能没有读对"]),
+        ("the input may hold '你好' (0.50); the input holds 'a' in the tree", ["输入框里的内容可能没有读对"]),
+        ("the newest message is '在吗' in the tree and '在' in the picture", ["最新的消息可能没有读对"]),
+        ("the upper part of what is asked is out of sight", ["问题的上半部分在屏幕外"]),
+        ("the tree shows messages and the picture none", ["画面和界面元素对不上"]),
+        ("the page has not the colours of the app's profile", ["页面的颜色和这个应用通常的不一样"]),
+        ("something that nobody knows yet", ["something that nobody knows yet"]),
+    ],
+)
+def test_doubts_are_told_in_the_persons_language(doubts: str, said: list[str]) -> None:
+    chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, doubt=doubts, title_sure=False)
+    lines = page_lines(report(Page(chat)), "QQ", texts("zh"))
+    assert [line.text for line in lines if line.label == "疑问"] == said
+    assert "11（不确定）" in [line.text for line in lines]

@@ -71,6 +71,15 @@ async def test_the_screen_as_jpeg(shop: Shop) -> None:
             assert image.format == "JPEG"
             assert image.height > image.width
         assert (await shop.desk.screenshot(who))[:2] == jpeg[:2]
+        seen = await shop.desk.screen_page(who, PHONE)
+        assert (seen.app, seen.page.chat, seen.page.rows) == ("", None, ())  # the home screen
+        await bench.open_chat()
+        seen = await shop.desk.screen_page(who)
+        assert seen.app == "QQ"
+        assert seen.page.chat is not None
+        assert seen.page.chat.title == "11"
     for made_up in ("ghost", "10.0.0.1:5555"):  # nothing is connected to because somebody wrote it
         with pytest.raises(NotFound, match=made_up):
             await shop.desk.screenshot(who, made_up)
+        with pytest.raises(NotFound, match=made_up):
+            await shop.desk.screen_page(who, made_up)

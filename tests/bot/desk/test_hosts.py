@@ -12,7 +12,7 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.chat.cards import away_lines, devices_card, status_card
 from bot.chat.texts import texts
-from bot.desk.actors import Role
+from bot.desk.actors import BadRequest, Role
 from storage.hosts import Hosts
 from storage.leases import LEASE_SECONDS
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
@@ -72,6 +72,9 @@ async def test_the_screen_of_a_phone_at_another_machine(shop: Shop) -> None:
     assert Image.open(io.BytesIO(picture)).size == (40, 80)
     with pytest.raises(DeviceOffline, match="counter-2, which does not reach it"):
         await shop.desk.screenshot(owner, "S2")
+    with pytest.raises(BadRequest, match="counter-2"):
+        await shop.desk.screen_page(owner, "S1")
+    assert await hosts.wanted("counter-2") == []
 
 
 async def test_a_phone_that_only_another_machine_reaches_is_that_ones(shop: Shop) -> None:

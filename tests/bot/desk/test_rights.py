@@ -77,6 +77,7 @@ ON_THE_PHONE: dict[str, Call] = {
     "hold_run": lambda at, who: at.desk.hold_run(who, at.run_id),
     "resume_run": lambda at, who: at.desk.resume_run(who, at.run_id),
     "screenshot": lambda at, who: at.desk.screenshot(who, PHONE),
+    "screen_page": lambda at, who: at.desk.screen_page(who, PHONE),
     "answer": lambda at, who: at.desk.answer(who, QUESTION.id, choice="skip"),
     "question_to_answer": lambda at, who: at.desk.question_to_answer(who, QUESTION.id),
     "show_question": lambda at, who: at.desk.show_question(who, QUESTION.id, chat=CHAT, name="again"),
