@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent_core.geometry import Box
-from agent_core.screen.pixels import Color, Grid, Mask, Pixels, bounds, far, luminance, mode, pieces, spans
+from agent_core.screen.pixels import Color, Grid, Mask, Pixels, bounds, far, greatest, luminance, mode, pieces, spans
 
 # Lengths are fractions of the screen's width.
 _FIELD_TOP = 0.30  # of the screen's height: no input begins above
@@ -122,16 +122,7 @@ def _flat_boxes(grid: Grid) -> list[tuple[Box, Color]]:
     width = grid.width
     top = round(_FIELD_TOP * grid.height)
     area = grid.pixels[top:]
-    steps = np.abs(np.diff(area, axis=1)).max(axis=2) > _FLAT
-    runs: list[tuple[int, int] | None] = []
-    for row in steps:
-        edges = np.concatenate(([-1], np.flatnonzero(row), [width - 1]))
-        lengths = np.diff(edges)
-        best = int(lengths.argmax())
-        left, right = int(edges[best]) + 1, int(edges[best]) + 1 + int(lengths[best])
-        inside = left > 0.005 * width and right < 0.995 * width
-        wide = _FIELD_WIDTH[0] * width <= right - left <= _FIELD_WIDTH[1] * width
-        runs.append((left, right) if inside and wide else None)
+    runs = _longest_runs(area, width)
     boxes: list[tuple[Box, Color]] = []
     y = 0
     while y < len(runs):
@@ -145,6 +136,24 @@ def _flat_boxes(grid: Grid) -> list[tuple[Box, Color]]:
             boxes.append((Box(run[0], top + y, run[1], top + end), color))
         y = max(end, y + 1)
     return boxes
+
+
+def _longest_runs(area: Pixels, width: int) -> list[tuple[int, int] | None]:
+    """The longest run of one colour in each row, if it is as wide as an input and touches neither edge."""
+    broken = np.ones(area.shape[:2], dtype=bool)  # whether a new run begins at a pixel
+    broken[:, 1:] = greatest(np.abs(area[:, 1:] - area[:, :-1])) > _FLAT
+    places = np.arange(area.shape[1], dtype=np.int32)
+    begins = np.maximum.accumulate(np.where(broken, places, 0), axis=1)
+    lengths = places - begins + 1
+    ends = lengths.argmax(axis=1)
+    rows = np.arange(len(area))
+    lefts, rights = begins[rows, ends], ends + 1
+    wide = (rights - lefts >= _FIELD_WIDTH[0] * width) & (rights - lefts <= _FIELD_WIDTH[1] * width)
+    inside = (lefts > 0.005 * width) & (rights < 0.995 * width)
+    return [
+        (left, right) if good else None
+        for left, right, good in zip(lefts.tolist(), rights.tolist(), (wide & inside).tolist(), strict=True)
+    ]
 
 
 def _color_at(area: Pixels, y: int, run: tuple[int, int]) -> Color:
@@ -297,7 +306,7 @@ def header(grid: Grid) -> Header | None:
 def _rough(part: Pixels) -> Mask:
     """Rows in which something stands out from the row's left edge."""
     edge = part[:, :1]
-    rough: Mask = np.abs(part - edge).max(axis=2).max(axis=1) > 40
+    rough: Mask = greatest(np.abs(part - edge)).max(axis=1) > 40
     return rough
 
 

@@ -27,6 +27,9 @@ _WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
 _CALL_SIGN = re.compile(r"^\W{0,2}.{0,2}?(?=通话时长|未接来电|未接听|已取消|已拒绝|对方无应答|对方已|聊天时长|忙线)")
 _CALL = re.compile(r"通话时长|未接(?:来电|听)?|已取消|已拒绝|对方(?:无应答|已取消|已拒绝|忙)|聊天时长|忙线未接听|点击回拨")
 _SECONDS = re.compile(r"(?:^|[^\d])(\d{1,3})\s*(?:[\"″”“＂]|['’‘′]{2}|['’‘′](?!\w))\s*\W{0,6}$|^\W{0,4}(\d{1,3})\s*[\"″”“＂'’‘′]{1,2}")
+_SAID = re.compile(r"[\w?？!！。.…,，~～+＋]")
+_ONLY_SECONDS = re.compile(r"^\d{1,3}\s*[\"″”“＂'’‘′`´]{0,3}$")
+_WAVES = re.compile(r"[三川一二丨|lIi!1.·:…\-—~＞>》)）(（\]\[▶►●○ ]+")  # as a recogniser writes bars and arcs
 _WORD = re.compile(r"[\u4e00-\u9fff]")
 _FILE_SIZE = re.compile(r"^\d+(?:[.,]\d+)?\s*[KMG]?B?(?:\s*[/|·].*)?$", re.IGNORECASE)
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
@@ -131,7 +134,7 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if block is not None or not _even(image, shape, lines):
         return await _card(ocr, image, shape, bubble, block)
     words = joined(await read_lines(ocr, image, [line.box for line in lines]))
-    if _is_voice(words.text, lines):
+    if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
         return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
     if usual and max(line.ink.height for line in lines) < 0.55 * usual:
@@ -141,7 +144,7 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if kind in tree.WORDLESS:
         return replace(bubble, kind=kind, quoted=quoted)
     text = _CALL_SIGN.sub("", words.text) if kind is BubbleKind.CALL else words.text
-    if not text:  # an emoji alone
+    if not _SAID.search(text):  # an emoji alone, which a recogniser takes for dots
         return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
     sure = bubble.sure and not words.unsure
     return replace(bubble, kind=kind, text=text, quoted=quoted, sure=sure)
@@ -162,11 +165,23 @@ def _is_small(shape: Shape, image: Image.Image) -> bool:
     return shape.box.width <= _STICKER * image.width and shape.box.height <= _STICKER * image.width
 
 
-def _is_voice(text: str, lines: Sequence[Line]) -> bool:
-    """Whether a bubble of one line holds the seconds of a voice message and no words."""
-    if len(lines) != 1 or _WORD.search(text):
+async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequence[Line], ground: Color) -> bool:
+    """Whether a bubble of one line holds the seconds of a voice message beside its waves, and no words."""
+    if len(lines) != 1 or not re.search(r"\d", text):
         return False
-    return bool(_SECONDS.search(text)) or tree.kind_of(text) is BubbleKind.VOICE
+    if tree.kind_of(text) is BubbleKind.VOICE:
+        return True
+    if not _SECONDS.search(text) or _WORD.search(_WAVES.sub("", text)) or re.search(r"[A-Za-z]{3}", _WAVES.sub("", text)):
+        return False
+    # The seconds stand apart from the waves.
+    line = lines[0]
+    crop = image.crop(line.box.as_tuple())
+    columns = picture.spans(picture.projections(picture.ink(crop, ground))[0], gap=max(3, round(0.35 * line.ink.height)))
+    ends = {columns[0], columns[-1]} if columns else set()
+    margin = max(3, line.ink.height // 4)
+    parts = [crop.crop((max(0, a - margin), 0, min(crop.width, b + margin), crop.height)) for a, b in sorted(ends)]
+    found = await ocr.recognise_lines(parts)
+    return len(columns) > 1 and any(_ONLY_SECONDS.match(part.text) for part in found)
 
 
 def _seconds(text: str) -> str:

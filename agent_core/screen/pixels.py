@@ -65,7 +65,12 @@ class Grid:
 
 def far(pixels: Pixels, color: Color) -> NDArray[np.int16]:
     """Return the greatest difference of a channel from ``color``, pixel by pixel (0–255)."""
-    return np.abs(pixels - np.array(color, dtype=np.int16)).max(axis=-1)
+    return greatest(np.abs(pixels - np.array(color, dtype=np.int16)))
+
+
+def greatest(pixels: Pixels) -> NDArray[np.int16]:
+    """Return the greatest channel of each pixel; several times as quick as a maximum over the last axis."""
+    return np.maximum(np.maximum(pixels[..., 0], pixels[..., 1]), pixels[..., 2])
 
 
 def mode(pixels: Pixels, *, tolerance: int = 4) -> tuple[Color, float]:
@@ -85,7 +90,7 @@ def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tupl
     whole, found = max(1, len(flat)), []
     while len(colors) and len(found) < most:
         best = colors[counts.argmax()]
-        near = np.abs(colors - best).max(axis=1) <= apart
+        near = greatest(np.abs(colors - best)) <= apart
         share = float(counts[near].sum()) / whole
         if share < 0.02:
             break

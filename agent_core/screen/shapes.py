@@ -18,7 +18,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
 from agent_core.screen.layout import Ground, ground
 from agent_core.screen.picture import rgb
-from agent_core.screen.pixels import Color, Grid, Mask, Span, block, common_colors, far, pieces, saturation, spans
+from agent_core.screen.pixels import Color, Grid, Mask, Pixels, Span, block, common_colors, far, mode, pieces, saturation, spans
 from agent_core.screen.readings import BubbleState, Side
 
 # Lengths are fractions of the screen's width.
@@ -27,7 +27,8 @@ _AVATAR = (0.07, 0.15)  # its size
 _AVATAR_ZONE = 0.175  # where it stands, from either edge
 _BUBBLE_LEAST = (0.05, 0.04)  # width and height
 _OFF_GROUND = 6  # levels by which anything stands out from the page
-_FILLED = 0.42  # of its box that a bubble's ground covers, beside its words
+_FILLED = 0.25  # of its box that a bubble's ground covers, beside its words and a quotation
+_CHORD = 0.7  # of its width that a bubble has near its ends; a circle has 0.6
 _MARK = (0.018, 0.085)  # a red mark, a spinner, a download arrow
 _LINE = 0.10  # a line of the app's own is no higher
 _PLAY_PART = 0.36  # of a picture's shorter side
@@ -204,7 +205,7 @@ def _take(
     shape = Shape(side, grid.full(box), form, cut=cut, open=open_, color=color, sure=not alone)
     if band.left_avatar and band.right_avatar:
         shape = replace(shape, sure=False, doubt="an avatar stands on both sides of a message")
-    named = bool(band.left_avatar) and _has_name(filled, band, box, rows)
+    named = bool(band.left_avatar) and form is Form.BUBBLE and _has_name(filled, band, box, rows)
     shapes.append(_with_parts(grid, filled, band, rows, replace(shape, named=named), seen))
 
 
@@ -239,19 +240,38 @@ def _bubble(grid: Grid, filled: Mask, band: _Band, placed: Box, seen: Ground) ->
         box = block(mask)
         if box is None or box.width < _BUBBLE_LEAST[0] * width or box.height < _BUBBLE_LEAST[1] * width:
             continue
+        box = _with_hole(mask, box)
         own = mask[box.top : box.bottom, box.left : box.right]
         fill = float(own.mean())
         area = box.width * box.height
         end = filled.shape[0] - 1
         if fill < _FILLED or not _framed(own, cut=band.top <= 1, open_=band.bottom >= end):
             continue
+        if _is_round(far(pixels[box.top : box.bottom, box.left : box.right], seen.color) > _OFF_GROUND):
+            continue  # a sticker
         if best is None or area > best[0]:
             best = (area, box, color)
     if best is None:
         return None
     _, box, color = best
+    color = _frame_color(pixels[box.top : box.bottom, box.left : box.right], color)
     placed_box = Box(placed.left + box.left, placed.top + box.top, placed.left + box.right, placed.top + box.bottom)
     return None if _is_part(filled, band, placed_box, placed.top - band.top) else (placed_box, color)
+
+
+def _is_round(own: Mask) -> bool:
+    """Whether a block is as narrow near its upper and lower ends as a circle; the corners of a bubble take less."""
+    row = max(1, round(0.08 * own.shape[0]))
+    ends = (own[row : row + 2], own[-row - 2 : -row])
+    return all(float(end.mean()) < _CHORD for end in ends)
+
+
+def _with_hole(mask: Mask, box: Box) -> Box:
+    """The box of a bubble of which a quotation in the page's colour leaves only the sides: as far as both reach."""
+    left = mask[:, box.left + 1 : box.left + 4].all(axis=1)
+    right = mask[:, box.right - 4 : box.right - 1].all(axis=1)
+    whole = next((span for span in spans(left & right, gap=2) if span[0] <= (box.top + box.bottom) // 2 < span[1]), None)
+    return Box(box.left, min(box.top, whole[0]), box.right, max(box.bottom, whole[1])) if whole else box
 
 
 def _is_part(filled: Mask, band: _Band, box: Box, offset: int) -> bool:
@@ -285,6 +305,14 @@ def _framed(own: Mask, *, cut: bool = False, open_: bool = False) -> bool:
     if not open_:
         sides.append(rows[-4:].mean(axis=1))
     return all(side.size and float(side.max()) > 0.85 for side in sides)
+
+
+def _frame_color(pixels: Pixels, color: Color) -> Color:
+    """The colour of a bubble at its sides, where neither words nor a quotation stand."""
+    third = max(1, pixels.shape[0] // 3)
+    sides = np.concatenate((pixels[third : 2 * third + 1, 1:5], pixels[third : 2 * third + 1, -5:-1]), axis=1)
+    found, share = mode(sides, tolerance=4)
+    return found if share > 0.6 and _off(found, color) < 40 else color
 
 
 def _off(one: Color, other: Color) -> int:
@@ -347,13 +375,14 @@ def _joined(shapes: list[Shape], box: Box, color: Color, seen: Ground, grid: Gri
 def _has_name(filled: Mask, band: _Band, box: Box, rows: Span) -> bool:
     """Whether a line of small letters stands over a bubble: a group's nickname."""
     above = filled[band.top : max(band.top, box.top - rows[0] - 1), box.left : min(filled.shape[1], box.left + 60)]
-    return above.shape[0] >= 4 and bool(above.sum() > 12)
+    letters = bool(above.sum() > 12) and float(above.mean()) < 0.55
+    return letters and 0.018 * filled.shape[1] <= above.shape[0] <= 0.075 * filled.shape[1]
 
 
 def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape, seen: Ground) -> Shape:
     """The shape with its state, and with a quotation that stands in its upper part or in the band below it."""
     box = grid.small(shape.box)
-    if shape.side is Side.ME:
+    if shape.side is Side.ME and shape.sure:
         shape = replace(shape, state=_state(grid, filled, band, rows, box))
     if shape.form is not Form.BUBBLE:
         return shape
@@ -378,14 +407,15 @@ def _inner_block(grid: Grid, box: Box, color: Color) -> tuple[Box, Color] | None
         return None
     pixels = grid.crop(box)
     for other, share in common_colors(pixels, most=4, apart=4):
-        if share < 0.08 or _off(other, color) < 8:
+        if share < 0.08 or _off(other, color) < 5:
             continue
         mask = far(pixels, other) <= 3
         found = block(mask)
         if found is None or found.width < 0.45 * box.width or found.height < 0.035 * grid.width:
             continue
         own = mask[found.top : found.bottom, found.left : found.right]
-        if float(own.mean()) > 0.5 and _framed(own):
+        inset = min(found.left, box.width - found.right)
+        if float(own.mean()) > 0.5 and inset >= 2 and _framed(own):
             return Box(box.left + found.left, box.top + found.top, box.left + found.right, box.top + found.bottom), other
     return None
 

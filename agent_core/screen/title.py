@@ -31,12 +31,14 @@ _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 
 
 # Parts of a header, in heights of the name's letters.
+_UNIT = 1080
 _APART = 1.1  # a gap this wide parts what stands in the line
 _SIGN_GAP = 0.22  # a sign stands apart from the name; an emoji in a name does not
 _SIGN_INK = 0.78  # of the name's contrast: a sign is paler, or it is coloured
 _SIGN_HEIGHT = 1.12
 _COLOURED = 60  # levels between the channels of a coloured pixel
 _RIGHT_ICONS = 0.80  # of the width: icons stand right of here
+_BLOCK_INK = 110  # levels by which that ground stands out at the most: ink stands out more
 _BLOCK = 0.5  # of its box that the ground of a pill or a tag covers
 
 
@@ -93,13 +95,10 @@ class _Piece:
 
 def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     """Return the box of the name in a header's line, and whether something stands there that is not understood."""
-    lines = picture.text_lines(image, region)
-    if not lines:
+    line, above = _name_line(image, region)
+    if line is None:
         return None, False
-    tallest = max(line.height for line in lines)
-    line = next(line for line in lines if line.height >= 0.7 * tallest)
-    inset = round(6 * image.width / 1080)  # of the line's margin, in which a status line below may begin
-    found = _pieces(image, Box(region.left, line.top + inset, region.right, line.bottom - inset))
+    found = _pieces(image, line)
     while found and (found[-1].box.left > _RIGHT_ICONS * image.width):
         found.pop()  # icons at the right
     letters = [piece for piece in found if not piece.block and not piece.coloured]
@@ -115,9 +114,11 @@ def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
         else:
             groups.append([piece])
     groups = [group for group in groups if group]
-    name = max(groups, key=lambda group: group[-1].box.right - group[0].box.left)
+    ink = max(piece.contrast for piece in letters)
+    written = [group for group in groups if any(p.contrast >= _SIGN_INK * ink and not p.coloured for p in group)]
+    name = max(written or groups, key=lambda group: group[-1].box.right - group[0].box.left)
     others = [group for group in groups if group is not name]
-    strange = any(not _is_sign_alone(group, name, high) for group in others)
+    strange = above or any(not _is_sign_alone(group, name, high) for group in others)
     name = _without_signs(name)
     strange = strange or any(piece.coloured for piece in name)  # an emoji, a company's name
     margin = max(2, round(10 * image.width / 1080))
@@ -125,8 +126,38 @@ def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     # A margin that holds nothing else: a pill or a sign beside the name would be read with it.
     before = max((p.box.right for p in found if p.box.right <= left), default=region.left)
     after = min((p.box.left for p in found if p.box.left >= right), default=region.right)
-    box = Box(max(left - margin, min(left, before + 1)), line.top, min(right + margin, max(right, after - 1)), line.bottom)
+    above_, below = max(0, line.top - margin), min(image.height, line.bottom + margin)
+    box = Box(max(left - margin, min(left, before + 1)), above_, min(right + margin, max(right, after - 1)), below)
     return box, strange
+
+
+def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
+    """Return the rows of the name, and whether something stands above them: the first tall rows, parts of 二 joined.
+
+    A status line below begins close under the name and is never joined with it.
+    """
+    right = min(region.right, round(_RIGHT_ICONS * image.width))
+    area = Box(region.left, region.top, max(region.left + 1, right), region.bottom)
+    crop = image.crop(area.as_tuple())
+    ground = picture.common_color(crop)
+    rows = picture.spans(picture.projections(picture.ink(crop, ground))[1], least=2)
+    # What the header's edge cuts belongs to the page below it or to the status bar above it.
+    rows = [row for row in rows if row[0] > 0 and row[1] < crop.height]
+    if not rows:
+        return None, False
+    tallest = max(bottom - top for top, bottom in rows)
+    first = next(index for index, (top, bottom) in enumerate(rows) if bottom - top >= 0.7 * tallest)
+    top, bottom = rows[first]
+    index = first
+    while index > 0 and bottom - rows[index - 1][0] <= 1.15 * tallest:  # the upper stroke of a letter
+        index -= 1
+        top = rows[index][0]
+    least = round(34 * image.width / _UNIT)
+    rest = max(0, least - (bottom - top)) // 2
+    above = index > 0
+    return Box(region.left, area.top + top - rest, region.right, area.top + bottom + rest), above
+
+
 
 
 def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
@@ -157,12 +188,12 @@ def _is_coloured(part: Image.Image) -> bool:
 
 
 def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
-    """Whether a piece has a ground of its own, as the pill of unread messages and tags have: letters have none."""
-    if part.width < 0.5 * high or part.height < 0.35 * high:
+    """Whether a piece has a pale ground of its own, as the pill of unread messages and tags have: letters have none."""
+    if part.width < 0.7 * part.height or part.height < 0.35 * high:
         return False
     inner = part.crop((part.width // 8, part.height // 10, part.width - part.width // 8, part.height - part.height // 10))
     own = picture.common_color(inner)
-    if picture.near(own, ground, 8):
+    if picture.near(own, ground, 8) or max(abs(a - b) for a, b in zip(own, ground, strict=True)) > _BLOCK_INK:
         return False
     wide, high_ = max(1, inner.width // 8), max(1, inner.height // 8)
     edges = (
