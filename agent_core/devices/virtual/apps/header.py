@@ -60,7 +60,7 @@ def _pill(sheet: Sheet, unread: int) -> Element:
     """The grey block with the count of unread messages elsewhere; one digit makes a disc."""
     text = str(unread) if unread < 100 else "99+"
     size, y = 36, sheet.look.geometry.title_y
-    width = max(68, round(text_width(text, size)) + 46)
+    width = 68 if unread < 10 else round(text_width(text, size)) + 60
     box: Rect = (PILL_LEFT, y - 34, PILL_LEFT + width, y + 34)
 
     def paint(canvas: Canvas) -> None:
