@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,16 +71,20 @@ def virtual_phone(
     port: Port = 0,
     scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML or JSON).")] = None,
     state_port: Port = 0,
+    look: Annotated[
+        list[str] | None,
+        typer.Option(help="How QQ or WeChat looks: qq-plain, wechat-dark …; once for each app."),
+    ] = None,
     auth: Annotated[str, typer.Option(help="none, key, unauthorized or mute.")] = "none",
 ) -> None:
     """Serve a phone that needs no phone, to any adb client, until Ctrl-C.
 
-    Example: phonedesk virtual-phone --port 16001 --state-port 16002
+    Example: phonedesk virtual-phone --port 16001 --state-port 16002 --look qq-plain --look wechat-dark
     """
     from agent_core.devices.virtual.server import run_virtual_phone
 
     settings_from()
-    run_async(lambda: _taken(port, run_virtual_phone(port, _world(scenario), state_port, auth, say=_say)))
+    run_async(lambda: _taken(port, run_virtual_phone(port, _world(scenario, look or []), state_port, auth, say=_say)))
 
 
 def demo_model(port: Port = 0) -> None:
@@ -93,12 +98,18 @@ def demo_model(port: Port = 0) -> None:
     run_async(lambda: _taken(port, run_demo_model(port, _say)))
 
 
-def _world(file: Path | None) -> Scenario | None:
-    """Of a file that may also say what is tried in it."""
-    from agent_core.devices.virtual.scenario_file import load_scenario
+def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
+    """Load a scenario, which may also say what is tried in it, and give its chat apps other ``looks``."""
+    from agent_core.devices.virtual.scenario import looks_by_app
+    from agent_core.devices.virtual.scenario_file import default_scenario, load_scenario
     from bot.eval.scenario import EvalScenario
 
-    return load_scenario(file, EvalScenario) if file else None
+    world = load_scenario(file, EvalScenario) if file else default_scenario()
+    try:
+        chosen = world.looks | looks_by_app(looks)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}.", param_hint="--look") from None
+    return world.model_copy(update={"look": list(chosen.values())})
 
 
 async def _taken(port: int, server: object) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_core.devices.virtual import ime
 from agent_core.devices.virtual.apps.base import App, Host
 from agent_core.devices.virtual.apps.chat_app import ChatApp
-from agent_core.devices.virtual.apps.looks import LOOKS
+from agent_core.devices.virtual.apps.looks import LOOKS, Look
 from agent_core.devices.virtual.apps.payment import Payment
 from agent_core.devices.virtual.apps.qq import QQ
 from agent_core.devices.virtual.apps.settings import Settings
@@ -20,17 +21,18 @@ from agent_core.devices.virtual.world import Chat, ContactKind, Message, Side, W
 IME_SETTING = ("secure", "default_input_method")
 
 # Unless a scenario says otherwise.
-VERSIONS: dict[str, str] = {"qq": "9.1.30", "wechat": "8.0.56", "payment": "10.6.90"}
+VERSIONS: dict[str, str] = {"payment": "10.6.90"}
 
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:
     """The apps that are installed, by the scenario's names for them, with their chats as of ``start``."""
-    worlds = {"qq": World(), "wechat": World(notices=tuple(scenario.wechat_rows))}
+    account = scenario.phone.account
+    worlds = {"qq": World(account=account), "wechat": World(account=account, notices=tuple(scenario.wechat_rows))}
     for contact in scenario.contacts:
         worlds[contact.app].chats[contact.name] = _chat(contact, start)
     every: dict[str, App] = {
-        "qq": QQ(host, worlds["qq"], LOOKS[scenario.looks["qq"]]),
-        "wechat": WeChat(host, worlds["wechat"], LOOKS[scenario.looks["wechat"]]),
+        "qq": QQ(host, worlds["qq"], _look(scenario, "qq")),
+        "wechat": WeChat(host, worlds["wechat"], _look(scenario, "wechat")),
         "payment": Payment(host),
         "settings": Settings(host),
     }
@@ -40,6 +42,11 @@ def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App
         if contact.draft and isinstance(app, ChatApp):
             app.draft(app.world.chats[contact.name]).text = contact.draft
     return built
+
+
+def _look(scenario: Scenario, app: str) -> Look:
+    look = LOOKS[scenario.looks[app]]
+    return replace(look, wallpaper=True) if scenario.phone.wallpaper else look
 
 
 def installed_apps(apps: Iterable[App], versions: Mapping[str, str], *, adb_keyboard: bool) -> dict[str, InstalledApp]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from agent_core.devices.base import Notification
-from agent_core.devices.virtual.apps.base import GREY, INK, STATUS_BAR
+from agent_core.devices.virtual.apps.base import BUTTON_BAR, GREY, INK, STATUS_BAR
 from agent_core.devices.virtual.widgets import (
     BUTTON,
     IMAGE,
@@ -53,6 +54,41 @@ def status_bar(now: datetime, battery: int, color: str, waiting: int) -> Element
 
 def gesture_bar(height: int, color: str = "#1a1a1a") -> Element:
     return background((390, height - 22, 690, height - 13), color, 4)
+
+
+def buttons(height: int, color: str, press: Callable[[str], None]) -> list[Element]:
+    """The three buttons at the lower edge: recent apps, home, back."""
+    y, ink = height - BUTTON_BAR // 2, "#7a7a7a"
+
+    def paint(canvas: Canvas) -> None:
+        canvas.rect((0, height - BUTTON_BAR, WIDTH, height), color)
+        canvas.rect((288, y - 20, 328, y + 20), ink, 6)
+        canvas.ring((515, y - 25, 565, y + 25), ink, color, 5)
+        canvas.oval((526, y - 14, 554, y + 14), ink)
+        canvas.polygon([(778, y - 22), (778, y + 22), (746, y)], ink)
+
+    found = [Element((0, height - BUTTON_BAR, WIDTH, height), paint=paint, listed=False, blocks=True)]
+    for x, key in ((308, "APP_SWITCH"), (540, "HOME"), (762, "BACK")):
+        box: Rect = (x - 110, height - BUTTON_BAR, x + 110, height)
+        found.append(Element(box, tap=partial(press, key), listed=False))
+    return found
+
+
+def floating_window(height: int, tap: Handler) -> Element:
+    """A small window of another app over the page, with a call that goes on."""
+    top = height * 62 // 100
+    box: Rect = (850, top, 1056, top + 230)
+
+    def paint(canvas: Canvas) -> None:
+        canvas.rect(box, "#d9dbe0", 28)
+        canvas.rect((box[0] + 2, top + 2, box[2] - 2, box[3] - 2), "#ffffff", 27)
+        canvas.polygon(
+            [(900, top + 84), (924, top + 84), (950, top + 56), (950, top + 132), (924, top + 104)], "#3aa0f0"
+        )
+        canvas.arc((940, top + 66, 984, top + 122), -55, 55, "#3aa0f0", 6)
+        canvas.text((box[0] + box[2]) / 2, top + 182, "通话 03:26", 32, INK, "middle")
+
+    return Element(box, "", "", tap, paint, listed=False)
 
 
 def lock_screen(height: int, now: datetime) -> list[Element]:
@@ -123,6 +159,52 @@ def dialog(height: int, text: str, close: Handler, accept: Handler) -> list[Elem
     found.append(_dialog_button((541, buttons, 950, box[3]), "立即更新", "#0099ff", accept, "dialog_accept"))
     found.append(Element((858, top + 14, 938, top + 90), "", "dialog_x", close, description="关闭", kind=IMAGE))
     return found
+
+
+def update_dialog(height: int, form: str, close: Handler, accept: Handler) -> list[Element]:
+    """An app's own update dialog.
+
+    form: "buttons" has two of them; "picture" has one and, above the text, a picture that closes the dialog.
+    """
+    top = height // 2 - 420
+    box: Rect = (140, top, 940, top + 840)
+    wide = form == "picture"
+
+    def paint(canvas: Canvas) -> None:
+        canvas.dim(0.5)
+        canvas.rect(box, "#ffffff", 40)
+        canvas.blend((box[0], top, box[2], top + 300), "#4aa8ff", "#a8d8ff", 40)
+        canvas.oval((460, top + 70, 620, top + 230), "#ffffff")
+        canvas.polygon([(540, top + 100), (490, top + 160), (590, top + 160)], "#2f8cf0")
+        canvas.rect((522, top + 155, 558, top + 205), "#2f8cf0")
+
+    def cross(canvas: Canvas) -> None:
+        canvas.oval((846, top + 24, 906, top + 84), "#e6f2ff")
+        canvas.line([(864, top + 42), (888, top + 66)], GREY, 5)
+        canvas.line([(888, top + 42), (864, top + 66)], GREY, 5)
+
+    found = [Element((0, 0, WIDTH, height), paint=paint, listed=False, blocks=True)]
+    if wide:
+        found.append(Element((826, top + 4, 926, top + 104), "", "dialog_x", close, cross, "关闭", IMAGE))
+    found += [
+        label(540, top + 370, "发现新版本", 52, INK, anchor="middle", bold=True, id="dialogTitle"),
+        label(540, top + 460, "1. 优化聊天体验", 42, "#5a5a5a", anchor="middle", id="dialogText"),
+        label(540, top + 530, "2. 修复已知问题", 42, "#5a5a5a", anchor="middle"),
+    ]
+    if wide:
+        found.append(_update_button((200, top + 650, 880, top + 750), "马上升级", accept, lit=True))
+    else:
+        found.append(_update_button((180, top + 650, 530, top + 750), "稍后处理", close, lit=False))
+        found.append(_update_button((550, top + 650, 900, top + 750), "立即升级", accept, lit=True))
+    return found
+
+
+def _update_button(box: Rect, text: str, tap: Handler, *, lit: bool) -> Element:
+    def paint(canvas: Canvas) -> None:
+        canvas.rect(box, "#0099ff" if lit else "#f0f1f4", 50)
+        canvas.text((box[0] + box[2]) / 2, (box[1] + box[3]) / 2, text, 44, "#ffffff" if lit else INK, "middle")
+
+    return Element(box, text, "dialogRightBtn" if lit else "dialogLeftBtn", tap, paint, kind=BUTTON)
 
 
 def _dialog_button(box: Rect, text: str, color: str, tap: Handler, name: str) -> Element:

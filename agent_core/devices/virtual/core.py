@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from agent_core.devices.base import Notification
 from agent_core.devices.virtual import chrome, display, ime, person
-from agent_core.devices.virtual.apps.base import GESTURE_BAR, App
+from agent_core.devices.virtual.apps.base import BUTTON_BAR, GESTURE_BAR, App
 from agent_core.devices.virtual.apps.chat_app import ChatApp
 from agent_core.devices.virtual.apps.launcher import Launcher
 from agent_core.devices.virtual.assembly import (
@@ -24,13 +25,14 @@ from agent_core.devices.virtual.assembly import (
     installed_apps,
     properties,
 )
+from agent_core.devices.virtual.notices import notification
 from agent_core.devices.virtual.panel import TouchPanel
 from agent_core.devices.virtual.port import InstalledApp
 from agent_core.devices.virtual.report import Recorder
 from agent_core.devices.virtual.scenario import EventPart, Faults, Scenario
 from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.script import Script
-from agent_core.devices.virtual.widgets import WIDTH, Element, TextField, hit
+from agent_core.devices.virtual.widgets import WIDTH, Element, TextField, handwriting, hit
 from agent_core.devices.virtual.world import Chat, Message, Side
 
 
@@ -84,7 +86,7 @@ class PhoneCore:
         home: App = Launcher(self, [(app.package, app.label) for app in built.values()])
         self._home = self._front = home
         self._apps: dict[str, App] = {app.package: app for app in (self._home, *built.values())}
-        versions = dict(VERSIONS)
+        versions = VERSIONS | {name: app.look.version for name, app in self._chat_apps.items()}
         versions.update(self.scenario.phone.app_versions.items())
         self.apps: Mapping[str, InstalledApp] = installed_apps(
             self._apps.values(),
@@ -109,7 +111,11 @@ class PhoneCore:
     def bottom(self) -> int:
         if self.keyboard_shown():
             return self.height - ime.height_of(self.settings.get(IME_SETTING, ime.SOGOU))
-        return self.height - GESTURE_BAR
+        return self.floor
+
+    @property
+    def floor(self) -> int:
+        return self.height - (BUTTON_BAR if self.scenario.phone.navigation == "buttons" else GESTURE_BAR)
 
     @property
     def focus(self) -> TextField | None:
@@ -190,7 +196,7 @@ class PhoneCore:
             case "BACK":
                 self._back()
             case "HOME" | "APP_SWITCH":
-                self.faults.popup = ""
+                self.faults.popup = self.faults.update = ""
                 self.go_home()
             case "ENTER" | "NUMPAD_ENTER":
                 self._enter()
@@ -239,7 +245,7 @@ class PhoneCore:
 
     def uncover(self) -> None:
         self.faults.asleep = self.faults.locked = self._shade = False
-        self.faults.popup = ""
+        self.faults.popup = self.faults.update = ""
 
     def show_chat(self, key: str) -> None:
         app, chat = self._find(key)
@@ -258,8 +264,8 @@ class PhoneCore:
     # ---- inside -------------------------------------------------------------------------------------------------
 
     def _back(self) -> None:
-        if self.faults.popup:
-            self.faults.popup = ""
+        if self.faults.popup or self.faults.update:
+            self.faults.popup = self.faults.update = ""
         elif self._shade:
             self._shade = False
         elif self.keyboard_shown():
@@ -279,7 +285,11 @@ class PhoneCore:
 
     def _covered(self) -> bool:
         """Whether something lies over the app that takes its keyboard away."""
-        return bool(self.faults.asleep or self.faults.locked or self._shade or self.faults.popup)
+        return bool(self.faults.asleep or self.faults.locked or self._shade or self.faults.popup or self._updating())
+
+    def _updating(self) -> bool:
+        """Whether a chat app shows its update dialog."""
+        return bool(self.faults.update) and isinstance(self._front, ChatApp)
 
     def _key(self) -> tuple[object, ...]:
         """All that the screen depends on."""
@@ -312,6 +322,12 @@ class PhoneCore:
             case "person_tap" | "person_open" | "person_type":
                 person.act(self, event)
                 self._changed()
+            case "status":
+                self._find(event.contact)[1].status = event.text
+                self._changed()
+            case "notification":
+                self._note(self._chat_apps[event.app], event.title, event.title, event.text)
+                self._changed()
             case "notification_open":
                 self.log("notification_open", event.contact)
                 self.show_chat(event.contact)
@@ -338,10 +354,15 @@ class PhoneCore:
         self._changed()
 
     def _notify(self, app: ChatApp, chat: Chat, message: Message) -> None:
-        title, text = chat.name, f"{message.sender}: {message.summary}" if message.sender else message.summary
         if self.faults.hidden_previews:
-            title, text = app.label, "你收到了1条新消息"
-        key = f"{app.package}|{title}"
+            unread = 1 if app.look.old else sum(chat.unread for chat in app.world.chats.values())
+            self._note(app, app.label, app.label, f"你收到了{unread}条新消息")
+        elif not chat.muted:
+            self._note(app, chat.name, *notification(app.look, chat, message))
+
+    def _note(self, app: ChatApp, subject: str, title: str, text: str) -> None:
+        """Post a notification, or replace the one about the same ``subject``: a contact's name."""
+        key = f"{app.package}|{subject}"
         self._notes.pop(key, None)  # so that the newest is the last
         self._notes[key] = Notification(app.package, title, text, key, round(self._clock().timestamp() * 1000))
 
@@ -349,9 +370,10 @@ class PhoneCore:
         app = self._apps[note.package]
         self._shade = False
         self._notes.pop(note.key, None)
-        if isinstance(app, ChatApp) and note.title in app.world.chats:
+        subject = note.key.removeprefix(f"{note.package}|")
+        if isinstance(app, ChatApp) and subject in app.world.chats:
             # First, or the chat that was left open there would count as read.
-            app.open_chat(app.world.chats[note.title])
+            app.open_chat(app.world.chats[subject])
         self.launch_app(note.package)
 
     def _field_name(self, field: TextField) -> str:
@@ -366,6 +388,10 @@ class PhoneCore:
         return "other"
 
     def _compose(self) -> display.Scene:
+        with handwriting(self.scenario.phone.handwriting):
+            return replace(self._layers(), hand=self.scenario.phone.handwriting)
+
+    def _layers(self) -> display.Scene:
         now = self._clock()
         battery = self.scenario.phone.battery
         if self.faults.locked:
@@ -374,20 +400,16 @@ class PhoneCore:
             return display.Scene([], [], overlay, chrome.SYSTEM_UI)
         app = self._front
         system = [chrome.status_bar(now, battery, app.top_color(), len(self._notes))]
-        if self.keyboard_shown():
-            adb = self.settings.get(IME_SETTING) == ime.ADB
-            system += (
-                ime.adb_keyboard(self.height)
-                if adb
-                else ime.sogou_keyboard(self.height, self, self.faults.stuck_keyboard)
-            )
-            system.append(chrome.gesture_bar(self.height, "#ffffff" if adb else "#1a1a1a"))
-        else:
-            system.append(chrome.gesture_bar(self.height, chrome.ink_on(app.bottom_color())))
+        if self.scenario.phone.floating:
+            system.append(chrome.floating_window(self.height, lambda: self.log("floating_window")))
+        system += self._lower_edge(app)
         overlay = []
         package = app.package
         if self.faults.popup:
             overlay = chrome.dialog(self.height, self.faults.popup, self._close_popup, self._accept_popup)
+        elif self._updating():
+            form = self.faults.update
+            overlay = chrome.update_dialog(self.height, form, self._close_update, self._accept_update)
         elif self._shade:
             overlay = chrome.shade(
                 self.height, list(reversed(self._notes.values())), self._open_note, self._close_shade
@@ -395,12 +417,35 @@ class PhoneCore:
             package = chrome.SYSTEM_UI
         return display.Scene(app.elements(), system, overlay, package)
 
+    def _lower_edge(self, app: App) -> list[Element]:
+        """The keyboard, and below it what the system draws at the screen's end."""
+        found: list[Element] = []
+        color = app.bottom_color()
+        if self.keyboard_shown():
+            adb = self.settings.get(IME_SETTING) == ime.ADB
+            color = ime.ADB_COLOR if adb else ime.SOGOU_COLOR
+            found += (
+                ime.adb_keyboard(self.height)
+                if adb
+                else ime.sogou_keyboard(self.height, self, self.faults.stuck_keyboard)
+            )
+        if self.scenario.phone.navigation == "buttons" and not self.keyboard_shown():
+            return [*found, *chrome.buttons(self.height, color, self.press)]
+        return [*found, chrome.gesture_bar(self.height, chrome.ink_on(color))]
+
     def _close_popup(self) -> None:
         self.faults.popup = ""
 
     def _accept_popup(self) -> None:
         self.log("popup_accepted", self.faults.popup)
         self.faults.popup = ""
+
+    def _close_update(self) -> None:
+        self.faults.update = ""
+
+    def _accept_update(self) -> None:
+        self.log("update_accepted")
+        self.faults.update = ""
 
     def _close_shade(self) -> None:
         self._shade = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from PIL import Image
 
 from agent_core.devices.base import Node
-from agent_core.devices.virtual.widgets import WIDTH, Canvas, Element
+from agent_core.devices.virtual.widgets import WIDTH, Canvas, Element, handwriting
 from agent_core.geometry import Box
 
 ROOT_CLASS = "android.widget.FrameLayout"
@@ -22,6 +22,7 @@ class Scene:
     system: Sequence[Element] = ()  # status bar, keyboard: over the page, never in the tree
     overlay: Sequence[Element] = ()
     package: str = ""  # of the active window
+    hand: bool = False  # everything is in the hand-written font
 
     def all(self) -> list[Element]:
         return [*self.page, *self.system, *self.overlay]
@@ -31,9 +32,10 @@ def paint(scene: Scene, size: tuple[int, int]) -> Image.Image:
     """The screen as an RGB picture of ``size`` pixels."""
     image = Image.new("RGB", size, "white")
     canvas = Canvas(image)
-    for element in scene.all():
-        if element.paint and element.visible():
-            element.paint(canvas)
+    with handwriting(scene.hand):
+        for element in scene.all():
+            if element.paint and element.visible():
+                element.paint(canvas)
     return image
 
 
@@ -59,6 +61,11 @@ def nodes(scene: Scene, size: tuple[int, int], *, texts: bool = True) -> list[No
             )
         )
     return found
+
+
+def hidden(scene: Scene) -> list[Node]:
+    """What ordinary accessibility services see of an app that hides from them: one node without a place."""
+    return [Node(box=Box(0, 0, 0, 0), class_name=ROOT_CLASS, package=scene.package)]
 
 
 def root(scene: Scene, size: tuple[int, int]) -> Node:

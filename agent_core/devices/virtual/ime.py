@@ -22,8 +22,11 @@ ADB_PACKAGE = "com.android.adbkeyboard"
 
 SOGOU_HEIGHT = 840
 ADB_HEIGHT = 110
+SOGOU_COLOR = "#d7dbe1"
+ADB_COLOR = "#30343a"
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_LIT = ("发送", "搜索")  # action keys that are drawn in blue
 _EDITOR_ACTIONS = {"2", "3", "4", "6"}  # go, search, send, done
 
 
@@ -96,7 +99,7 @@ def adb_keyboard(height: int) -> list[Element]:
     """The bar of ADB Keyboard at the bottom of a screen of ``height`` units."""
     top = height - ADB_HEIGHT
     return [
-        background((0, top, WIDTH, height), "#30343a"),
+        background((0, top, WIDTH, height), ADB_COLOR),
         Element(
             (0, top, WIDTH, height),
             "ADB Keyboard {ON}",
@@ -110,11 +113,12 @@ def adb_keyboard(height: int) -> list[Element]:
 def sogou_keyboard(height: int, typist: Typist, stuck: bool) -> list[Element]:
     """A keyboard with letters, as wide as the screen."""
     top = height - SOGOU_HEIGHT
-    keys = _keys(top)
+    action = typist.focus.action_key if typist.focus else "换行"
+    keys = _keys(top, action)
     board: Rect = (0, top, WIDTH, height)
 
     def paint(canvas: Canvas) -> None:
-        canvas.stamp("sogou", board, lambda: _board(canvas, board, keys))
+        canvas.stamp(f"sogou {action}", board, lambda: _board(canvas, board, keys))
 
     found = [Element(board, paint=paint, listed=False, blocks=True)]
     found += [Element(key.box, key.text, tap=_handler(key.does, typist, stuck), listed=False) for key in keys]
@@ -130,7 +134,7 @@ class _Key:
 
 
 @lru_cache(8)
-def _keys(top: int) -> tuple[_Key, ...]:
+def _keys(top: int, action: str) -> tuple[_Key, ...]:
     found: list[_Key] = []
     y = top + 124
     for row, letters in enumerate(_ROWS):
@@ -147,7 +151,7 @@ def _keys(top: int) -> tuple[_Key, ...]:
         (162, 300, "123", ""),
         (312, 740, "空格", " "),
         (752, 890, "中/英", ""),
-        (902, WIDTH - 12, "换行", "ENTER"),
+        (902, WIDTH - 12, action, "ENTER"),
     ):
         found.append(_Key((left, y, right, y + 134), text, does, dark=does != " "))
     return tuple(found)
@@ -167,7 +171,7 @@ def _handler(does: str, typist: Typist, stuck: bool) -> Callable[[], None]:
 
 def _board(canvas: Canvas, box: Rect, keys: tuple[_Key, ...]) -> None:
     top = box[1]
-    canvas.rect(box, "#d7dbe1")
+    canvas.rect(box, SOGOU_COLOR)
     canvas.rect((0, top, WIDTH, top + 104), "#f3f4f6")
     for index, text in enumerate(("搜狗输入法", "拼音", "手写", "语音")):
         canvas.text(40 + index * 240 + (60 if index else 0), top + 52, text, 36, "#6b7078")
@@ -175,6 +179,7 @@ def _board(canvas: Canvas, box: Rect, keys: tuple[_Key, ...]) -> None:
     for key in keys:
         left, up, right, down = key.box
         canvas.rect((left, up + 3, right, down + 3), "#a9aeb6", 14)
-        canvas.rect(key.box, "#bcc2cb" if key.dark else "#ffffff", 14)
+        lit = key.text in _LIT
+        canvas.rect(key.box, "#2f7cf6" if lit else "#bcc2cb" if key.dark else "#ffffff", 14)
         size = 50 if len(key.text) == 1 else 38
-        canvas.text((left + right) / 2, (up + down) / 2, key.text, size, "#1a1a1a", "middle")
+        canvas.text((left + right) / 2, (up + down) / 2, key.text, size, "#ffffff" if lit else "#1a1a1a", "middle")

@@ -81,10 +81,18 @@ class VirtualPhone(PhoneCore):
             await self._sleep(SLOW_TREE_SECONDS)
             self._advance()
         key = self._key()
+        if mode is TreeMode.HIDDEN or self._hides():
+            return display.hidden(self._display.scene(key))
         if mode is TreeMode.EMPTY:
             return [display.root(self._display.scene(key), self.size)]
         scene = self._display.older(key) if mode is TreeMode.STALE else self._display.scene(key)
         return display.nodes(scene, self.size, texts=mode is not TreeMode.NO_TEXTS)
+
+    def _hides(self) -> bool:
+        """Whether the app in front shows nothing of itself, because no screen reader is on."""
+        app = self._front
+        reader = self.settings.get(("secure", "enabled_accessibility_services"), "")
+        return isinstance(app, ChatApp) and app.look.hidden_tree and not (self._shade or self.faults.locked or reader)
 
     def window(self) -> Window:
         self._advance()
@@ -94,7 +102,10 @@ class VirtualPhone(PhoneCore):
             return Window(None, None, WindowKind.NONE)
         if self._shade:
             return Window(None, None, WindowKind.SHADE)
-        return Window(self._front.package, self._front.current_activity())
+        app = self._front
+        if isinstance(app, ChatApp) and self._updating():
+            return Window(app.package, app.look.activities.update)
+        return Window(app.package, app.current_activity())
 
     def screen(self) -> ScreenState:
         self._advance()
@@ -155,7 +166,7 @@ class VirtualPhone(PhoneCore):
             self._shade = distance > -100
         elif y1 < self.size[1] * 0.03 and distance > 200:
             self._shade = True
-        elif not self.faults.popup:
+        elif not self.faults.popup and not self._updating():
             self._front.scroll(distance)
         self._changed()
 

@@ -18,6 +18,7 @@ is referred to. Whatever is unknown is refused, with the file and the field.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import combinations
 from typing import Annotated, Literal
@@ -37,6 +38,7 @@ class TreeMode(StrEnum):
     STALE = "stale"  # the tree of an older screen
     FAILING = "failing"  # the dump ends with an error
     SLOW = "slow"  # the dump takes 1.5 s
+    HIDDEN = "hidden"  # one node without a place, as WeChat shows itself to ordinary services
 
 
 class _Part(BaseModel):
@@ -65,6 +67,8 @@ class Faults(_Part):
     """The adb connection is cut and refused."""
     popup: Annotated[str, Field(max_length=200), _usual("发现新版本，是否立即更新？", "")] = ""
     """A dialog with this text lies over the page until it is closed."""
+    update: Annotated[Literal["", "buttons", "picture"], _usual("buttons", "")] = ""
+    """A chat app's update dialog: ``buttons`` (立即升级, 稍后处理) or ``picture`` (马上升级; a picture closes it)."""
     stuck_keyboard: bool = False
     """The keyboard types nothing, though it is the current one."""
     ignored_taps: bool = False
@@ -99,8 +103,18 @@ class PhonePart(_Part):
     sdk: Annotated[int, Field(ge=23, le=40)] = 33
     android: str = "13"
     battery: Annotated[int, Field(ge=0, le=100)] = 87
+    account: Annotated[str, Field(min_length=1, max_length=30)] = "本店客服"
+    """Our own name in the chat apps. Our avatar depends on it."""
     font_scale: Annotated[float, Field(ge=0.7, le=1.6)] = 1.0
     """The system's font size: 0.85, 1.0, 1.3 …"""
+    handwriting: bool = False
+    """The system's font is a hand-written one."""
+    wallpaper: bool = False
+    """Chats have a picture behind their messages, whatever their look."""
+    floating: bool = False
+    """A small window of another app lies over every page."""
+    navigation: Literal["gestures", "buttons"] = "gestures"
+    """What stands at the lower edge of the screen: a bar for gestures, or three buttons."""
     apps: list[Literal["qq", "wechat", "payment", "settings"]] = ["qq", "wechat", "payment", "settings"]
     """The apps that are installed beside the launcher."""
     app_versions: dict[Literal["qq", "wechat", "payment"], Version] = {}
@@ -211,16 +225,23 @@ class EventPart(_Part):
         "person_open",
         "person_type",
         "notification_open",
+        "notification",
+        "status",
     ] = "receive"
     """``colleague``: our account answers from another device. ``recall``: the other side recalls its newest message.
     ``person_…``: a finger on the glass taps, opens the contact's chat, types into the chat in front.
-    ``notification_open``: the app goes to the contact's chat by itself."""
+    ``notification_open``: the app goes to the contact's chat by itself. ``notification``: the app notifies of something
+    that is no message. ``status``: the line under the contact's name becomes the text."""
     contact: str = ""
     text: str = ""
     kind: Kind = Kind.TEXT
     quoted: str = ""
     sender: str = ""
     """In a group: who writes."""
+    app: Literal["qq", "wechat"] = "qq"
+    """Whose notification it is."""
+    title: Annotated[str, Field(max_length=60)] = ""
+    """Of a notification."""
     fault: str = ""
     value: bool | float | str = True
     """The strength of the fault."""
@@ -259,6 +280,8 @@ class EventPart(_Part):
             raise ValueError("contact: say whose chat it is")
         if self.do in ("receive", "colleague"):
             _need_text(self.kind, self.text)
+        if self.do == "notification" and not self.title:
+            raise ValueError("title: say what the notification is called")
         if self.do == "person_type" and not self.text:
             raise ValueError("text: say what is typed")
         if self.do == "person_tap" and (self.x is None or self.y is None) != bool(self.on):
@@ -269,7 +292,7 @@ class EventPart(_Part):
 
 
 _WHEN = ("at", "before_sent", "after_sent", "after_opened", "after_typed", "after_looked", "after_model")
-_OF_A_CONTACT = ("receive", "colleague", "recall", "person_open", "notification_open")
+_OF_A_CONTACT = ("receive", "colleague", "recall", "person_open", "notification_open", "status")
 _WITH_TEXT = (Kind.TEXT, Kind.QUOTE, Kind.FILE, Kind.CARD, Kind.TIP)
 CHAT_LIST = "list"  # of after_looked
 
@@ -277,6 +300,17 @@ CHAT_LIST = "list"  # of after_looked
 def _need_text(kind: Kind, text: str) -> None:
     if kind in _WITH_TEXT and not text.strip():
         raise ValueError(f"text: a message of kind {kind.value} needs one")
+
+
+def looks_by_app(keys: Sequence[str]) -> dict[str, str]:
+    """The looks ``keys`` by the app that they are of. Raises ValueError if one is unknown or two are of one app."""
+    for key in keys:
+        if key not in LOOKS:
+            raise ValueError(f"no look {key!r}; there are {', '.join(LOOKS)}")
+    for first, second in combinations(keys, 2):
+        if LOOKS[first].app == LOOKS[second].app:
+            raise ValueError(f"{first!r} and {second!r} are both looks of {LOOKS[first].app}")
+    return {LOOKS[key].app: key for key in keys}
 
 
 class Scenario(_Part):
@@ -296,19 +330,12 @@ class Scenario(_Part):
     @property
     def looks(self) -> dict[str, str]:
         """The look of each chat app, by the app."""
-        chosen = [self.look] if isinstance(self.look, str) else self.look
-        return DEFAULT_LOOKS | {LOOKS[key].app: key for key in chosen}
+        return DEFAULT_LOOKS | looks_by_app([self.look] if isinstance(self.look, str) else self.look)
 
     @field_validator("look")
     @classmethod
     def _known_looks(cls, look: str | list[str]) -> str | list[str]:
-        chosen = [look] if isinstance(look, str) else look
-        for key in chosen:
-            if key not in LOOKS:
-                raise ValueError(f"no look {key!r}; there are {', '.join(LOOKS)}")
-        for first, second in combinations(chosen, 2):
-            if LOOKS[first].app == LOOKS[second].app:
-                raise ValueError(f"{first!r} and {second!r} are both of {LOOKS[first].app}")
+        looks_by_app([look] if isinstance(look, str) else look)
         return look
 
     @model_validator(mode="after")

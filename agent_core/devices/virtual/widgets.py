@@ -7,7 +7,9 @@ masks that are kept, because a phone's screen changes a little at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
@@ -25,16 +27,41 @@ Anchor = Literal["left", "middle", "right"]
 _SMOOTH = 4  # masks are drawn this much larger and reduced
 
 
-@lru_cache(1)
-def _font_data() -> bytes:
-    return resources.files("agent_core.devices.virtual").joinpath("fonts", "NotoSansSC-Subset.otf").read_bytes()
+_handwriting: ContextVar[bool] = ContextVar("handwriting", default=False)
+
+
+@contextmanager
+def handwriting(on: bool) -> Iterator[None]:
+    """Lay out and draw everything inside in the hand-written font, if ``on``."""
+    token = _handwriting.set(on)
+    try:
+        yield
+    finally:
+        _handwriting.reset(token)
+
+
+@lru_cache(2)
+def _font_data(hand: bool) -> bytes:
+    name = "Handwriting-Subset.ttf" if hand else "NotoSansSC-Subset.otf"
+    return resources.files("agent_core.devices.virtual").joinpath("fonts", name).read_bytes()
 
 
 @lru_cache(64)
-def font(size: int) -> ImageFont.FreeTypeFont:
-    """The one font in ``size`` pixels; loaded once per size."""
+def font(size: int, hand: bool = False) -> ImageFont.FreeTypeFont:
+    """A font in ``size`` pixels; loaded once per size."""
     # The basic layout is several times quicker than Raqm, and Chinese needs no shaping.
-    return ImageFont.truetype(BytesIO(_font_data()), size, layout_engine=ImageFont.Layout.BASIC)
+    return ImageFont.truetype(BytesIO(_font_data(hand)), size, layout_engine=ImageFont.Layout.BASIC)
+
+
+@lru_cache(4096)
+def _written(char: str) -> bool:
+    """Whether the hand-written font has this character."""
+    face = font(24, hand=True)
+    return char == " " or bytes(face.getmask(char)) != bytes(face.getmask("\uffff"))
+
+
+def _face_of(char: str, size: int, hand: bool) -> ImageFont.FreeTypeFont:
+    return font(size, hand and _written(char))
 
 
 _SYMBOLS = "★☆☎☏♀♂♡♥♪♫✓"  # of the blocks of emoji, what the font has
@@ -51,23 +78,29 @@ def is_joiner(char: str) -> bool:
 
 
 @lru_cache(8192)
-def advance(char: str, size: int) -> float:
+def _advance(char: str, size: int, hand: bool) -> float:
     if is_joiner(char):
         return 0.0
-    return size * 1.2 if is_emoji(char) else font(size).getlength(char)
+    return size * 1.2 if is_emoji(char) else _face_of(char, size, hand).getlength(char)
 
 
 def text_width(text: str, size: int) -> float:
-    return sum(advance(char, size) for char in text)
+    hand = _handwriting.get()
+    return sum(_advance(char, size, hand) for char in text)
 
 
 # Punctuation that may not begin a line, as Chinese typesetting has it.
 _NOT_FIRST = "，。！？；：、）》」』】…,.!?;:)”’"
 
 
-@lru_cache(512)
 def wrap(text: str, size: int, width: int) -> tuple[str, ...]:
     """The lines of ``text`` in at most ``width`` units; ``\\n`` begins a new one. At least one line."""
+    return _wrap(text, size, width, _handwriting.get())
+
+
+@lru_cache(512)
+def _wrap(text: str, size: int, width: int, hand: bool) -> tuple[str, ...]:
+    """``hand`` is what the widths are measured with: a part of the key alone."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line, used = "", 0.0
@@ -107,7 +140,7 @@ def ellipsize(text: str, size: int, width: int) -> str:
     room = width - text_width("…", size)
     kept = ""
     for char in text:
-        room -= advance(char, size)
+        room -= text_width(char, size)
         if room < 0:
             break
         kept += char
@@ -129,13 +162,12 @@ def _corners(radius: int) -> tuple[Image.Image, ...]:
 
 
 @lru_cache(768)
-def _line(text: str, size: int, bold: bool) -> Image.Image:
+def _line(text: str, size: int, bold: bool, hand: bool) -> Image.Image:
     """The mask of one line of text, with the line's full height."""
-    face = font(size)
     mask = Image.new("L", (max(1, round(text_width(text, size)) + 3), round(size * 1.45)))
     draw = ImageDraw.Draw(mask)
-    if not any(is_emoji(char) or is_joiner(char) for char in text):
-        draw.text((0, size * 1.08), text, 255, face, anchor="ls", stroke_width=size / 72 if bold else 0)
+    if not any(is_emoji(char) or is_joiner(char) or (hand and not _written(char)) for char in text):
+        draw.text((0, size * 1.08), text, 255, font(size, hand), anchor="ls", stroke_width=size / 72 if bold else 0)
         return mask
     x = 0.0
     for char in text:
@@ -144,8 +176,8 @@ def _line(text: str, size: int, bold: bool) -> Image.Image:
         if is_emoji(char):
             _face(draw, x + size * 0.1, size * 0.2, size)
         else:
-            draw.text((x, size * 1.08), char, 255, face, anchor="ls")
-        x += advance(char, size)
+            draw.text((x, size * 1.08), char, 255, _face_of(char, size, hand), anchor="ls")
+        x += _advance(char, size, hand)
     return mask
 
 
@@ -231,7 +263,7 @@ class Canvas:
         if not text:
             return
         pixels = max(6, self._px(size))
-        mask = _line(text, pixels, bold)
+        mask = _line(text, pixels, bold, _handwriting.get())
         shift = {"left": 0.0, "middle": text_width(text, pixels) / 2, "right": text_width(text, pixels)}[anchor]
         # The middle of a Chinese character lies 0.38 em above the base line, which is 1.08 em down in the mask.
         place = (round(x * self.scale - shift), round(y * self.scale - pixels * 0.70))
@@ -249,7 +281,7 @@ class Canvas:
                     self.image.paste(picture, place, picture)
                 elif not is_joiner(part[0]):
                     place = (round(left), round(y * self.scale - pixels * 0.70))
-                    self.image.paste(ImageColor.getrgb(color), place, _line(part, pixels, False))
+                    self.image.paste(ImageColor.getrgb(color), place, _line(part, pixels, False, _handwriting.get()))
                 left += text_width(part, pixels)
 
     def blend(self, box: Rect, top: str, bottom: str, radius: int) -> None:
@@ -364,6 +396,7 @@ class TextField:
     multiline: bool = False
     action: Handler | None = None
     enter_acts: bool = False  # Enter does the action where the field could take a new line
+    action_key: str = "换行"  # what the keyboard's action key says
 
     def add(self, text: str) -> None:
         self.text += text if self.multiline else text.replace("\n", "")

@@ -157,6 +157,7 @@ class World:
     """The chats of one app. Names are unique in it."""
 
     chats: dict[str, Chat] = field(default_factory=dict)
+    account: str = "我"  # our own name
     notices: tuple[str, ...] = ()  # rows of the list that are no chats
 
     def by_time(self) -> list[Chat]:

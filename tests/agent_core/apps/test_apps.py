@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from agent_core.apps.names import PACKAGE, resolve_app
 from agent_core.apps.profile import AppProfile, profile, profile_of_package, profiles
-from agent_core.devices.virtual.assembly import VERSIONS
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
 
 QQ = "com.tencent.mobileqq"
 COLOR = re.compile(r"#[0-9a-f]{6}")
@@ -119,7 +119,7 @@ def test_versions_whose_layout_is_known(version: str | None, known: bool) -> Non
 
 def test_the_virtual_phone_has_versions_that_are_known() -> None:
     for key in ("qq", "wechat"):
-        assert profile(key).knows(VERSIONS[key])
+        assert profile(key).knows(LOOKS[DEFAULT_LOOKS[key]].version)
 
 
 @pytest.mark.parametrize("number", ["", "11a", "1&x=2", "１１", "1" * 21, " 11"])

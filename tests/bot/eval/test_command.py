@@ -122,6 +122,14 @@ def test_the_virtual_phone_takes_them_too() -> None:
     assert "broken.toml:2: expect.send" in done.stderr
 
 
+def test_the_virtual_phone_says_which_looks_there_are() -> None:
+    for looks, words in ((("qq-old-style",), "qq-classic"), (("qq-plain", "qq-dark"), "both looks of qq")):
+        options = [part for look in looks for part in ("--look", look)]
+        done = CliRunner().invoke(app, ["virtual-phone", *options], env={"COLUMNS": "1000"})
+        assert done.exit_code == Exit.USAGE
+        assert words in done.stderr
+
+
 def test_files_of_one_name_are_kept_apart() -> None:
     for folder in ("a", "b"):
         write(folder, message="已回复")

@@ -23,6 +23,7 @@ from agent_core.devices.virtual.world import Message
 STATUS_BAR = 90
 TITLE_BAR = 232  # its bottom
 GESTURE_BAR = 40
+BUTTON_BAR = 126  # the three buttons of phones without gestures
 
 INK = "#1a1a1a"
 GREY = "#8c8c8c"
@@ -44,6 +45,10 @@ class Host(Protocol):
     @property
     def bottom(self) -> int:
         """Where the page ends: at the keyboard, or at the gesture bar."""
+
+    @property
+    def floor(self) -> int:
+        """Where a page ends without a keyboard: at the gesture bar, or at the three buttons."""
 
     @property
     def focus(self) -> TextField | None: ...

@@ -33,7 +33,7 @@ class ChatApp(App):
         self.page: Page = "list"
         self.chat: Chat | None = None
         self.drafts: dict[str, TextField] = {}
-        self.search = TextField()
+        self.search = TextField(action_key="换行" if look.old else "搜索")
         self.ai = TextField(action=self._ask_ai)
         self.ai_lines: list[tuple[Side, str]] = []
         self.view = ChatView()
@@ -48,7 +48,7 @@ class ChatApp(App):
 
     @property
     def sheet(self) -> Sheet:
-        return Sheet(self.look, self.host.font_scale)
+        return Sheet(self.look, self.host.font_scale, self.world.account)
 
     @property
     def old_style(self) -> ChatStyle:
@@ -61,7 +61,10 @@ class ChatApp(App):
 
     def draft(self, chat: Chat) -> TextField:
         if chat.name not in self.drafts:
-            self.drafts[chat.name] = TextField(multiline=True, action=self._send, enter_acts=self.enter_sends)
+            key = "发送" if self.enter_sends and not self.look.old else "换行"
+            self.drafts[chat.name] = TextField(
+                multiline=True, action=self._send, enter_acts=self.enter_sends, action_key=key
+            )
         return self.drafts[chat.name]
 
     def open_chat(self, chat: Chat) -> None:
@@ -123,6 +126,10 @@ class ChatApp(App):
             return self.look.old.bar if self.page == "chat" else "#ffffff"
         plain = self.page == "search" or self.look.app == "qq"
         return self.look.colors.list_page if plain and self.page != "chat" else self.look.colors.header
+
+    def current_activity(self) -> str:
+        activities = self.look.activities
+        return {"chat": activities.chat, "search": activities.search}.get(self.page, activities.list)
 
     def bottom_color(self) -> str:
         if self.look.old or self.page == "ai":

@@ -60,7 +60,7 @@ def _pill(sheet: Sheet, unread: int) -> Element:
     """The grey block with the count of unread messages elsewhere; one digit makes a disc."""
     text = str(unread) if unread < 100 else "99+"
     size, y = 36, sheet.look.geometry.title_y
-    width = max(68, round(text_width(text, size)) + 46)
+    width = 68 if unread < 10 else round(text_width(text, size)) + 60
     box: Rect = (PILL_LEFT, y - 34, PILL_LEFT + width, y + 34)
 
     def paint(canvas: Canvas) -> None:
@@ -212,15 +212,17 @@ def strip(sheet: Sheet, text: str, remove: Handler) -> list[Element]:
     top = sheet.look.geometry.header
     colors = sheet.look.colors
     box: Rect = (28, top + 8, WIDTH - 28, top + STRIP - 8)
-    y, size = (box[1] + box[3]) // 2, 38
+    y, size = (box[1] + box[3]) // 2, sheet.size(38)
+    shown = ellipsize(text, size, 700)
 
     def paint(canvas: Canvas) -> None:
         canvas.rect(box, colors.card, 16)
         canvas.oval((68, y - 18, 104, y + 18), "#fa9d3b")
+        canvas.rich(136, y, ((shown, colors.ink),), size)
 
     return [
         background((0, top, WIDTH, top + STRIP), colors.header),
         Element(box, paint=paint, listed=False, blocks=True),
-        label(136, y, ellipsize(text, size, 700), size, colors.ink, id="pinned"),
+        Element((136, y - 26, 136 + round(text_width(shown, size)), y + 26), text, "pinned"),
         label(1010, y, "移除", size, colors.mine_link, anchor="right", id="pinned_remove", tap=remove),
     ]

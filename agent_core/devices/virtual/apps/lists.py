@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agent_core.devices.virtual.apps.avatars import avatar
-from agent_core.devices.virtual.apps.base import BANNER, GESTURE_BAR, banner, page, short_time
+from agent_core.devices.virtual.apps.base import BANNER, banner, page, short_time
 from agent_core.devices.virtual.apps.fields import text_box
 from agent_core.devices.virtual.apps.looks import Look
 from agent_core.devices.virtual.apps.sheet import Sheet
@@ -48,7 +48,7 @@ def _row_height(sheet: Sheet) -> int:
 def list_page(app: ChatApp) -> list[Element]:
     """The conversations, the contacts, or one of the pages behind the other tabs."""
     host, sheet, look = app.host, app.sheet, app.look
-    end = host.height - GESTURE_BAR - TABS
+    end = host.floor - TABS
     start = _HEADER + (_SEARCH if look.app == "qq" else 0) + (BANNER if host.faults.banner else 0)
     found = [page(host, look.colors.list_page)]
     found += _rows(app, (0, start, WIDTH, end))
@@ -225,8 +225,10 @@ def badge(sheet: Sheet, x: int, y: int, count: int) -> Element:
 def _qq_top(app: ChatApp) -> list[Element]:
     """QQ: our own avatar and name, ＋, and the search entry."""
     sheet, colors = app.sheet, app.look.colors
-    found = [avatar((36, 112, 136, 212), "我", round_=True, name="conversation_head", description="帐户及设置")]
-    found.append(label(164, 140, "本店客服", sheet.size(44), colors.ink, id="conversation_title"))
+    found = [
+        avatar((36, 112, 136, 212), sheet.account, round_=True, name="conversation_head", description="帐户及设置")
+    ]
+    found.append(label(164, 140, sheet.account, sheet.size(44), colors.ink, id="conversation_title"))
     dot: Rect = (164, 184, 182, 202)
     found.append(Element(dot, paint=lambda canvas: canvas.oval(dot, "#23d983"), listed=False))
     found.append(label(194, 193, "在线", sheet.size(28), colors.grey, id="conversation_status"))

@@ -111,7 +111,7 @@ def _message(sheet: Sheet, message: Message, chat: Chat, now: datetime, resend: 
         x = WIDTH - geometry.margin - geometry.avatar if mine else geometry.margin
         found = [
             Element((0, y, WIDTH, y + height), "", sheet.look.ids.row, kind=GROUP),
-            _avatar(sheet, (x, top, x + geometry.avatar, top + geometry.avatar), "我" if mine else who),
+            _avatar(sheet, (x, top, x + geometry.avatar, top + geometry.avatar), who, mine=mine),
         ]
         if named:
             size = sheet.size(NICKNAME_SIZE)
@@ -127,10 +127,19 @@ def _message(sheet: Sheet, message: Message, chat: Chat, now: datetime, resend: 
     return (height, build)
 
 
-def _avatar(sheet: Sheet, box: Rect, who: str) -> Element:
-    """``who`` is 我 for ourselves. The description tells whose message it is."""
-    words = f"{who}头像" if sheet.look.app == "wechat" else f"{who}的资料卡"
-    return avatar(box, who, round_=sheet.look.round_avatars, name=sheet.look.ids.avatar, description=words)
+def _avatar(sheet: Sheet, box: Rect, who: str, *, mine: bool) -> Element:
+    """The description tells whose message it is."""
+    if sheet.look.app == "wechat":
+        words = f"{sheet.account if mine else who}头像"
+    else:
+        words = "我的资料卡" if mine else f"{who}的资料卡"
+    return avatar(
+        box,
+        sheet.account if mine else who,
+        round_=sheet.look.round_avatars,
+        name=sheet.look.ids.avatar,
+        description=words,
+    )
 
 
 def _mark(sheet: Sheet, message: Message, box: Rect, resend: Callable[[Message], None]) -> list[Element]:

@@ -24,9 +24,7 @@ class QQ(ChatApp):
         return not self.host.faults.not_logged_in and super().back()
 
     def current_activity(self) -> str:
-        if self.host.faults.not_logged_in:
-            return ".activity.LoginActivity"
-        return ".search.activity.UniteSearchActivity" if self.page == "search" else self.activity
+        return self.look.activities.login if self.host.faults.not_logged_in else super().current_activity()
 
     def open_url(self, url: str) -> bool:
         """``mqqwpa://im/chat?chat_type=wpa&uin=NUMBER``: the chat with that QQ number."""

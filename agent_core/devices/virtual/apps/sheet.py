@@ -22,6 +22,7 @@ class Sheet:
 
     look: Look
     scale: float = 1.0
+    account: str = "我"  # our own name in the app, which our avatar depends on
 
     def size(self, units: float) -> int:
         """A text's size, or a height that follows it."""

@@ -38,6 +38,10 @@ def test_json_and_toml_say_the_same(tmp_path: Path) -> None:
         (chat("a") + "[[events]]\nat = 1\ndo = 'fault'\nfault = 'fire'", ["events[0]", "fire"]),
         ("[faults]\nslow = 'very'", ["faults.slow"]),
         ("[phone]\nsize = [1080, 1200]", ["phone", "height"]),
+        ("look = 'qq-plian'", ["look: no look 'qq-plian'", "qq-plain", "wechat-dark"]),
+        ("look = ['qq-plain', 'qq-dark']", ["look: 'qq-plain' and 'qq-dark' are both looks of qq"]),
+        ("[phone]\nfont_scale = 3", ["phone.font_scale", "1.6"]),
+        ("[[events]]\nat = 1\ndo = 'notification'\ntext = 'x'", ["events[0]", "title"]),
         ("[phone", ["not TOML", "end of document"]),
     ],
 )
@@ -50,6 +54,12 @@ def test_what_is_wrong_is_named_with_file_field_and_what_is_allowed(
         load_scenario(path)
     for word in [str(path), *words]:
         assert word in caught.value.message
+
+
+def test_each_app_has_its_look() -> None:
+    assert parse_scenario("").looks == {"qq": "qq-old", "wechat": "wechat-old"}
+    assert parse_scenario("look = 'wechat-dark'").looks == {"qq": "qq-old", "wechat": "wechat-dark"}
+    assert parse_scenario("look = ['wechat-dark', 'qq-plain']").looks == {"qq": "qq-plain", "wechat": "wechat-dark"}
 
 
 @pytest.mark.parametrize(

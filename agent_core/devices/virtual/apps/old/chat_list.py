@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from agent_core.devices.virtual.apps.base import (
     BANNER,
-    GESTURE_BAR,
     GREY,
     INK,
     LINE,
@@ -45,7 +44,7 @@ SEARCH_BOTTOM = TITLE_BAR + 104
 
 def list_page(app: ChatApp) -> list[Element]:
     host = app.host
-    end = host.height - GESTURE_BAR - TABS
+    end = host.floor - TABS
     start = SEARCH_BOTTOM + (BANNER if host.faults.banner else 0)
     window: Rect = (0, start, WIDTH, end)
     chats = app.world.by_time() if app.page == "list" else []
