@@ -11,11 +11,11 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.model.base import Model
+from agent_core.screen import badges, overlays, picture, tree
 from agent_core.screen import chat as pages
-from agent_core.screen import overlays, picture, tree
 from agent_core.screen.by_model import read_by_model
 from agent_core.screen.compare import normalise
-from agent_core.screen.lists import ChatRow, chat_rows, count_unread
+from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
@@ -78,7 +78,15 @@ class ScreenReader:
 
     async def rows(self, frame: Frame, tree: Sequence[Node] | None) -> list[ChatRow]:
         """The rows of a list of chats or of search results, from the top."""
-        return await count_unread(chat_rows(await self.readings(frame, tree), frame), frame, self._ocr)
+        nodes = self._healthy(tree, frame)
+        found = chat_rows(await self.readings(frame, tree), frame) if nodes is None else tree_rows(nodes, frame)
+        return await count_unread(found, frame, self._ocr)
+
+    async def counted(self, frame: Frame, area: Box) -> tuple[int, bool]:
+        """What the red marks in ``area`` count, and whether there is one without a number."""
+        marks = badges.red_marks(frame.image, area)
+        counts = [await read_number(mark, frame, self._ocr) for mark in marks]
+        return max(counts, default=0), any(not mark.number for mark in marks)
 
     async def chat(
         self, frame: Frame, tree: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
