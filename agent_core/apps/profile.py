@@ -32,6 +32,7 @@ class AppProfile(BaseModel):
     delivery_only: tuple[str, ...] = ()  # texts that only delivery may tap: send, stickers, quick replies, paste
     versions: tuple[str, ...] = ()  # whose layout is known, as shell patterns (``9.1.*``)
     list_tabs: tuple[str, ...] = ()  # texts at the bottom of the screen that lead to the list of chats
+    tabs: tuple[str, ...] = ()  # all texts at the bottom of the app's main pages
     service_rows: tuple[str, ...] = ()  # rows of that list that are the app's own, and no contacts
     chat_url: str = ""  # opens the chat with the account ``{number}``; "" where the app has no such address
     # the tree

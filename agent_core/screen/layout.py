@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.screen.pixels import Color, Grid, Mask, Pixels, bounds, far, greatest, luminance, mode, pieces, spans
@@ -85,6 +86,12 @@ def fields(grid: Grid) -> list[Field]:
     return found
 
 
+def input_top(image: Image.Image) -> int | None:
+    """Return where a chat's input begins (pixels), if the picture may show one; nothing is read."""
+    found = fields(Grid.of(image))
+    return found[0].box.top if found else None
+
+
 def _bar_by_icons(grid: Grid) -> Field | None:
     """An input without a box of its own, as WeChat 6 has it: one icon at the left end of a bar and two at its right."""
     width, height = grid.width, grid.height
@@ -100,7 +107,9 @@ def _bar_by_icons(grid: Grid) -> Field | None:
     left = [(box, own) for box, own in pieces(ink[:, : round(0.16 * width)], gap=2, least=3)]
     start = round(0.70 * width)
     right = [(box, own) for box, own in pieces(ink[:, start:], gap=2, least=3)]
-    icons = [Box(b.left, top + b.top, b.right, top + b.bottom) for b, own in left if _neighbour(own, b, width) == "icon"]
+    icons = [
+        Box(b.left, top + b.top, b.right, top + b.bottom) for b, own in left if _neighbour(own, b, width) == "icon"
+    ]
     ends = [
         Box(start + b.left, top + b.top, start + b.right, top + b.bottom)
         for b, own in right
@@ -209,7 +218,10 @@ def _with_bar(grid: Grid, box: Box, color: Color) -> Field | None:
     tall = min(box.height, round(0.13 * width))
     # Icons stand in the lowest line of an input that has grown.
     rows = (box.bottom - tall, box.bottom)
-    beside = [Box(max(0, box.left - 4), rows[0], box.left - 1, rows[1]), Box(box.right + 1, rows[0], box.right + 4, rows[1])]
+    beside = [
+        Box(max(0, box.left - 4), rows[0], box.left - 1, rows[1]),
+        Box(box.right + 1, rows[0], box.right + 4, rows[1]),
+    ]
     bar, share = mode(np.concatenate([grid.crop(strip).reshape(-1, 3) for strip in beside]), tolerance=5)
     if share < 0.5 or _near(bar, color, 3):
         return None
@@ -251,7 +263,11 @@ def _neighbour(own: Mask, box: Box, width: int) -> str:
     least, most = _ICON[0] * width, _ICON[1] * width
     if fill < _SOLID and least <= size <= most and box.width < 2.2 * box.height:
         return "icon"
-    if fill >= _SOLID and 0.09 * width <= box.width <= 0.26 * width and 1.15 * box.height <= box.width <= 4.5 * box.height:
+    if (
+        fill >= _SOLID
+        and 0.09 * width <= box.width <= 0.26 * width
+        and 1.15 * box.height <= box.width <= 4.5 * box.height
+    ):
         return "button"
     return "other"
 
@@ -298,9 +314,16 @@ def header(grid: Grid) -> Header | None:
         return None
     middle = (arrow.top + arrow.bottom) // 2
     ground, _ = mode(grid.pixels[max(0, middle - round(0.05 * width)) : middle + round(0.05 * width)], tolerance=6)
-    line = Box(arrow.right + max(2, round(0.006 * width)), middle - round(0.075 * width), width, middle + round(0.085 * width))
+    line = Box(
+        arrow.right + max(2, round(0.006 * width)), middle - round(0.075 * width), width, middle + round(0.085 * width)
+    )
     end = _header_end(grid, middle, ground)
-    return Header(grid.full(arrow), grid.full(Box(line.left, max(0, line.top), width, min(line.bottom, end))), end * grid.step, ground)
+    return Header(
+        grid.full(arrow),
+        grid.full(Box(line.left, max(0, line.top), width, min(line.bottom, end))),
+        end * grid.step,
+        ground,
+    )
 
 
 def _rough(part: Pixels) -> Mask:
@@ -324,7 +347,11 @@ def _points_left(own: Mask) -> bool:
     middle = float(rows.mean()) / own.shape[0]
     spread = (rows[-1] - rows[0] + 1) / own.shape[0]
     ends = own[:, -max(1, own.shape[1] // 3) :].any(axis=1)
-    return 0.33 <= middle <= 0.67 and spread <= 0.62 and bool(ends[: own.shape[0] // 2].any() and ends[own.shape[0] // 2 :].any())
+    return (
+        0.33 <= middle <= 0.67
+        and spread <= 0.62
+        and bool(ends[: own.shape[0] // 2].any() and ends[own.shape[0] // 2 :].any())
+    )
 
 
 def _header_end(grid: Grid, middle: int, ground: Color) -> int:

@@ -5,31 +5,70 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
-from agent_core.devices.base import Frame
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
-from agent_core.screen import picture
+from agent_core.screen import badges, tree
+from agent_core.screen.badges import Mark
 from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.readings import Reading
+from agent_core.screen.readings import Reading, Source
 
 _COUNT = re.compile(r"^(\d{1,3})\+?$")
-_ONES = str.maketrans("lI|iO", "11110")  # in a mark that holds a number
+_ONES = str.maketrans("lI|iOo", "111100")  # in a mark that holds a number
 _TIME = re.compile(
-    r"^(?:(?:今天|昨天|前天|上午|下午|凌晨|晚上|中午)?\s*\d{1,2}[:：]\d{2}|昨天|前天|刚刚|星期[一二三四五六日天]|周[一二三四五六日天]"
-    r"|(?:\d{2,4}[年/.-])?\d{1,2}[月/.-]\d{1,2}日?)$"
+    r"^(?:(?:(?:今天|昨天|前天|星期[一二三四五六日天]|周[一二三四五六日天])?\s*"
+    r"(?:凌晨|清晨|早上|上午|中午|下午|傍晚|晚上)?\s*\d{1,2}[:：]\d{2}(?:\s*[AP]M)?)"
+    r"|昨天|前天|刚刚|\d{1,2}(?:分钟|小时)前|星期[一二三四五六日天]|周[一二三四五六日天]"
+    r"|(?:\d{2,4}[年/.-])?\d{1,2}[月/.-]\d{1,2}日?|Yesterday|(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Satur|Sat|Sun)(?:day)?)$",
+    re.IGNORECASE,
 )
+# What an app puts before the words of the newest message. A recogniser may take one bracket for another.
+_PREFIX = re.compile(
+    r"^[\[［【(（]\s*(?:(?P<count>\d{1,4})\+?\s*条(?:新消息)?|(?P<draft>草稿)|(?P<called>[^\[\]［］【】]{0,6}@[^\[\]［］【】]{0,6})"
+    r"|特别关[心注])\s*[\]］】)）]\s*"
+)
+# QQ describes a row for screen readers: "昵称, ,有2条未读,预览,时间".
+_UNREAD_FIELD = re.compile(r"^[^,，]*[,，]\s*有\s*(\d{1,4})\+?\s*条未读[,，]")
+_DESCRIBED = re.compile(
+    r"^(?P<name>.+?)[,，]\s*[,，](?:\s*有\s*(?P<count>\d{1,4})\+?\s*条未读[,，])?(?P<preview>.*)[,，](?P<time>[^,，]*)$",
+    re.DOTALL,
+)
+
+_NAMES_LEFT, _NAMES_RIGHT = 0.13, 0.36  # of the screen's width: where names begin
+_TIMES = 0.75  # of the screen's width: times end right of it
+_EDGE = 0.85  # of the screen's width: marks of older versions stand right of it
+_TABS = 0.8  # of the screen's height: the tabs stand below
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """``box`` is the whole width of the row, in pixels. ``unread`` 0 where no count is seen (a dot has none)."""
+    """``box`` is the whole width of the row, in pixels. ``unread`` is 0 if no count is seen; ``dot``: there is a mark
+    without one, as on muted chats.
+
+    ``preview`` is without what the app puts before it. ``draft``: it is our own unsent text. ``called``: the app says
+    that somebody was called by @, so this is a group. ``sender``: who wrote, if the app tells it beyond doubt.
+    ``time`` is as the row shows it, "" without one.
+    """
 
     name: str
     box: Box
     unread: int = 0
     preview: str = ""
     confidence: float = 1.0
+    dot: bool = False
+    time: str = ""
+    draft: bool = False
+    called: bool = False
+    sender: str = ""
+    avatar: Box | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is something that the app calls unread."""
+        return self.unread > 0 or self.dot
 
 
 def is_time(text: str) -> bool:
@@ -37,48 +76,122 @@ def is_time(text: str) -> bool:
     return bool(_TIME.match(text.strip()))
 
 
+def with_preview(row: ChatRow, text: str) -> ChatRow:
+    """The row with this preview, of which "[2条]", "[草稿]" and "[有人@我]" are parsed off."""
+    rest = text.strip()
+    while (found := _PREFIX.match(rest)) is not None:
+        rest = rest[found.end() :]
+        row = replace(
+            row,
+            unread=max(row.unread, int(found["count"] or 0)),
+            draft=row.draft or bool(found["draft"]),
+            called=row.called or bool(found["called"]),
+        )
+    return replace(row, preview=rest)
+
+
+def described_name(description: str) -> str:
+    """The name in QQ's description of a row, "" if ``description`` is none."""
+    found = _DESCRIBED.match(description.strip())
+    return found["name"].strip() if found else ""
+
+
+def tabs(readings: Sequence[Reading], profile: AppProfile, size: tuple[int, int]) -> list[Reading]:
+    """The tabs at the bottom of the app's main pages, from the left; nothing if fewer than two stand in a line."""
+    low = [r for r in readings if r.box.center.y > _TABS * size[1] and r.text.strip() in profile.tabs]
+    lines = [[r for r in low if abs(r.box.center.y - one.box.center.y) < 0.02 * size[0]] for one in low]
+    best = max(lines, key=len, default=[])
+    # A tree may name a tab twice: the item, and the words in it.
+    once = {r.text.strip(): r for r in best}
+    return sorted(once.values(), key=lambda r: r.box.left) if len(once) > 1 else []
+
+
+def is_list_page(
+    rows: Sequence[ChatRow], readings: Sequence[Reading], profile: AppProfile, size: tuple[int, int]
+) -> bool:
+    """Tell whether this is the app's list of chats: its tabs at the bottom, and a row with a time.
+
+    An address book has the tabs and no times; a folder of chats ("服务号") has times and no tabs.
+    """
+    return any(row.time for row in rows) and bool(tabs(readings, profile, size))
+
+
 def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
-    """The rows from the top. A row is a name with what stands under it in the same column, right of an avatar."""
+    """The rows from the top, told by the picture: a name and what stands under it, right of an avatar."""
     width, height = frame.size
     inside = [r for r in readings if 0.06 * height < r.box.center.y < 0.92 * height and r.role != "input"]
-    names = [r for r in inside if 0.13 * width <= r.box.left <= 0.36 * width and not _TIME.match(r.text.strip())]
+    names = [r for r in inside if _NAMES_LEFT * width <= r.box.left <= _NAMES_RIGHT * width and not is_time(r.text)]
     column = _column(names, width)
+    if not column:
+        return []
     lines = sorted((r for r in names if abs(r.box.left - column) <= 0.03 * width), key=lambda r: r.box.top)
-    groups: list[list[Reading]] = []
-    for line in lines:
-        # From OCR the boxes hug the letters; a row's two lines stand closer than the next row's name.
-        if groups and len(groups[-1]) < 2 and line.box.top - groups[-1][-1].box.bottom < 0.9 * line.box.height:
-            groups[-1].append(line)
-        else:
-            groups.append([line])
-    rows = [_row(group, index, groups, inside, width) for index, group in enumerate(groups)]
-    return [
-        row
-        for row, group in zip(rows, groups, strict=True)
-        if picture.avatar_left_of(frame.image, group[0].box, row.box)
-    ]
+    avatars = badges.find_avatars(frame.image, min(line.box.left for line in lines))
+    rows, rest = [], list(lines)
+    for number, avatar in enumerate(avatars):
+        reach = 0.2 * avatar.height
+        own = [r for r in lines if avatar.top - reach <= r.box.center.y < avatar.bottom + reach]
+        rest = [r for r in rest if r not in own]
+        # Lower than the middle stands what is under a name that was not read.
+        if own and own[0].box.center.y < avatar.center.y + 0.15 * avatar.height:
+            rows.append(_row(own, _row_box(avatars, number, width), inside, avatar))
+    rows += _without_avatars(rest, rows, inside, avatars, width)
+    return sorted(rows, key=lambda row: row.box.top)
+
+
+def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
+    """The rows from the top, told by the tree; by the places of its texts if it has no nodes for rows.
+
+    Ids change with each version of the apps, so rows are known by their structure.
+    """
+    width, _ = frame.size
+    readings = tree.readings(nodes, frame.size)
+    found = [row for holder in _holders(nodes, frame.size) if (row := _held(holder, nodes, width)) is not None]
+    if not found:
+        return chat_rows(readings, frame)
+    column = round(median(row.name_left for row in found))
+    avatars = badges.find_avatars(frame.image, column)
+    rows = []
+    for row in found:
+        middle = row.row.box.center.y
+        avatar = next((box for box in avatars if box.top <= middle < box.bottom), None)
+        if row.row.time or avatar is not None:
+            rows.append(replace(row.row, avatar=avatar))
+    return sorted(rows, key=lambda row: row.box.top)
 
 
 async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | None) -> list[ChatRow]:
-    """The rows with the counts that stand in red marks too small to be found as text; 1 where one cannot be read."""
+    """The rows with what the red marks in the picture say: at the avatar's corner, else at the row's right edge."""
+    disc = badges.round_avatars(frame.image, [row.avatar for row in rows if row.avatar is not None])
     counted = []
     for row in rows:
-        if row.unread:
+        mark = badges.corner_mark(frame.image, row.avatar, disc=disc) if row.avatar is not None else None
+        if mark is None and not row.unread:
+            edge = Box(round(_EDGE * row.box.width), row.box.top, row.box.right, row.box.bottom)
+            mark = next(reversed(badges.red_marks(frame.image, edge)), None)
+        if mark is None:
             counted.append(row)
-            continue
-        marks = picture.red_marks(
-            frame.image, Box(round(0.85 * row.box.width), row.box.top, row.box.right, row.box.bottom)
-        )
-        count = 0
-        if marks:
-            mark = marks[-1]
-            inset = mark.height // 6  # the round ends would be read as brackets
-            inner = (mark.left + inset, mark.top + inset // 2, mark.right - inset, mark.bottom - inset // 2)
-            text = (await ocr.recognise(frame.image.crop(inner)))[0] if ocr else ""
-            match = _COUNT.match(text.translate(_ONES))
-            count = max(1, int(match[1])) if match else 1
-        counted.append(replace(row, unread=count))
+        elif not mark.number:
+            counted.append(replace(row, dot=True))
+        else:
+            counted.append(replace(row, unread=row.unread or await read_number(mark, frame, ocr)))
     return counted
+
+
+async def read_number(mark: Mark, frame: Frame, ocr: OcrEngine | None) -> int:
+    """The number in a red mark; "99+" is 99. 1 if it cannot be read, 0 for a dot."""
+    if not mark.number:
+        return 0
+    if ocr is None:
+        return 1
+    box = mark.box
+    inset = box.height // 6  # the round ends would be read as brackets
+    inner = (box.left + inset, box.top + inset // 2, box.right - inset, box.bottom - inset // 2)
+    text = (await ocr.recognise(frame.image.crop(inner)))[0]
+    match = _COUNT.match(text.translate(_ONES))
+    return max(1, int(match[1])) if match else 1
+
+
+# Rows by the picture
 
 
 def _column(names: Sequence[Reading], width: int) -> int:
@@ -91,28 +204,134 @@ def _column(names: Sequence[Reading], width: int) -> int:
     return round(median(best)) if best else 0
 
 
-def _row(
-    group: Sequence[Reading], index: int, groups: Sequence[Sequence[Reading]], inside: Sequence[Reading], width: int
-) -> ChatRow:
-    top, bottom = group[0].box.top, group[-1].box.bottom
-    margin = round(0.035 * width)
-    if index:
-        margin = min(margin, max(0, (top - groups[index - 1][-1].box.bottom) // 2))
-    upper = top - margin
-    lower = bottom + margin
-    if index + 1 < len(groups):
-        lower = min(lower, bottom + max(0, (groups[index + 1][0].box.top - bottom) // 2))
+def _row_box(avatars: Sequence[Box], number: int, width: int) -> Box:
+    """Around an avatar, at most half way to the next ones."""
+    box, margin = avatars[number], round(0.03 * width)
+    above = (box.top - avatars[number - 1].bottom) // 2 if number else margin
+    below = (avatars[number + 1].top - box.bottom) // 2 if number + 1 < len(avatars) else margin
+    return Box(0, max(0, box.top - min(margin, above)), width, box.bottom + min(margin, below))
+
+
+def _row(lines: Sequence[Reading], box: Box, inside: Sequence[Reading], avatar: Box | None) -> ChatRow:
+    width = box.width
+    within = [r for r in inside if box.top <= r.box.center.y < box.bottom and r not in lines]
+    times = [r for r in within if r.box.right > _TIMES * width and is_time(r.text)]
     counts = [
         int(match[1])
-        for reading in inside
-        if reading not in group and upper <= reading.box.center.y < lower
-        if (reading.box.center.x > 0.85 * width or reading.box.right < group[0].box.left)
-        if (match := _COUNT.match(reading.text.strip()))
+        for r in within
+        if r.box.center.x > _EDGE * width and r not in times and (match := _COUNT.match(r.text.strip()))
     ]
-    return ChatRow(
-        name=group[0].text.strip(),
-        box=Box(0, max(0, upper), width, lower),
+    row = ChatRow(
+        name=lines[0].text.strip(),
+        box=box,
         unread=max(counts, default=0),
-        preview=group[1].text.strip() if len(group) > 1 else "",
-        confidence=group[0].confidence,
+        confidence=lines[0].confidence,
+        time=times[0].text.strip() if times else "",
+        avatar=avatar,
+    )
+    return with_preview(row, lines[1].text) if len(lines) > 1 else row
+
+
+def _without_avatars(
+    lines: Sequence[Reading], known: Sequence[ChatRow], inside: Sequence[Reading], avatars: Sequence[Box], width: int
+) -> list[ChatRow]:
+    """Rows whose avatar is as pale as the row: a name with a time beside it and a preview under it.
+
+    A name that a header or the tabs cut is lower than the others.
+    """
+    if not avatars:
+        return []
+    side = avatars[0].height
+    usual = median([r.box.height for r in inside if any(r.text.strip() == row.name for row in known)] or [0])
+    found = []
+    for name, preview in pairwise(lines):
+        apart = preview.box.center.y - name.box.center.y
+        middle = (name.box.center.y + preview.box.center.y) // 2
+        box = Box(0, max(0, middle - round(0.7 * side)), width, middle + round(0.7 * side))
+        if 0.25 * side < apart < 0.9 * side and name.box.height >= 0.8 * usual:
+            row = _row((name, preview), box, inside, None)
+            beside = [r for r in inside if r.text.strip() == row.time and box.contains(r.box.center)]
+            if any(abs(r.box.center.y - name.box.center.y) < 0.5 * name.box.height for r in beside):
+                top = middle - side // 2
+                found.append(replace(row, avatar=Box(avatars[0].left, top, avatars[0].right, top + side)))
+    return found
+
+
+# Rows by the tree
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    row: ChatRow
+    name_left: int
+
+
+def _holders(nodes: Sequence[Node], size: tuple[int, int]) -> list[Node]:
+    """The nodes that hold one row each: as wide as the screen; of nested ones the inner."""
+    width, height = size
+    wide = [
+        n
+        for n in nodes
+        if n.box.width >= 0.9 * width
+        and 0.09 * width <= n.box.height <= 0.3 * width
+        and n.box.top >= 0
+        and n.box.bottom <= height
+    ]
+    inner = [n for n in wide if not any(_within(o.box, n.box) and o.box != n.box for o in wide)]
+    return list({n.box: n for n in inner}.values())
+
+
+def _held(holder: Node, nodes: Sequence[Node], width: int) -> _Held | None:
+    inner = [n for n in nodes if n is not holder and n.box != holder.box and _within(n.box, holder.box)]
+    described = [
+        n.description.strip()
+        for n in nodes
+        if _within(holder.box, n.box) and n.box.height < 1.3 * holder.box.height and described_name(n.description)
+    ]
+    texts = [
+        Reading((n.text or n.description).strip(), n.box, Source.TREE)
+        for n in inner
+        if (n.text or n.description).strip() and n.box.width > 0 and n.box.height > 0
+    ]
+    lines = sorted(
+        (r for r in texts if _NAMES_LEFT * width <= r.box.left <= _NAMES_RIGHT * width and not is_time(r.text)),
+        key=lambda r: r.box.top,
+    )
+    if not lines:
+        return _Held(_described(holder, described[0]), round(_NAMES_LEFT * width)) if described else None
+    # Signs and tags may stand behind the name.
+    name = min((r for r in lines if r.box.top < lines[0].box.center.y), key=lambda r: r.box.left)
+    under = [r for r in lines if r.box.center.y > name.box.bottom and abs(r.box.left - name.box.left) < 0.05 * width]
+    row = _row([name, *under], holder.box, [r for r in texts if r not in lines], None)
+    # The count stands at the avatar's corner: left of the name, in the upper half.
+    corner = [
+        int(match[1])
+        for r in texts
+        if r.box.center.x < name.box.left and r.box.center.y < holder.box.center.y
+        if r.box.width < 0.12 * width and (match := _COUNT.match(r.text))
+    ]
+    told = [
+        int(match[1])
+        for said in described
+        if said.startswith(name.text) and (match := _UNREAD_FIELD.match(said[len(name.text) + 1 :]))
+    ]
+    return _Held(replace(row, unread=max(row.unread, *corner, *told, 0)), name.box.left)
+
+
+def _described(holder: Node, description: str) -> ChatRow:
+    """A row of which the tree has nothing but its description."""
+    found = _DESCRIBED.match(description)
+    if found is None:
+        return ChatRow("", holder.box)
+    time = found["time"].strip()
+    row = ChatRow(found["name"].strip(), holder.box, int(found["count"] or 0), time=time if is_time(time) else "")
+    return with_preview(row, found["preview"])
+
+
+def _within(inner: Box, outer: Box) -> bool:
+    return (
+        outer.left <= inner.left
+        and inner.right <= outer.right
+        and outer.top <= inner.top
+        and inner.bottom <= outer.bottom
     )

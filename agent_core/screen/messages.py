@@ -25,8 +25,12 @@ TEXT_CONFIDENCE = 0.80
 SIGNS_CONFIDENCE = 0.5
 _WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
 _CALL_SIGN = re.compile(r"^\W{0,2}.{0,2}?(?=通话时长|未接来电|未接听|已取消|已拒绝|对方无应答|对方已|聊天时长|忙线)")
-_CALL = re.compile(r"通话时长|未接(?:来电|听)?|已取消|已拒绝|对方(?:无应答|已取消|已拒绝|忙)|聊天时长|忙线未接听|点击回拨")
-_SECONDS = re.compile(r"(?:^|[^\d])(\d{1,3})\s*(?:[\"″”“＂]|['’‘′]{2}|['’‘′](?!\w))\s*\W{0,6}$|^\W{0,4}(\d{1,3})\s*[\"″”“＂'’‘′]{1,2}")
+_CALL = re.compile(
+    r"通话时长|未接(?:来电|听)?|已取消|已拒绝|对方(?:无应答|已取消|已拒绝|忙)|聊天时长|忙线未接听|点击回拨"
+)
+_SECONDS = re.compile(
+    r"(?:^|[^\d])(\d{1,3})\s*(?:[\"″”“＂]|['’‘′]{2}|['’‘′](?!\w))\s*\W{0,6}$|^\W{0,4}(\d{1,3})\s*[\"″”“＂'’‘′]{1,2}"
+)
 _SAID = re.compile(r"[\w?？!！。.…,，~～+＋]")
 _ONLY_SECONDS = re.compile(r"^\d{1,3}\s*[\"″”“＂'’‘′`´]{0,3}$")
 _WAVES = re.compile(r"[三川一二丨|lIi!1.·:…\-—~＞>》)）(（\]\[▶►●○ ]+")  # as a recogniser writes bars and arcs
@@ -93,9 +97,7 @@ async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bu
     """Read the messages of a page, from the top."""
     own = [_own_lines(image, shape) for shape in page.shapes]
     usual = _usual_height(own, image.width)
-    return [
-        await _read(ocr, image, shape, lines, usual) for shape, lines in zip(page.shapes, own, strict=True)
-    ]
+    return [await _read(ocr, image, shape, lines, usual) for shape, lines in zip(page.shapes, own, strict=True)]
 
 
 def own_box(shape: Shape) -> Box:
@@ -114,12 +116,19 @@ def _own_lines(image: Image.Image, shape: Shape) -> list[Line]:
 
 def _usual_height(pages: Sequence[Sequence[Line]], width: int) -> float:
     """How high the ink of a line is on this page, usually; 0 if nothing is written on it."""
-    heights = [line.ink.height for lines in pages for line in lines if _LINE_HEIGHT[0] * width <= line.ink.height <= _LINE_HEIGHT[1] * width]
+    heights = [
+        line.ink.height
+        for lines in pages
+        for line in lines
+        if _LINE_HEIGHT[0] * width <= line.ink.height <= _LINE_HEIGHT[1] * width
+    ]
     return median(heights) if heights else 0.0
 
 
 async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Bubble:
-    bubble = Bubble(shape.side, "", shape.box, BubbleKind.OTHER, shape.state, sure=shape.sure and not shape.doubt, doubt=shape.doubt)
+    bubble = Bubble(
+        shape.side, "", shape.box, BubbleKind.OTHER, shape.state, sure=shape.sure and not shape.doubt, doubt=shape.doubt
+    )
     if shape.form is Form.PACKET:
         past = shape.box.left + shape.box.width // 5  # the envelope
         upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
@@ -139,7 +148,11 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
         return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
     if usual and max(line.ink.height for line in lines) < 0.55 * usual:
         return replace(bubble, kind=BubbleKind.IMAGE, sure=bubble.sure)  # letters too small for a message
-    kind = BubbleKind.CALL if len(lines) == 1 and _CALL.search(words.text) and len(words.text) < 16 else tree.kind_of(words.text)
+    kind = (
+        BubbleKind.CALL
+        if len(lines) == 1 and _CALL.search(words.text) and len(words.text) < 16
+        else tree.kind_of(words.text)
+    )
     quoted = await _quoted(ocr, image, shape)
     if kind in tree.WORDLESS:
         return replace(bubble, kind=kind, quoted=quoted)
@@ -171,12 +184,18 @@ async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequen
         return False
     if tree.kind_of(text) is BubbleKind.VOICE:
         return True
-    if not _SECONDS.search(text) or _WORD.search(_WAVES.sub("", text)) or re.search(r"[A-Za-z]{3}", _WAVES.sub("", text)):
+    if (
+        not _SECONDS.search(text)
+        or _WORD.search(_WAVES.sub("", text))
+        or re.search(r"[A-Za-z]{3}", _WAVES.sub("", text))
+    ):
         return False
     # The seconds stand apart from the waves.
     line = lines[0]
     crop = image.crop(line.box.as_tuple())
-    columns = picture.spans(picture.projections(picture.ink(crop, ground))[0], gap=max(3, round(0.35 * line.ink.height)))
+    columns = picture.spans(
+        picture.projections(picture.ink(crop, ground))[0], gap=max(3, round(0.35 * line.ink.height))
+    )
     ends = {columns[0], columns[-1]} if columns else set()
     margin = max(3, line.ink.height // 4)
     parts = [crop.crop((max(0, a - margin), 0, min(crop.width, b + margin), crop.height)) for a, b in sorted(ends)]
@@ -233,7 +252,11 @@ async def _card(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble
     words = own_box(shape)
     if block is not None and block.width:
         left = block.left - words.left > words.right - block.right
-        words = Box(words.left, words.top, block.left, words.bottom) if left else Box(block.right, words.top, words.right, words.bottom)
+        words = (
+            Box(words.left, words.top, block.left, words.bottom)
+            if left
+            else Box(block.right, words.top, words.right, words.bottom)
+        )
     lines = picture.lines_of(image, words, shape.color)
     found = [line.text for line in await read_lines(ocr, image, [line.box for line in lines]) if line.text]
     if len(found) > 1 and _FILE_SIZE.match(found[-1]) and any(char.isdigit() for char in found[-1]):

@@ -283,41 +283,6 @@ def card_over(image: Image.Image) -> bool:
     )
 
 
-# Lists
-
-
-def avatar_left_of(image: Image.Image, name: Box, row: Box) -> bool:
-    """Whether a block as large as an avatar stands left of a name, in its row."""
-    area = Box(0, max(0, row.top), max(1, name.left - 4), min(image.height, row.bottom))
-    if area.height < 8:
-        return False
-    crop = image.crop(area.as_tuple())
-    ground = common_color(image.crop((0, area.top, image.width, area.bottom)))
-    if not near(image.getpixel((2, name.center.y)), ground):
-        return False  # a key of a keyboard, a card
-    columns, _ = projections(ink(crop, ground))
-    least = 0.07 * image.width
-    return any(least <= b - a <= 2.6 * least for a, b in spans(columns, gap=2))
-
-
-def red_marks(image: Image.Image, area: Box) -> list[Box]:
-    """Round red marks (unread counts and dots) in ``area``, from the left."""
-    area = Box(max(0, area.left), max(0, area.top), min(image.width, area.right), min(image.height, area.bottom))
-    if area.width < 4 or area.height < 4:
-        return []
-    red, green, blue = image.crop(area.as_tuple()).split()
-    low = ImageChops.lighter(green, blue).point([255 if level < 130 else 0 for level in range(256)])
-    marks = ImageChops.darker(low, red.point([255 if level > 220 else 0 for level in range(256)]))
-    found = []
-    least, most = 0.014 * image.width, 0.1 * image.width
-    for a, b in spans(projections(marks)[0], gap=6):
-        rows = spans(projections(marks.crop((a, 0, b, marks.height)))[1], gap=6)
-        top, bottom = rows[0][0], rows[-1][1]
-        if least <= b - a <= most and least <= bottom - top <= 0.06 * image.width:
-            found.append(Box(area.left + a, area.top + top, area.left + b, area.top + bottom))
-    return found
-
-
 def has_ink(image: Image.Image, box: Box) -> bool:
     """Whether anything is written in ``box``: light and dark stand in it."""
     crop = image.crop(box.as_tuple()).convert("L")

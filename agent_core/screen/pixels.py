@@ -87,7 +87,8 @@ def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tupl
     codes = (flat[:, 0].astype(np.int32) << 16) | (flat[:, 1].astype(np.int32) << 8) | flat[:, 2]
     values, counts = np.unique(codes, return_counts=True)
     colors = np.stack((values >> 16, values >> 8 & 255, values & 255), axis=1).astype(np.int16)
-    whole, found = max(1, len(flat)), []
+    whole = max(1, len(flat))
+    found: list[tuple[Color, float]] = []
     while len(colors) and len(found) < most:
         best = colors[counts.argmax()]
         near = greatest(np.abs(colors - best)) <= apart
@@ -99,9 +100,9 @@ def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tupl
     return found
 
 
-def spans(flags: NDArray[np.bool_], *, gap: int = 0, least: int = 1) -> list[Span]:
+def spans(flags: NDArray[np.bool_] | np.bool_, *, gap: int = 0, least: int = 1) -> list[Span]:
     """Return the runs of True as (start, end). Runs at most ``gap`` apart are one; runs shorter than ``least`` drop."""
-    padded = np.concatenate(([False], flags, [False]))
+    padded = np.concatenate(([False], np.atleast_1d(flags), [False]))
     changes = np.flatnonzero(padded[1:] != padded[:-1])
     joined: list[Span] = []
     for start, end in zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True):

@@ -11,13 +11,10 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.model.base import Model
-from agent_core.screen import chat as pages
-from agent_core.screen import layout, overlays, picture, tree
-from agent_core.screen.by_model import read_by_model
+from agent_core.screen import badges, overlays, picture, tree
 from agent_core.screen.compare import normalise
-from agent_core.screen.lists import ChatRow, chat_rows, count_unread
+from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows
 from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.pixels import Grid
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
 from agent_core.screen.tree import TreeHealth, input_node
@@ -79,7 +76,15 @@ class ScreenReader:
 
     async def rows(self, frame: Frame, tree: Sequence[Node] | None) -> list[ChatRow]:
         """The rows of a list of chats or of search results, from the top."""
-        return await count_unread(chat_rows(await self.readings(frame, tree), frame), frame, self._ocr)
+        nodes = self._healthy(tree, frame)
+        found = chat_rows(await self.readings(frame, tree), frame) if nodes is None else tree_rows(nodes, frame)
+        return await count_unread(found, frame, self._ocr)
+
+    async def counted(self, frame: Frame, area: Box) -> tuple[int, bool]:
+        """What the red marks in ``area`` count, and whether there is one without a number."""
+        marks = badges.red_marks(frame.image, area)
+        counts = [await read_number(mark, frame, self._ocr) for mark in marks]
+        return max(counts, default=0), any(not mark.number for mark in marks)
 
     async def chat(
         self, frame: Frame, tree: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
@@ -94,8 +99,12 @@ class ScreenReader:
             if seen is not None:
                 return await self._borne_out(seen, nodes, frame, profile)
         if self._ocr is not None:
+            from agent_core.screen import chat as pages  # NumPy: it is loaded when a picture is read
+
             return await pages.read_chat(self._ocr, frame, profile)
         if use_model and self._transcriber is not None and nodes is None:
+            from agent_core.screen.by_model import read_by_model
+
             return await read_by_model(self._transcriber, frame, (tree or ()) if self._tree else (), profile)
         return None
 
@@ -118,9 +127,11 @@ class ScreenReader:
             return field.box.top
         if nodes is not None:
             return None
-        bars = layout.fields(Grid.of(frame.image))
-        if bars:
-            return bars[0].box.top
+        from agent_core.screen.layout import input_top
+
+        top = await asyncio.to_thread(input_top, frame.image)
+        if top is not None:
+            return top
         half = frame.size[1] // 2
         if readings:
             ours = {normalise(text) for text in profile.send_texts}
@@ -140,6 +151,8 @@ class ScreenReader:
         self, seen: ChatScreen, nodes: Sequence[Node], frame: Frame, profile: AppProfile
     ) -> ChatScreen:
         title = tree.title_node(nodes, profile, frame.size)
+        from agent_core.screen import chat as pages
+
         if self._ocr is not None:
             return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
         torn = pages.place_doubts(seen, frame.image, profile)

@@ -18,7 +18,20 @@ from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
 from agent_core.screen.layout import Ground, ground
 from agent_core.screen.picture import rgb
-from agent_core.screen.pixels import Color, Grid, Mask, Pixels, Span, block, common_colors, far, mode, pieces, saturation, spans
+from agent_core.screen.pixels import (
+    Color,
+    Grid,
+    Mask,
+    Pixels,
+    Span,
+    block,
+    common_colors,
+    far,
+    mode,
+    pieces,
+    saturation,
+    spans,
+)
 from agent_core.screen.readings import BubbleState, Side
 
 # Lengths are fractions of the screen's width.
@@ -270,7 +283,9 @@ def _with_hole(mask: Mask, box: Box) -> Box:
     """The box of a bubble of which a quotation in the page's colour leaves only the sides: as far as both reach."""
     left = mask[:, box.left + 1 : box.left + 4].all(axis=1)
     right = mask[:, box.right - 4 : box.right - 1].all(axis=1)
-    whole = next((span for span in spans(left & right, gap=2) if span[0] <= (box.top + box.bottom) // 2 < span[1]), None)
+    whole = next(
+        (span for span in spans(left & right, gap=2) if span[0] <= (box.top + box.bottom) // 2 < span[1]), None
+    )
     return Box(box.left, min(box.top, whole[0]), box.right, max(box.bottom, whole[1])) if whole else box
 
 
@@ -360,7 +375,11 @@ def _joined(shapes: list[Shape], box: Box, color: Color, seen: Ground, grid: Gri
     lower = max([last.box.bottom, *(part.bottom for part in (last.quote, last.transcript) if part)])
     if box.top - lower > _NEAR * width or not last.sure:
         return False
-    aligned = abs(box.left - last.box.left) < 0.03 * width if last.side is Side.THEM else abs(box.right - last.box.right) < 0.03 * width
+    aligned = (
+        abs(box.left - last.box.left) < 0.03 * width
+        if last.side is Side.THEM
+        else abs(box.right - last.box.right) < 0.03 * width
+    )
     if not aligned:
         return False
     if _close(color, last.color):
@@ -416,7 +435,9 @@ def _inner_block(grid: Grid, box: Box, color: Color) -> tuple[Box, Color] | None
         own = mask[found.top : found.bottom, found.left : found.right]
         inset = min(found.left, box.width - found.right)
         if float(own.mean()) > 0.5 and inset >= 2 and _framed(own):
-            return Box(box.left + found.left, box.top + found.top, box.left + found.right, box.top + found.bottom), other
+            return Box(
+                box.left + found.left, box.top + found.top, box.left + found.right, box.top + found.bottom
+            ), other
     return None
 
 
@@ -467,7 +488,9 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
     """Bubbles on a wallpaper: blocks of the colours that the app is known to use."""
     width = grid.width
     area = grid.pixels[rows[0] : rows[1]]
-    known = [(Side.ME, rgb(c)) for c in profile.my_bubble_colors] + [(Side.THEM, rgb(c)) for c in profile.their_bubble_colors]
+    known = [(Side.ME, rgb(c)) for c in profile.my_bubble_colors] + [
+        (Side.THEM, rgb(c)) for c in profile.their_bubble_colors
+    ]
     found: list[Shape] = []
     for side, color in known:
         mask = far(area, color) <= 4
@@ -481,7 +504,9 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
             top = rows[0] + span[0]
             whole = grid.full(Box(box.left, top + box.top, box.right, top + box.bottom))
             if not any(whole.intersects(other.box) for other in found):
-                found.append(Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt="a message has no avatar beside it"))
+                found.append(
+                    Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt="a message has no avatar beside it")
+                )
     return sorted(found, key=lambda shape: shape.box.top)
 
 

@@ -77,7 +77,9 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
     first, second = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider)])
     if normalise(first.text) != normalise(second.text):
         best = max(first, second, key=lambda read: read.confidence)
-        return Title(best.text, min(best.confidence, 0.5), strange or is_flawed(best.text, image, part), False, look, part)
+        return Title(
+            best.text, min(best.confidence, 0.5), strange or is_flawed(best.text, image, part), False, look, part
+        )
     confidence = max(first.confidence, second.confidence)
     flawed, blank = is_flawed(first.text, image, part), has_blank_unread(first.text, image, part)
     return Title(first.text, confidence, strange or flawed, blank, look, part)
@@ -158,8 +160,6 @@ def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     return Box(region.left, area.top + top - rest, region.right, area.top + bottom + rest), above
 
 
-
-
 def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
     """What stands apart in a line, from the left."""
     crop = image.crop(line.as_tuple())
@@ -191,7 +191,9 @@ def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
     """Whether a piece has a pale ground of its own, as the pill of unread messages and tags have: letters have none."""
     if part.width < 0.7 * part.height or part.height < 0.35 * high:
         return False
-    inner = part.crop((part.width // 8, part.height // 10, part.width - part.width // 8, part.height - part.height // 10))
+    inner = part.crop(
+        (part.width // 8, part.height // 10, part.width - part.width // 8, part.height - part.height // 10)
+    )
     own = picture.common_color(inner)
     if picture.near(own, ground, 8) or max(abs(a - b) for a, b in zip(own, ground, strict=True)) > _BLOCK_INK:
         return False

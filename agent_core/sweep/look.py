@@ -19,17 +19,16 @@ from agent_core.errors import CommandFailed, ScreenOff, TreeUnavailable
 from agent_core.geometry import Box, Point
 from agent_core.observer import TreeUse
 from agent_core.ports import Lease
-from agent_core.screen import picture
 from agent_core.screen.compare import without_status
 from agent_core.screen.fingerprint import fingerprint
+from agent_core.screen.lists import ChatRow, is_list_page, tabs
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import ChatScreen, Reading, Side
 from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
-from agent_core.sweep.rows import Found, Row, digest, is_list, notes_digest, own_notes, timed
+from agent_core.sweep.rows import Found, digest, notes_digest, own_notes
 
 MOST_PAGES = 6
 MOST_WAYS = 6  # acts that lead to the list; then it is not to be had
-TABS = 0.9  # of the screen's height: the tabs stand below
 STATUS = 0.05  # of the screen's height: the clock and the battery stand above
 
 log = structlog.get_logger(__name__)
@@ -87,12 +86,9 @@ class _Page:
     frame: Frame
     nodes: Sequence[Node] | None
     readings: Sequence[Reading] | None
-    rows: Sequence[Row] = ()
+    rows: Sequence[ChatRow] = ()
     chat: ChatScreen | None = None
-
-    @property
-    def is_list(self) -> bool:
-        return self.chat is None and is_list(self.rows)
+    is_list: bool = False
 
 
 class _Looking:
@@ -204,11 +200,8 @@ class _Looking:
 
     def _tab(self, page: _Page) -> Point | None:
         """The way to the list that the app's own tabs offer."""
-        height = page.frame.size[1]
-        for reading in page.readings or ():
-            if reading.box.center.y > TABS * height and reading.text.strip() in self._profile.list_tabs:
-                return reading.box.center
-        return None
+        mine = tabs(page.readings or (), self._profile, page.frame.size)
+        return next((tab.box.center for tab in mine if tab.text.strip() in self._profile.list_tabs), None)
 
     # The list ---------------------------------------------------------------------------------------------------------
 
@@ -217,7 +210,7 @@ class _Looking:
         self._add(page, notes)
         at = 0  # pages below the first
         for direction in (-1, 1):
-            while self._pages < self._most_pages and self._more(page):
+            while self._pages < self._most_pages and await self._more(page):
                 moved = await self._scroll(page, direction)
                 if moved is None:
                     break
@@ -232,22 +225,22 @@ class _Looking:
         self._pages += 1
         self._found.add_rows(page.rows, page.nodes or (), notes)
 
-    def _more(self, page: _Page) -> bool:
-        """Whether the app counts more than was found."""
-        return self._badge(page) > self._found.unread
-
-    def _badge(self, page: _Page) -> int:
-        """What the tab of the list counts as unread; 1 where there is a mark that cannot be read, 0 for none."""
+    async def _more(self, page: _Page) -> bool:
+        """Whether the app counts more than was found. A tab's mark without a number tells of muted chats, or of one
+        whose number cannot be read.
+        """
         width, height = page.frame.size
-        tab = self._tab(page)
-        middle = tab.x if tab is not None else width // 8
-        area = Box(middle - width // 9, round(0.92 * height), middle + width // 9, height)
+        tab = self._tab(page) or Point(width // 8, round(0.96 * height))
+        area = Box(tab.x - width // 9, tab.y - width // 8, tab.x + width // 9, min(height, tab.y + width // 20))
         counts = [
             int(text.rstrip("+"))
             for reading in page.readings or ()
             if area.contains(reading.box.center) and (text := reading.text.strip()).rstrip("+").isdecimal()
         ]
-        return max(counts) if counts else min(1, len(picture.red_marks(page.frame.image, area)))
+        count, dot = await self._reader.counted(page.frame, area)
+        if max(counts, default=count) > self._found.unread:
+            return True
+        return dot and not self._found.unread and not self._found.dots
 
     async def _scroll(self, page: _Page, direction: int, *, read: bool = True) -> _Page | None:
         """The next page below (1) or above (-1). None where the list ends."""
@@ -294,15 +287,27 @@ class _Looking:
         healthy = nodes if nodes is not None and self._reader.health(nodes, frame) is TreeHealth.FULL else None
         if healthy is None and not self._reader.reads_pictures:
             return _Page(frame, nodes, None)
+        if healthy is not None:
+            page = await self._as_list(frame, nodes, healthy)
+            if page.is_list and self._is_drawn(page):
+                return page
         chat = await self._reader.chat(frame, healthy, self._profile, use_model=False)
         if chat is not None and not chat.sure and healthy is not None and self._reader.reads_pictures:
             healthy = None  # it may be the tree of another screen
             chat = await self._reader.chat(frame, None, self._profile, use_model=False)
         if chat is not None:
             return _Page(frame, nodes, (), chat=chat)
+        return await self._as_list(frame, nodes, healthy)
+
+    async def _as_list(self, frame: Frame, nodes: Sequence[Node] | None, healthy: Sequence[Node] | None) -> _Page:
         readings = await self._reader.readings(frame, healthy)
         rows = await self._reader.rows(frame, healthy)
-        return _Page(frame, nodes, readings, timed(rows, readings, frame.size[0]))
+        return _Page(frame, nodes, readings, rows, is_list=is_list_page(rows, readings, self._profile, frame.size))
+
+    @staticmethod
+    def _is_drawn(page: _Page) -> bool:
+        """Whether the picture shows the rows that the tree tells of, which may be the tree of the screen before."""
+        return 2 * sum(row.avatar is not None for row in page.rows) >= len(page.rows)
 
     async def _nodes(self, frame: Frame) -> Sequence[Node] | None:
         if not self._trees:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Notification
-from agent_core.geometry import Box
 from agent_core.screen.compare import fold, same_name
-from agent_core.screen.lists import ChatRow
-from agent_core.sweep.rows import aside_of, digest, own_notes, sender_of, whole_name
-
-_NOWHERE = Box(0, 0, 1, 1)
-_TELLS_OF_MESSAGES = re.compile(r"消息|message", re.IGNORECASE)
+from agent_core.sweep.forms import told_by
+from agent_core.sweep.rows import aside_of, digest, own_notes, whole_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +37,11 @@ def noted(
     nameless: list[str] = []
     for note in own_notes(notes, profile):
         said = f"{note.key}|{fold(note.text)}|{note.updated_ms}"
-        sender = sender_of(note, profile)
-        row = ChatRow(sender, _NOWHERE, 1, note.text)
-        called = whole_name(row, known, (), ()) if sender else None
-        if called is None:  # hidden, of several, or a name that is cut off
-            nameless += [said] if sender or _TELLS_OF_MESSAGES.search(f"{note.title} {note.text}") else []
+        told = told_by(note, profile, known)
+        row = told.row
+        called = whole_name(row, known, (), ()) if row is not None else None
+        if row is None or called is None:  # hidden, of several, or a name that is cut off
+            nameless += [said] if told.messages else []
         elif targets is None and aside_of(row, called, known, profile, people) is not None:
             continue
         elif targets is None or any(same_name(called, name) for name in targets):

@@ -9,14 +9,13 @@ from hashlib import blake2b
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node, Notification
-from agent_core.geometry import Box
 from agent_core.screen.compare import counts_members, fold, name, same_name
-from agent_core.screen.lists import ChatRow, is_time
-from agent_core.screen.readings import Reading
+from agent_core.screen.lists import ChatRow, described_name
+from agent_core.sweep.forms import NOWHERE, told_by
 from agent_core.sweep.result import Aside, SetAside, Waiting
 
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
-_SENDER = re.compile(r"^(?:\[[^\]]*(?:@|条)[^\]]*\]\s*)?([^：:\s]{1,20})([：:]\s*\S)")  # a group's row tells who wrote
+_SENDER = re.compile(r"^([^：:\s]{1,20})([：:]\s*\S)")  # a group's row tells who wrote
 _CLOCK_OR_LINK = re.compile(r"\d[：:]\s*\d|[：:]//")  # 10:30, 1:1, https://
 # What people write before a colon themselves. Nobody is called so.
 _LABEL = re.compile(
@@ -26,57 +25,29 @@ _LABEL = re.compile(
     r"|^(?:问|答|你好|您好|在吗|请问|想问|亲|老板|客服|谢谢|name|hello|hi)(?:啊|呀|一下|下)?$",
     re.IGNORECASE,
 )
-_CALLED = re.compile(r"^\[[^\]]*@[^\]]*\]")  # [有人@我]
 _GROUP = re.compile(r"群聊$|...群$")  # 李卫群 and 张群 are people
-_COUNTED = re.compile(r"\s*[(（]\d+\s*(?:条|则|messages?)?[^)）]*[)）]$", re.IGNORECASE)
-_NOWHERE = Box(0, 0, 1, 1)
+_AVATARS_OF = ("头像", "的资料卡")  # how the apps describe an avatar
 _CLOCK = re.compile(r"\d{1,2}[:：]\d{2}")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """``since``: the time that stands in the row where it is one of the clock; "" otherwise."""
-
-    row: ChatRow
-    since: str = ""
-
-
-def timed(rows: Sequence[ChatRow], readings: Sequence[Reading], width: int) -> list[Row]:
-    """The rows with what the clock says in each."""
-    found = []
-    for row in rows:
-        times = [
-            reading.text.strip()
-            for reading in readings
-            if row.box.top <= reading.box.center.y < row.box.bottom
-            and reading.box.right > 0.75 * width
-            and is_time(reading.text)
-        ]
-        found.append(Row(row, times[0] if times else ""))
-    return found
 
 
 def _set_aside(row: ChatRow, called: str, why: Aside, state: str) -> SetAside:
     """With the sender where that is the one sign, a weak one, by which the row is taken for a group."""
-    sender = sender_in(row.preview) if why is Aside.GROUP else ""
-    if not sender or _GROUP.search(called) or _CALLED.match(row.preview) or counts_members(called):
+    sender = sender_in(row, called) if why is Aside.GROUP else ""
+    if not sender or _GROUP.search(called) or row.called or counts_members(called):
         return SetAside(called, why)
     return SetAside(called, why, digest(fold(sender)), state)
-
-
-def is_list(rows: Sequence[Row]) -> bool:
-    """Whether these are chats: an address book, and what a search finds, tell no times."""
-    return any(row.since for row in rows)
 
 
 def digest(*parts: str) -> str:
     return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
 
-def state_of(row: Row) -> str:
-    """What changes when the contact writes again. A day's name is left out: it changes at midnight by itself."""
-    clock = row.since if _CLOCK.search(row.since) else ""
-    return digest("row", str(row.row.unread), fold(row.row.preview), clock)
+def state_of(row: ChatRow) -> str:
+    """What changes when the contact writes again. A day's name is left out: it changes at midnight by itself. So is a
+    draft, which is our own.
+    """
+    clock = row.time if _CLOCK.search(row.time) else ""
+    return digest("row", str(row.unread), "" if row.draft else fold(row.preview), clock)
 
 
 def own_notes(notes: Sequence[Notification], profile: AppProfile) -> list[Notification]:
@@ -85,12 +56,6 @@ def own_notes(notes: Sequence[Notification], profile: AppProfile) -> list[Notifi
 
 def notes_digest(notes: Sequence[Notification]) -> str:
     return digest(*sorted(f"{note.key}|{note.title}|{note.text}" for note in notes))
-
-
-def sender_of(note: Notification, profile: AppProfile) -> str:
-    """The contact that a notification names; "" where it tells of several, or of the app alone."""
-    title = _COUNTED.sub("", note.title).strip()
-    return "" if not title or title in (profile.name, *profile.aliases) else title
 
 
 def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes: Sequence[str]) -> str | None:
@@ -107,7 +72,8 @@ def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes:
         said
         for node in nodes
         if row.box.contains(node.box.center)
-        for said in (node.description.strip(), node.text.strip())
+        for said in (described_name(node.description) or node.description.strip(), node.text.strip())
+        if not said.endswith(_AVATARS_OF)
     ]
     for source in (inside, notes, known):
         full = {one for one in source if name(one).startswith(start) and not _CUT.search(one) and name(one) != start}
@@ -124,16 +90,20 @@ def aside_of(
     """
     if any(same_name(called, service) for service in (*profile.service_rows, *profile.ai_entries)):
         return Aside.SERVICE
-    group = counts_members(called) or _GROUP.search(called) or _CALLED.match(row.preview) or sender_in(row.preview)
+    group = counts_members(called) or _GROUP.search(called) or row.called or sender_in(row, called)
     if not group or any(same_name(called, one) for one in (*known, *people)):
         return None
     return Aside.GROUP
 
 
-def sender_in(preview: str) -> str:
-    """Who wrote, where a row tells it as a group's does; "" where what stands before the colon is no nickname."""
-    found = _SENDER.match(preview)
-    if found is None or _CLOCK_OR_LINK.search(preview[: found.end(2) + 1]) or _LABEL.search(found[1]):
+def sender_in(row: ChatRow, called: str) -> str:
+    """Who wrote, if the row tells it as a group's does; "" if that is the contact, or no nickname."""
+    if row.sender:
+        return row.sender
+    found = _SENDER.match(row.preview)
+    if found is None or row.draft or same_name(found[1], called):
+        return ""
+    if _CLOCK_OR_LINK.search(row.preview[: found.end(2) + 1]) or _LABEL.search(found[1]):
         return ""
     return found[1]
 
@@ -150,42 +120,45 @@ class Found:
         self.waiting: dict[str, Waiting] = {}
         self.aside: dict[str, SetAside] = {}
         self.seen: dict[str, None] = {}
-        self.unread = 0
+        self.unread = 0  # by what the app counts on the tab: muted chats have a dot, and are not counted
+        self.dots = False
 
-    def add_rows(self, rows: Sequence[Row], nodes: Sequence[Node], notes: Sequence[Notification]) -> None:
-        senders = [sender_of(note, self.profile) for note in notes]
+    def add_rows(self, rows: Sequence[ChatRow], nodes: Sequence[Node], notes: Sequence[Notification]) -> None:
+        told = [told_by(note, self.profile, self.known).row for note in notes]
+        senders = [row.name for row in told if row is not None]
         for row in rows:
-            called = whole_name(row.row, self.known, nodes, senders)
-            shown = called or row.row.name
+            called = whole_name(row, self.known, nodes, senders)
+            shown = called or row.name
             if shown in self.waiting or shown in self.aside or shown in self.seen:
                 continue  # the last row of one page is the first of the next
-            if not row.row.unread:
-                self.seen[shown] = None
+            if not row.is_new:
+                if row.time:  # "Windows 微信已登录" is nobody's chat
+                    self.seen[shown] = None
                 continue
-            self.unread += row.row.unread
-            why = Aside.CUT_OFF if called is None else aside_of(row.row, called, self.known, self.profile, self.people)
+            self.unread += 0 if row.dot else row.unread
+            self.dots = self.dots or row.dot
+            why = Aside.CUT_OFF if called is None else aside_of(row, called, self.known, self.profile, self.people)
             if why is not None:
-                self.aside[shown] = _set_aside(row.row, shown, why, state_of(row))
+                self.aside[shown] = _set_aside(row, shown, why, state_of(row))
             else:
-                self.waiting[shown] = Waiting(shown, state_of(row), len(self.waiting) + 1, row.row.unread)
+                self.waiting[shown] = Waiting(shown, state_of(row), len(self.waiting) + 1, max(1, row.unread))
 
     def add_notes(self, notes: Sequence[Notification]) -> None:
         """Who is told of by a notification and stands in no row that was read. The newest notification is the first."""
         for note in notes:
-            called = sender_of(note, self.profile)
-            if not called or called in self.waiting or called in self.aside or called in self.seen:
+            row = told_by(note, self.profile, self.known).row
+            if row is None or row.name in self.waiting or row.name in self.aside or row.name in self.seen:
                 continue
-            row = ChatRow(called, _NOWHERE, 1, note.text)
-            why = aside_of(row, called, self.known, self.profile, self.people)
+            why = aside_of(row, row.name, self.known, self.profile, self.people)
             state = digest("note", fold(note.text))
             if why is not None:
-                self.aside[called] = _set_aside(row, called, why, state)
+                self.aside[row.name] = _set_aside(row, row.name, why, state)
             else:
-                self.waiting[called] = Waiting(called, state, len(self.waiting) + 1)
+                self.waiting[row.name] = Waiting(row.name, state, len(self.waiting) + 1)
 
     def add_open_chat(self, contact: str, state: str) -> None:
         """Whose chat stood in front: nothing of it is unread, whatever they wrote last."""
-        why = aside_of(ChatRow(contact, _NOWHERE), contact, self.known, self.profile, self.people)
+        why = aside_of(ChatRow(contact, NOWHERE), contact, self.known, self.profile, self.people)
         if why is not None:
             self.aside[contact] = SetAside(contact, why)
         else:

@@ -33,19 +33,78 @@ from agent_core.screen.readings import Source
 from tests.support.drawing import Drawn, draw
 
 NAMES = [
-    "11", "12", "111", "1", "小王", "1小王", "老客户A", "老客户B", "张三", "王经理", "李小姐", "A店主", "上海虹桥机场店王经理的小助手",
-    "Tom", "Amy Li", "11号客户", "陈老板", "客户2", "2", "小11", "11小", "O0", "大客户-北京", "阿明(杭州)", "林先生", "110", "木木",
+    "11",
+    "12",
+    "111",
+    "1",
+    "小王",
+    "1小王",
+    "老客户A",
+    "老客户B",
+    "张三",
+    "王经理",
+    "李小姐",
+    "A店主",
+    "上海虹桥机场店王经理的小助手",
+    "Tom",
+    "Amy Li",
+    "11号客户",
+    "陈老板",
+    "客户2",
+    "2",
+    "小11",
+    "11小",
+    "O0",
+    "大客户-北京",
+    "阿明(杭州)",
+    "林先生",
+    "110",
+    "木木",
 ]
 LINES = [
-    "在吗", "在吗？", "你好", "好的", "几天能发货？", "128元", "这个多少钱？", "发顺丰还是中通", "可以退货吗？", "现在下单明天能到吗？",
-    "我昨天买的杯子碎了，能不能换一个新的？", "有没有红色的，尺码要M", "1.5米的和15米的有什么不一样？", "收到，谢谢", "请问保修多久？",
-    "运费谁出？", "能开发票吗", "Hello, is this in stock?", "iPhone 15 Pro Max 的壳有吗", "满199减20还能用吗？",
-    "我的订单号是202511220001，麻烦查一下到哪里了", "看这个 https://example.com/goods/1234 可以吗", "嗯", "不要了", "买3件包邮吗？",
-    "充电宝能带上飞机吗？我下周要出差，想问一下这一款的容量是不是在允许的范围里面", "已经拆封用过半个月了还能退货吗？",
-    "现货订单在付款后48小时内发出，一般当天16点前付款的当天就能寄出。", "第一行\n第二行", "您好，请问您需要什么帮助？",
+    "在吗",
+    "在吗？",
+    "你好",
+    "好的",
+    "几天能发货？",
+    "128元",
+    "这个多少钱？",
+    "发顺丰还是中通",
+    "可以退货吗？",
+    "现在下单明天能到吗？",
+    "我昨天买的杯子碎了，能不能换一个新的？",
+    "有没有红色的，尺码要M",
+    "1.5米的和15米的有什么不一样？",
+    "收到，谢谢",
+    "请问保修多久？",
+    "运费谁出？",
+    "能开发票吗",
+    "Hello, is this in stock?",
+    "iPhone 15 Pro Max 的壳有吗",
+    "满199减20还能用吗？",
+    "我的订单号是202511220001，麻烦查一下到哪里了",
+    "看这个 https://example.com/goods/1234 可以吗",
+    "嗯",
+    "不要了",
+    "买3件包邮吗？",
+    "充电宝能带上飞机吗？我下周要出差，想问一下这一款的容量是不是在允许的范围里面",
+    "已经拆封用过半个月了还能退货吗？",
+    "现货订单在付款后48小时内发出，一般当天16点前付款的当天就能寄出。",
+    "第一行\n第二行",
+    "您好，请问您需要什么帮助？",
 ]
 EMOJI = ["😊", "😂", "👍", "❤", "🎁", "🎉", "🙏"]
-KINDS = [Kind.IMAGE, Kind.VOICE, Kind.FILE, Kind.CARD, Kind.STICKER, Kind.RED_PACKET, Kind.CALL, Kind.VIDEO, Kind.LOCATION]
+KINDS = [
+    Kind.IMAGE,
+    Kind.VOICE,
+    Kind.FILE,
+    Kind.CARD,
+    Kind.STICKER,
+    Kind.RED_PACKET,
+    Kind.CALL,
+    Kind.VIDEO,
+    Kind.LOCATION,
+]
 WIDTHS = [720, 1080, 1080, 1080, 1280, 1440]
 SCALES = [0.85, 1.0, 1.0, 1.3]
 _EMOJI = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]")
@@ -146,8 +205,10 @@ def verdicts(drawn: Drawn, seen: ChatScreen | None) -> list[str]:
     found = ["page"]
     name = re.sub(r"\(\d+\)$", "", normalise(seen.title)) if truth.group else normalise(seen.title)
     wanted = normalise(truth.title)
-    right = name == wanted or (name.endswith("…") and wanted.startswith(name.rstrip("…."))) or (
-        name.endswith("..") and wanted.startswith(name.rstrip("."))
+    right = (
+        name == wanted
+        or (name.endswith("…") and wanted.startswith(name.rstrip("….")))
+        or (name.endswith("..") and wanted.startswith(name.rstrip(".")))
     )
     found.append(("title right" if right else "title wrong") + (", sure" if seen.title_sure else ""))
     if truth.group != seen.group:
@@ -231,7 +292,9 @@ def main() -> int:
     else:
         parts = [seeds[index :: said.jobs] for index in range(said.jobs)]
         with ProcessPoolExecutor(said.jobs) as pool:
-            for tally in pool.map(_run, parts, [looks] * len(parts), [said.save] * len(parts), [said.verbose] * len(parts)):
+            for tally in pool.map(
+                _run, parts, [looks] * len(parts), [said.save] * len(parts), [said.verbose] * len(parts)
+            ):
                 whole.add(tally)
     for line in whole.bad:
         print(line)

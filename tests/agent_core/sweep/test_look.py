@@ -10,11 +10,11 @@ from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenar
 from agent_core.errors import LeaseLost
 from agent_core.geometry import Box, Point
 from agent_core.observer import TreeUse
-from agent_core.screen.lists import ChatRow
+from agent_core.screen.lists import ChatRow, with_preview
 from agent_core.screen.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, UnreadLook, look_for_unread
 from agent_core.sweep.result import SetAside
-from agent_core.sweep.rows import Found, Row, aside_of, whole_name
+from agent_core.sweep.rows import Found, aside_of, whole_name
 from tests.support.lab import OCR, QQ, Lab, lab
 
 QQ_APP = profile("qq")
@@ -119,7 +119,7 @@ def test_a_name_that_is_cut_off_is_never_guessed() -> None:
     assert whole_name(cut, [one, two], (), ()) is None
     assert whole_name(cut, [], (), ()) is None
     found = Found(QQ_APP, [])
-    found.add_rows([Row(cut, "09:30")], (), ())
+    found.add_rows([cut], (), ())
     assert [(one.name, one.why) for one in found.aside.values()] == [(cut.name, Aside.CUT_OFF)]
     assert found.waiting == {}
 
@@ -142,7 +142,7 @@ def test_a_name_that_is_cut_off_is_never_guessed() -> None:
     ],
 )
 def test_a_row_that_tells_who_wrote_is_a_group(preview: str, known: tuple[str, ...], why: Aside | None) -> None:
-    row = ChatRow("小王", Box(0, 200, 1080, 368), 1, preview)
+    row = with_preview(ChatRow("小王", Box(0, 200, 1080, 368), 1), preview)
     assert aside_of(row, "小王", known, QQ_APP) is why
 
 
@@ -158,7 +158,7 @@ def test_a_person_may_be_called_as_a_group_is(called: str, why: Aside | None) ->
 def test_who_is_a_group_by_one_weak_sign_is_told_of_again_when_the_same_writes_again() -> None:
     def aside(preview: str, called: str = "一家人") -> SetAside:
         found = Found(QQ_APP, [])
-        found.add_rows([Row(ChatRow(called, Box(0, 200, 1080, 368), 1, preview), "09:30")], (), ())
+        found.add_rows([ChatRow(called, Box(0, 200, 1080, 368), 1, preview)], (), ())
         return found.aside[called]
 
     first = aside("小王：在吗")

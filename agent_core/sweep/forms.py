@@ -1,0 +1,70 @@
+"""Read the notifications of QQ and WeChat: whom a title names, and who wrote.
+
+QQ: "昵称" or "昵称(2条新消息)", with "[特别关心]" before it for some; a group's text is "昵称: 内容". Others are
+"QQ空间动态(共1条未读)" and "关联QQ号 (3条新消息)". WeChat: one message is the text alone; of several the text is
+"[2条]昵称: 内容", in a chat of two as well, where 昵称 is the title. Both can hide who wrote: "你收到了2条新消息".
+Forms that are not known here tell of messages and of no name, so that the list of chats is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Notification
+from agent_core.geometry import Box
+from agent_core.screen.compare import name, same_name
+from agent_core.screen.lists import ChatRow, with_preview
+
+NOWHERE = Box(0, 0, 1, 1)
+_MESSAGES = re.compile(r"消息|message", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\s*[(（]\s*(?:\d+\+?\s*条(?:新|未读)消息|共\s*\d+\+?\s*条未读|\d+\+?\s*(?:new |unread )?messages?)\s*[)）]$",
+    re.IGNORECASE,
+)
+_CARED_FOR = re.compile(r"^\[特别关[心注]\]\s*")
+# What may be a form of an app, and no part of a name.
+_STRANGE = re.compile(
+    r"^[\[【][^\]】]*[\]】]|[(（][^()（）]*(?:条|消息|未读|messages?)[^()（）]*[)）]$|\d+\s*[条则].{0,4}(?:消息|未读)"
+    r"|^[你您](?:收到|有).*消息$",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r"^\[(\d{1,4})\+?条(?:新消息)?\]\s*")
+_COLON = re.compile(r"[：:]\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a notification tells: a row as the list would have it. None if it names nobody; ``messages``: it tells of
+    messages all the same, so that the list of chats knows more.
+    """
+
+    row: ChatRow | None = None
+    messages: bool = False
+
+
+def told_by(note: Notification, profile: AppProfile, known: Sequence[str] = ()) -> Told:
+    """Read one notification of the app. ``known``: names of contacts, whole; one of them is a name in any form."""
+    title, text = note.title.strip(), note.text.strip()
+    called = _CARED_FOR.sub("", _COUNTED.sub("", title)).strip()
+    if any(same_name(title, one) for one in known):
+        called = title
+    elif not called or called in (profile.name, *profile.aliases):
+        return Told(messages=bool(_MESSAGES.search(f"{title} {text}")))
+    elif _STRANGE.search(called) and not any(same_name(called, one) for one in known):
+        return Told(messages=True)
+    row = ChatRow(called, NOWHERE, 1)
+    several = _SEVERAL.match(text)
+    if several is None:
+        return Told(with_preview(row, text), messages=True)
+    rest, count = text[several.end() :], int(several[1])
+    own = name(called)
+    if name(rest).startswith(f"{own}:"):  # ``name`` writes a wide colon as a narrow one
+        words = _COLON.split(rest, maxsplit=own.count(":") + 1)[-1]
+        return Told(ChatRow(called, NOWHERE, count, words), messages=True)
+    colon = _COLON.search(rest)
+    if colon is None:
+        return Told(messages=True)
+    return Told(ChatRow(called, NOWHERE, count, rest, sender=rest[: colon.start()].strip()), messages=True)
