@@ -7,6 +7,7 @@ read as "11", and so are "l1" and "1 1". So the letters and the gaps between the
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,8 +25,11 @@ _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are somethin
 # Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
 # most on its right.
 _LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
-_WIDE_GAP, _MIXED_GAP = 0.30, 0.33
+_WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
 _KNOWN_SIGNS = frozenset("()（）[]【】-_—–·.,，。、/&+@#!！?？~～:：;；'\"“”‘’《》…|*%=<>")
+_WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look so, too
+_CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, and none to compare with
+_STROKES = frozenset("一—–ー")  # one long stroke each, and read as one another
 _FLAT = frozenset("一二-—–_…·~.,")
 _NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 
@@ -37,6 +41,7 @@ _SIGN_GAP = 0.22  # a sign stands apart from the name; an emoji in a name does n
 _SIGN_INK = 0.78  # of the name's contrast: a sign is paler, or it is coloured
 _SIGN_HEIGHT = 1.12
 _COLOURED = 60  # levels between the channels of a coloured pixel
+_BLUE = (130, 180)  # of 256 hues
 _RIGHT_ICONS = 0.80  # of the width: icons stand right of here
 _BLOCK_INK = 110  # levels by which that ground stands out at the most: ink stands out more
 _BLOCK = 0.5  # of its box that the ground of a pill or a tag covers
@@ -57,7 +62,10 @@ class Title:
     @property
     def sure(self) -> bool:
         least = _LATIN_CONFIDENCE if self.text.isascii() else CONFIDENCE
-        known = all(_is_known(char) for char in self.text)
+        known = all(_is_known(char) for char in self.text) and not _STROKES.intersection(self.text)
+        known = (
+            known and not _WIDE_DIGITS.search(self.text) and not (self.text.isascii() and _CASELESS.match(self.text))
+        )
         return bool(self.text) and known and not (self.flawed or self.blank) and self.confidence >= least
 
 
@@ -87,17 +95,21 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What stands apart in a header's line, in pixels of its crop. ``contrast`` 0–255 against the header's ground."""
+    """What stands apart in a header's line. ``contrast`` 0–255 against the header's ground.
+
+    ``vivid``: coloured, but no blue outline as the app draws its signs.
+    """
 
     box: Box
     contrast: int
     coloured: bool
+    vivid: bool
     block: bool
 
 
 def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     """Return the box of the name in a header's line, and whether something stands there that is not understood."""
-    line, above = _name_line(image, region)
+    line, room, above = _name_line(image, region)
     if line is None:
         return None, False
     found = _pieces(image, line)
@@ -121,22 +133,24 @@ def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     name = max(written or groups, key=lambda group: group[-1].box.right - group[0].box.left)
     others = [group for group in groups if group is not name]
     strange = above or any(not _is_sign_alone(group, name, high) for group in others)
-    name = _without_signs(name)
-    strange = strange or any(piece.coloured for piece in name)  # an emoji, a company's name
+    kept = _without_signs(name)
+    # An emoji, a company's name; behind the name it may be a sign of the app's, or an emoji that belongs to it.
+    strange = strange or any(piece.coloured for piece in kept) or any(piece.vivid for piece in name[len(kept) :])
+    name = kept
     margin = max(2, round(10 * image.width / 1080))
     left, right = name[0].box.left, name[-1].box.right
     # A margin that holds nothing else: a pill or a sign beside the name would be read with it.
     before = max((p.box.right for p in found if p.box.right <= left), default=region.left)
     after = min((p.box.left for p in found if p.box.left >= right), default=region.right)
-    above_, below = max(0, line.top - margin), min(image.height, line.bottom + margin)
-    box = Box(max(left - margin, min(left, before + 1)), above_, min(right + margin, max(right, after - 1)), below)
+    upper, lower = max(room[0], line.top - margin), min(room[1], line.bottom + margin)
+    box = Box(max(left - margin, min(left, before + 1)), upper, min(right + margin, max(right, after - 1)), lower)
     return box, strange
 
 
-def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
-    """Return the rows of the name, and whether something stands above them: the first tall rows, parts of 二 joined.
+def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, int], bool]:
+    """Return the rows of the name, those up to what stands above and below it, and whether something does above.
 
-    A status line below begins close under the name and is never joined with it.
+    The name is the first tall row, parts of 二 joined. A status line below begins close under it and is never joined.
     """
     right = min(region.right, round(_RIGHT_ICONS * image.width))
     area = Box(region.left, region.top, max(region.left + 1, right), region.bottom)
@@ -146,7 +160,7 @@ def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     # What the header's edge cuts belongs to the page below it or to the status bar above it.
     rows = [row for row in rows if row[0] > 0 and row[1] < crop.height]
     if not rows:
-        return None, False
+        return None, (0, 0), False
     tallest = max(bottom - top for top, bottom in rows)
     first = next(index for index, (top, bottom) in enumerate(rows) if bottom - top >= 0.7 * tallest)
     top, bottom = rows[first]
@@ -154,10 +168,10 @@ def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     while index > 0 and bottom - rows[index - 1][0] <= 1.15 * tallest:  # the upper stroke of a letter
         index -= 1
         top = rows[index][0]
-    least = round(34 * image.width / _UNIT)
-    rest = max(0, least - (bottom - top)) // 2
-    above = index > 0
-    return Box(region.left, area.top + top - rest, region.right, area.top + bottom + rest), above
+    free = (rows[index - 1][1] if index else 0, rows[first + 1][0] - 1 if first + 1 < len(rows) else crop.height)
+    rest = max(0, round(34 * image.width / _UNIT) - (bottom - top)) // 2  # a lone 一 wants a line's height around it
+    line = Box(region.left, area.top + max(free[0], top - rest), region.right, area.top + min(free[1], bottom + rest))
+    return line, (area.top + free[0], area.top + free[1]), index > 0
 
 
 def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
@@ -177,7 +191,9 @@ def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
         if contrast < 24:
             continue
         placed = Box(line.left + start, line.top + box[1], line.left + end, line.top + box[3])
-        found.append(_Piece(placed, contrast, _is_coloured(part), _is_block(part, ground, line.height)))
+        coloured = _is_coloured(part)
+        vivid = coloured and not _is_blue_outline(part, ground)
+        found.append(_Piece(placed, contrast, coloured, vivid, _is_block(part, ground, line.height)))
     return found
 
 
@@ -185,6 +201,15 @@ def _is_coloured(part: Image.Image) -> bool:
     _, saturation, value = part.convert("HSV").split()
     strong = sum(ImageChops.multiply(saturation, value).histogram()[_COLOURED:])
     return strong > 0.08 * part.width * part.height
+
+
+def _is_blue_outline(part: Image.Image, ground: picture.Color) -> bool:
+    hue, saturation, _ = part.convert("HSV").split()
+    strong = saturation.point([255 if level > 90 else 0 for level in range(256)])
+    counts = hue.histogram(strong)
+    blue = sum(counts[_BLUE[0] : _BLUE[1]])
+    filled = sum(picture.ink(part, ground, 40).histogram()[1:])
+    return blue > 0.85 * max(1, sum(counts)) and filled < 0.6 * part.width * part.height
 
 
 def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
@@ -297,8 +322,7 @@ def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
     if not text.isascii():
         if not all(char.isalnum() for char in text):
             return False  # signs have room around them
-        least = _MIXED_GAP if any(char.isascii() for char in text) else _WIDE_GAP
-        return max(gaps, default=0) > least * picture.ink_size(image, line)[1]
+        return max(gaps, default=0) > _WIDE_GAP * picture.ink_size(image, line)[1]
     letters = text.strip()
     places = [index for index, letter in enumerate(letters) if not letter.isspace()]
     if len(gaps) != len(places) - 1:
