@@ -1,4 +1,7 @@
-"""App profiles: where a chat app's parts are found. Data, one TOML file an app.
+"""App profiles: where a chat app's parts are found. Data in layers, one TOML file an app.
+
+The file's top holds what is true of the app everywhere. Its ``[[layers]]`` hold what is true in a range of versions, in
+one layout or in one theme. What was learnt on a phone is one more layer. ``resolve`` makes one flat profile of them.
 
 Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
 ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
@@ -6,21 +9,108 @@ ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
 
 from __future__ import annotations
 
+import operator
 import re
 import tomllib
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from agent_core.apps.secrets import FILE as SECRETS_FILE
 from agent_core.apps.secrets import Region, SecretRules
 
+_CONDITION = re.compile(r"\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)*)\s*")
+_COMPARE = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_VERSION = re.compile(r"\d+(?:\.\d+)*")
 
-class AppProfile(BaseModel):
+
+def _range(written: str) -> str:
+    """Check a range of versions. Raises ValueError if it is not conditions parted by commas."""
+    if written and not all(_CONDITION.fullmatch(condition) for condition in written.split(",")):
+        raise ValueError(f"no range of versions, as '>=9.1,<10' is one: {written}")
+    return written
+
+
+class Parts(BaseModel):
+    """What one version, layout or theme of an app may have of its own."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # the tree: a chat page
+    title_ids: tuple[str, ...] = ()
+    back_ids: tuple[str, ...] = ()
+    input_ids: tuple[str, ...] = ()
+    send_ids: tuple[str, ...] = ()
+    more_ids: tuple[str, ...] = ()  # the ＋ beside the input, which is no Send
+    messages_ids: tuple[str, ...] = ()  # the list that holds the rows of a chat
+    row_ids: tuple[str, ...] = ()  # one row of a chat: an avatar with its message, or a time
+    avatar_ids: tuple[str, ...] = ()
+    nickname_ids: tuple[str, ...] = ()  # above a message in a group
+    badge_ids: tuple[str, ...] = ()  # a level or a title beside a nickname
+    time_ids: tuple[str, ...] = ()
+    bubble_ids: tuple[str, ...] = ()  # the layout that holds a message of whatever kind
+    text_ids: tuple[str, ...] = ()  # the words of a message
+    picture_ids: tuple[str, ...] = ()
+    sticker_ids: tuple[str, ...] = ()
+    voice_ids: tuple[str, ...] = ()
+    call_ids: tuple[str, ...] = ()
+    file_ids: tuple[str, ...] = ()
+    failed_ids: tuple[str, ...] = ()
+    sending_ids: tuple[str, ...] = ()
+    quote_ids: tuple[str, ...] = ()  # what a message quotes, inside its bubble
+    # the tree: the list of chats and the search
+    list_row_ids: tuple[str, ...] = ()
+    list_name_ids: tuple[str, ...] = ()
+    list_preview_ids: tuple[str, ...] = ()
+    list_time_ids: tuple[str, ...] = ()
+    list_unread_ids: tuple[str, ...] = ()
+    list_dot_ids: tuple[str, ...] = ()
+    tab_ids: tuple[str, ...] = ()
+    search_ids: tuple[str, ...] = ()  # what opens the search
+    search_field_ids: tuple[str, ...] = ()
+    search_result_ids: tuple[str, ...] = ()
+    # the picture
+    title_region: Region = (0.1, 0.03, 0.9, 0.1)
+    messages_region: Region = (0.0, 0.1, 1.0, 0.85)
+    my_bubble_colors: tuple[str, ...] = ()
+    their_bubble_colors: tuple[str, ...] = ()
+    # how it behaves
+    counts_in_title: bool = True  # a group's title ends with the count of its members
+    quotes_below: bool = False  # what a message quotes stands in a box of its own below the bubble
+
+
+Theme = Literal["light", "dark"]
+
+
+class Learnt(Parts):
+    """What was learnt on one phone. ``theme`` and ``layout``: None if not known."""
+
+    theme: Theme | None = None
+    layout: str | None = None
+
+
+class Layer(Parts):
+    """What is true if every condition holds: a range of versions, a theme, a layout. "" is no condition."""
+
+    name: str
+    versions: Annotated[str, AfterValidator(_range)] = ""
+    theme: Theme | Literal[""] = ""
+    layout: str = ""
+
+    def applies(self, version: str | None, learnt: Learnt) -> bool | None:
+        """Return whether the layer is of this version and phone; None if that is not known."""
+        known = [
+            in_range(version, self.versions) if self.versions else True,
+            _equal(learnt.theme, self.theme),
+            _equal(learnt.layout, self.layout),
+        ]
+        return False if False in known else None if None in known else True
+
+
+class AppProfile(Parts):
     key: str  # "qq"
     name: str  # "QQ", as launchers show it
     aliases: tuple[str, ...] = ()
@@ -30,30 +120,20 @@ class AppProfile(BaseModel):
     risky: tuple[str, ...] = ()  # texts that pay, delete, add, call, grant: never tapped without a person
     send_texts: tuple[str, ...] = ("发送", "Send")
     delivery_only: tuple[str, ...] = ()  # texts that only delivery may tap: send, stickers, quick replies, paste
-    versions: tuple[str, ...] = ()  # whose layout is known, as shell patterns (``9.1.*``)
     list_tabs: tuple[str, ...] = ()  # texts at the bottom of the screen that lead to the list of chats
     tabs: tuple[str, ...] = ()  # all texts at the bottom of the app's main pages
     service_rows: tuple[str, ...] = ()  # rows of that list that are the app's own, and no contacts
     chat_url: str = ""  # opens the chat with the account ``{number}``; "" where the app has no such address
-    # the tree
-    title_ids: tuple[str, ...] = ()
-    bubble_ids: tuple[str, ...] = ()
-    input_ids: tuple[str, ...] = ()
-    send_ids: tuple[str, ...] = ()
-    failed_ids: tuple[str, ...] = ()
-    sending_ids: tuple[str, ...] = ()
-    quote_ids: tuple[str, ...] = ()  # what a message quotes, inside its bubble
-    # the picture
-    title_region: Region = (0.1, 0.03, 0.9, 0.1)
-    messages_region: Region = (0.0, 0.1, 1.0, 0.85)
-    my_bubble_colors: tuple[str, ...] = ()
-    their_bubble_colors: tuple[str, ...] = ("#ffffff",)
+    avatar_texts: tuple[str, ...] = ("{name}头像",)  # what the tree says of the avatar of a person
+    my_avatar_texts: tuple[str, ...] = ()  # … of our own; () if it says the same of everybody
+    voice_bar_texts: tuple[str, ...] = ("按住 说话",)  # a bar to hold and talk, in the place of the input
+    hints: tuple[str, ...] = ()  # what an empty input says
+    list_activities: tuple[str, ...] = ()
+    chat_activities: tuple[str, ...] = ()
+    search_activities: tuple[str, ...] = ()
+    update_activities: tuple[str, ...] = ()
     # what pictures for people do not show, beside what they show of no app
     secrets: SecretRules = SecretRules()
-
-    def knows(self, version: str | None) -> bool:
-        """Whether the layout of the app in this version is known."""
-        return version is not None and any(fnmatchcase(version, pattern) for pattern in self.versions)
 
     def chat_url_of(self, number: str) -> str | None:
         """The address of the chat with this account; None where there is none, or ``number`` is not digits."""
@@ -62,23 +142,93 @@ class AppProfile(BaseModel):
         return self.chat_url.replace("{number}", number)
 
 
+class LayeredProfile(BaseModel):
+    """One file: the app's profile without its layers, and the layers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: AppProfile
+    layers: tuple[Layer, ...] = ()
+
+    def resolve(self, version: str | None = None, learnt: Learnt | None = None) -> AppProfile:
+        """Return the flat profile for a version of the app and what was learnt on a phone, as far as they are known.
+
+        Lists are united, the most special first: what was learnt, the layers that apply, the base, and the layers of
+        which it is not known whether they apply. Of a single value the most special one that surely applies is taken.
+        """
+        learnt = learnt or Learnt()
+        applies = [(layer, layer.applies(version, learnt)) for layer in self.layers]
+        sure = [layer for layer, known in applies if known]
+        possible = [layer for layer, known in applies if known is None]
+        special: list[Parts] = [learnt, *reversed(sure)]
+        values: dict[str, Any] = {}
+        for field in Parts.model_fields:
+            given = [getattr(part, field) for part in special if field in part.model_fields_set]
+            base = getattr(self.base, field)
+            if field.endswith(("_ids", "_colors")):
+                values[field] = _united([*given, base, *(getattr(layer, field) for layer in possible)])
+            elif given:
+                values[field] = given[0]
+        return self.base.model_copy(update=values)
+
+
+def in_range(version: str | None, versions: str) -> bool | None:
+    """Return whether ``version`` fulfils the conditions of ``versions`` (">=9.1,<10"); None if it tells no number."""
+    number = _VERSION.match(version or "")
+    if number is None:
+        return None
+    seen = _numbers(number[0])
+    return all(_COMPARE[sign](seen, _numbers(limit)) for sign, limit in _CONDITION.findall(versions))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return "9.0.0" as (9,): the zeros at the end say nothing."""
+    return tuple(int(part) for part in re.sub(r"(?:\.0+)+$", "", version).split("."))
+
+
+def _equal(known: str | None, wanted: str) -> bool | None:
+    return True if not wanted else None if known is None else known == wanted
+
+
+def _united(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for values in lists for value in values))
+
+
 @cache
-def profiles() -> tuple[AppProfile, ...]:
-    """Every profile in this folder."""
+def _files() -> dict[str, LayeredProfile]:
     files = sorted(resources.files("agent_core.apps").iterdir(), key=lambda item: item.name)
-    return tuple(
-        AppProfile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    found = [
+        layered(file.read_text(encoding="utf-8"))
         for file in files
         if file.name.endswith(".toml") and file.name != SECRETS_FILE
-    )
+    ]
+    return {file.base.key: file for file in found}
+
+
+def layered(text: str) -> LayeredProfile:
+    """Return the profile that a TOML text holds. Raises ValidationError if it has a word that is none of a profile."""
+    data = tomllib.loads(text)
+    layers = data.pop("layers", [])
+    return LayeredProfile.model_validate({"base": data, "layers": layers})
+
+
+@cache
+def profiles() -> tuple[AppProfile, ...]:
+    """Every profile in this folder, for a version and a phone of which nothing is known."""
+    return tuple(file.resolve() for file in _files().values())
 
 
 def profile(key: str) -> AppProfile:
-    """The profile with this key; KeyError where there is none."""
+    """The profile with this key, as ``profiles`` has it; KeyError where there is none."""
     for candidate in profiles():
         if candidate.key == key:
             return candidate
     raise KeyError(key)
+
+
+def resolve(key: str, version: str | None = None, learnt: Learnt | None = None) -> AppProfile:
+    """Return the app's profile for this version and phone. Raises KeyError if there is no such app."""
+    return _files()[key].resolve(version, learnt)
 
 
 def profile_of_package(package: str | None) -> AppProfile | None:

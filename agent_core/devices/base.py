@@ -66,6 +66,7 @@ class Node:
     package: str = ""
     clickable: bool = False
     focused: bool = False
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)

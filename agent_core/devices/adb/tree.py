@@ -69,6 +69,7 @@ def _node(element: Element, box: Box) -> Node:
         package=element.get("package", ""),
         clickable=element.get("clickable") == "true",
         focused=element.get("focused") == "true",
+        enabled=element.get("enabled") != "false",
     )
 
 
