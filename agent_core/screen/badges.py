@@ -100,9 +100,10 @@ def corner_mark(image: Image.Image, avatar: Box, *, disc: bool) -> Mark | None:
     bounds, rim = blob.getbbox(), own.getbbox()
     if bounds is None or rim is None:
         return None
+    filled = 0.45
     if bounds[0] == 0 or bounds[3] == red.height or not _fits(bounds, unit):
-        bounds, blob = rim, own  # it has run into a red avatar
-    if not _fits(bounds, unit) or _area(blob) < 0.4 * (bounds[2] - bounds[0]) * (bounds[3] - bounds[1]):
+        bounds, blob, filled = rim, own, 0.25  # it has run into a red avatar: a quarter of it is not told apart
+    if not _fits(bounds, unit) or _area(blob) < filled * (bounds[2] - bounds[0]) * (bounds[3] - bounds[1]):
         return None
     box = _at(bounds, window)
     return Mark(box, _is_written(image, box))
