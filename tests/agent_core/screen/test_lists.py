@@ -12,7 +12,7 @@ from agent_core.geometry import Box
 from agent_core.screen.lists import ChatRow, chat_rows, described_name, is_list_page, is_time, with_preview
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
-from tests.agent_core.screen.drawn_lists import FINE, SIZE, THEMES, Drawn, Line, Pen, draw
+from tests.agent_core.screen.drawn_lists import SIZE, THEMES, Drawn, Line, Pen, draw, draw_mark
 from tests.support.lab import OCR
 
 QQ, WECHAT = profile("qq"), profile("wechat")
@@ -135,6 +135,18 @@ async def test_the_list_page_is_told_by_its_tabs_and_times(app: str) -> None:
     assert not await is_list(folder, app)
 
 
+@pytest.mark.parametrize(
+    ("mark", "wanted"), [("", (0, False)), (".", (0, True)), ("7", (7, False)), ("25", (25, False))]
+)
+async def test_what_a_tab_counts(mark: str, wanted: tuple[int, bool]) -> None:
+    drawn = draw(LINES, "qq dark", (720, 1600))
+    if mark:
+        pen = Pen(drawn.image.size, "#1e1e1e")
+        draw_mark(pen, 118, 1500, mark, THEMES["qq dark"].mark, 720)
+        drawn.image.paste(pen.done().crop((100, 1482, 140, 1518)), (100, 1482))
+    assert await PICTURES.counted(drawn.frame, Box(20, 1470, 170, 1590)) == wanted
+
+
 def settings_page() -> Drawn:
     pen = Pen(SIZE, "#ffffff")
     for number, text in enumerate(("消息", "联系人", "动态", "通用", "关于")):
@@ -173,10 +185,6 @@ def launcher() -> Drawn:
 async def test_other_pages_are_no_list(page: Drawn) -> None:
     assert not await is_list(page, "qq")
     assert not await is_list(page, "wechat")
-
-
-def test_what_is_drawn_here_is_smooth() -> None:
-    assert FINE > 1  # or the rims of marks would be those of no phone
 
 
 # By the tree
