@@ -79,30 +79,23 @@ def corner_mark(image: Image.Image, avatar: Box, *, disc: bool) -> Mark | None:
     red = _red(image.crop(window.as_tuple()))
     if red.getbbox() is None:
         return None
-    outside = red.copy()
-    margin = max(2, round(0.004 * unit))
-    shape = (
-        avatar.left - window.left - margin,
-        avatar.top - window.top - margin,
-        avatar.right - window.left + margin,
-        avatar.bottom - window.top + margin,
-    )
-    if disc and not _square(image, avatar):
-        ImageDraw.Draw(outside).ellipse(shape, fill=0)
-    else:
-        ImageDraw.Draw(outside).rectangle(shape, fill=0)
+    round_ = disc and not _square(image, avatar)
+    outside = _outside(red, avatar, window, round_=round_, margin=max(2, round(0.0025 * unit)))
     seed = _most_inner(outside)
-    if seed is None or _area(outside) < 0.00006 * unit * unit:
+    if seed is None or _area(outside) < 0.00002 * unit * unit:
         return None
     ImageDraw.floodfill(red, seed, 128)
     blob = red.point([255 if level == 128 else 0 for level in range(256)])
-    own = ImageChops.darker(blob, outside)
-    bounds, rim = blob.getbbox(), own.getbbox()
-    if bounds is None or rim is None:
+    bounds, filled = blob.getbbox(), 0.45
+    if bounds is None:
         return None
     if bounds[0] == 0 or bounds[3] == red.height or not _fits(bounds, unit):
-        bounds, blob = rim, own  # it has run into a red avatar
-    if not _fits(bounds, unit) or _area(blob) < 0.4 * (bounds[2] - bounds[0]) * (bounds[3] - bounds[1]):
+        # It has run into a red avatar: what reaches out must tell, without a quarter of it at the least.
+        blob = _outside(blob, avatar, window, round_=round_, margin=max(2, round(0.004 * unit)))
+        bounds, filled = blob.getbbox(), 0.25
+        if bounds is None or _area(blob) < 0.00006 * unit * unit:
+            return None
+    if not _fits(bounds, unit) or _area(blob) < filled * (bounds[2] - bounds[0]) * (bounds[3] - bounds[1]):
         return None
     box = _at(bounds, window)
     return Mark(box, _is_written(image, box))
@@ -140,6 +133,20 @@ def _block(marks: Image.Image, top: int, bottom: int) -> Box | None:
     return Box(left, top + inner[1], left + side, top + inner[3])
 
 
+def _outside(marks: Image.Image, avatar: Box, window: Box, *, round_: bool, margin: int) -> Image.Image:
+    """What of ``marks``, a mask of ``window``, lies at least ``margin`` pixels outside the avatar."""
+    shape = (
+        avatar.left - window.left - margin,
+        avatar.top - window.top - margin,
+        avatar.right - window.left + margin,
+        avatar.bottom - window.top + margin,
+    )
+    left = marks.copy()
+    pen = ImageDraw.Draw(left)
+    (pen.ellipse if round_ else pen.rectangle)(shape, fill=0)
+    return left
+
+
 def _square(image: Image.Image, avatar: Box) -> bool:
     """Whether both left corners of an avatar are filled, short of a rounding."""
     side = avatar.width
@@ -163,8 +170,8 @@ def _red(image: Image.Image) -> Image.Image:
     """255 where a pixel has the red of a mark, or nearly (the rim of a small one is mixed with its ground)."""
     red, green, blue = image.split()
     other = ImageChops.lighter(green, blue)
-    apart = ImageChops.subtract(red, other).point([255 if level > 100 else 0 for level in range(256)])
-    bright = red.point([255 if level > 190 else 0 for level in range(256)])
+    apart = ImageChops.subtract(red, other).point([255 if level > 130 else 0 for level in range(256)])
+    bright = red.point([255 if level > 205 else 0 for level in range(256)])
     return ImageChops.darker(apart, bright)
 
 

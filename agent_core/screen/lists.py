@@ -11,10 +11,10 @@ from statistics import median
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
-from agent_core.screen import badges, tree
+from agent_core.screen import badges, picture, tree
 from agent_core.screen.badges import Mark
 from agent_core.screen.ocr import OcrEngine
-from agent_core.screen.readings import Reading, Source
+from agent_core.screen.readings import Reading
 
 _COUNT = re.compile(r"^(\d{1,3})\+?$")
 _ONES = str.maketrans("lI|iOo", "111100")  # in a mark that holds a number
@@ -120,7 +120,7 @@ def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
     """The rows from the top, told by the picture: a name and what stands under it, right of an avatar."""
     width, height = frame.size
     inside = [r for r in readings if 0.06 * height < r.box.center.y < 0.92 * height and r.role != "input"]
-    names = [r for r in inside if _NAMES_LEFT * width <= r.box.left <= _NAMES_RIGHT * width and not is_time(r.text)]
+    names = [r for r in inside if _may_be_name(r, width)]
     column = _column(names, width)
     if not column:
         return []
@@ -138,6 +138,54 @@ def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
     return sorted(rows, key=lambda row: row.box.top)
 
 
+async def without_marks(readings: Sequence[Reading], frame: Frame, ocr: OcrEngine) -> list[Reading]:
+    """Read the names again that a mark comes close to.
+
+    A wide "99+" reaches as far as the name. The recogniser then finds both as one line, or loses the first letter.
+    """
+    width, _ = frame.size
+    lines = _lines(_inside(readings, frame), width)
+    if not lines:
+        return list(readings)
+    column = round(median(line.box.left for line in lines))
+    avatars = badges.find_avatars(frame.image, min(line.box.left for line in lines))
+    disc = badges.round_avatars(frame.image, avatars)
+    found = list(readings)
+    for avatar in avatars:
+        mark = badges.corner_mark(frame.image, avatar, disc=disc)
+        if mark is None or mark.box.right < column - 0.012 * width:
+            continue
+        near = [
+            r
+            for r in found
+            if avatar.top - 0.3 * avatar.height < r.box.center.y < avatar.center.y
+            and r.box.left < column + 0.12 * width
+            and r.box.right > mark.box.right + 0.01 * width
+        ]
+        if near:
+            name = max(near, key=lambda r: r.box.right)
+            alone = await _read_beside(name, mark.box, column, frame, ocr)
+            found = [r for r in found if r not in near] + ([alone] if alone is not None else [])
+    return found
+
+
+async def _read_beside(one: Reading, mark: Box, column: int, frame: Frame, ocr: OcrEngine) -> Reading | None:
+    """Read a name from ``column`` on, with the mark painted over; None if the mark lies on its letters."""
+    width = frame.size[0]
+    area = Box(column - round(0.004 * width), one.box.top - 4, one.box.right + 4, one.box.bottom + 4)
+    crop = frame.image.crop(area.as_tuple())
+    ground = picture.common_color(crop)
+    right, bottom = max(0, mark.right + 2 - area.left), max(0, mark.bottom + 2 - area.top)
+    crop.paste(ground, (0, 0, right, bottom))
+    lines = picture.text_lines(crop, Box(0, 0, *crop.size), ground, width=width)
+    if not lines or picture.ink(crop.crop((0, 0, right + 1, bottom + 1)), ground).getbbox() is not None:
+        return None
+    line = lines[-1]
+    text, confidence = await ocr.recognise(crop.crop(line.as_tuple()))
+    box = Box(area.left + line.left, area.top + line.top, area.left + line.right, area.top + line.bottom)
+    return replace(one, text=text, box=box, confidence=confidence)
+
+
 def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
     """The rows from the top, told by the tree; by the places of its texts if it has no nodes for rows.
 
@@ -145,17 +193,21 @@ def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
     """
     width, _ = frame.size
     readings = tree.readings(nodes, frame.size)
-    found = [row for holder in _holders(nodes, frame.size) if (row := _held(holder, nodes, width)) is not None]
+    holders = _holders(nodes, frame.size)
+    held = [[r for r in readings if r.box != one.box and _within(r.box, one.box)] for one in holders]
+    column = _column([r for texts in held for r in texts if _may_be_name(r, width)], width)
+    described = [one for one in nodes if described_name(one.description)]
+    found = [
+        row for one, texts in zip(holders, held, strict=True) if (row := _held(one, texts, described, column, width))
+    ]
     if not found:
         return chat_rows(readings, frame)
-    column = round(median(row.name_left for row in found))
-    avatars = badges.find_avatars(frame.image, column)
+    avatars = badges.find_avatars(frame.image, column or round(_NAMES_LEFT * width))
     rows = []
     for row in found:
-        middle = row.row.box.center.y
-        avatar = next((box for box in avatars if box.top <= middle < box.bottom), None)
-        if row.row.time or avatar is not None:
-            rows.append(replace(row.row, avatar=avatar))
+        avatar = next((box for box in avatars if box.top <= row.box.center.y < box.bottom), None)
+        if row.time or avatar is not None:
+            rows.append(replace(row, avatar=avatar))
     return sorted(rows, key=lambda row: row.box.top)
 
 
@@ -194,10 +246,26 @@ async def read_number(mark: Mark, frame: Frame, ocr: OcrEngine | None) -> int:
 # Rows by the picture
 
 
+def _inside(readings: Sequence[Reading], frame: Frame) -> list[Reading]:
+    height = frame.size[1]
+    return [r for r in readings if 0.06 * height < r.box.center.y < 0.92 * height and r.role != "input"]
+
+
+def _lines(inside: Sequence[Reading], width: int) -> list[Reading]:
+    """The lines that begin where the names do, from the top."""
+    names = [r for r in inside if _may_be_name(r, width)]
+    column = _column(names, width)
+    return sorted((r for r in names if abs(r.box.left - column) <= 0.03 * width), key=lambda r: r.box.top)
+
+
+def _may_be_name(reading: Reading, width: int) -> bool:
+    return _NAMES_LEFT * width <= reading.box.left <= _NAMES_RIGHT * width and not is_time(reading.text)
+
+
 def _column(names: Sequence[Reading], width: int) -> int:
-    """Where most of the names begin."""
+    """Where most of the names begin; of two such places the left one."""
     best: list[int] = []
-    for name in names:
+    for name in sorted(names, key=lambda reading: reading.box.left):
         near = [other.box.left for other in names if abs(other.box.left - name.box.left) <= 0.02 * width]
         if len(near) > len(best):
             best = near
@@ -260,12 +328,6 @@ def _without_avatars(
 # Rows by the tree
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    row: ChatRow
-    name_left: int
-
-
 def _holders(nodes: Sequence[Node], size: tuple[int, int]) -> list[Node]:
     """The nodes that hold one row each: as wide as the screen; of nested ones the inner."""
     width, height = size
@@ -281,41 +343,34 @@ def _holders(nodes: Sequence[Node], size: tuple[int, int]) -> list[Node]:
     return list({n.box: n for n in inner}.values())
 
 
-def _held(holder: Node, nodes: Sequence[Node], width: int) -> _Held | None:
-    inner = [n for n in nodes if n is not holder and n.box != holder.box and _within(n.box, holder.box)]
-    described = [
-        n.description.strip()
-        for n in nodes
-        if _within(holder.box, n.box) and n.box.height < 1.3 * holder.box.height and described_name(n.description)
-    ]
-    texts = [
-        Reading((n.text or n.description).strip(), n.box, Source.TREE)
-        for n in inner
-        if (n.text or n.description).strip() and n.box.width > 0 and n.box.height > 0
+def _held(holder: Node, texts: Sequence[Reading], described: Sequence[Node], column: int, width: int) -> ChatRow | None:
+    """The row in a holder. ``column``: where the names of the list begin."""
+    said = [
+        one.description.strip()
+        for one in described
+        if _within(holder.box, one.box) and one.box.height < 1.3 * holder.box.height
     ]
     lines = sorted(
-        (r for r in texts if _NAMES_LEFT * width <= r.box.left <= _NAMES_RIGHT * width and not is_time(r.text)),
+        (r for r in texts if _may_be_name(r, width) and abs(r.box.left - column) <= 0.03 * width),
         key=lambda r: r.box.top,
     )
     if not lines:
-        return _Held(_described(holder, described[0]), round(_NAMES_LEFT * width)) if described else None
-    # Signs and tags may stand behind the name.
-    name = min((r for r in lines if r.box.top < lines[0].box.center.y), key=lambda r: r.box.left)
-    under = [r for r in lines if r.box.center.y > name.box.bottom and abs(r.box.left - name.box.left) < 0.05 * width]
-    row = _row([name, *under], holder.box, [r for r in texts if r not in lines], None)
+        return _described(holder, said[0]) if said else None
+    name = lines[0]
+    row = _row(lines, holder.box, texts, None)
     # The count stands at the avatar's corner: left of the name, in the upper half.
     corner = [
         int(match[1])
         for r in texts
         if r.box.center.x < name.box.left and r.box.center.y < holder.box.center.y
-        if r.box.width < 0.12 * width and (match := _COUNT.match(r.text))
+        if r.box.width < 0.12 * width and (match := _COUNT.match(r.text.strip()))
     ]
     told = [
         int(match[1])
-        for said in described
-        if said.startswith(name.text) and (match := _UNREAD_FIELD.match(said[len(name.text) + 1 :]))
+        for one in said
+        if one.startswith(name.text) and (match := _UNREAD_FIELD.match(one[len(name.text) + 1 :]))
     ]
-    return _Held(replace(row, unread=max(row.unread, *corner, *told, 0)), name.box.left)
+    return replace(row, unread=max(row.unread, *corner, *told, 0))
 
 
 def _described(holder: Node, description: str) -> ChatRow:

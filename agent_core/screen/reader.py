@@ -13,7 +13,7 @@ from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.screen import badges, overlays, picture, tree
 from agent_core.screen.compare import normalise
-from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows
+from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows, without_marks
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
@@ -77,8 +77,12 @@ class ScreenReader:
     async def rows(self, frame: Frame, tree: Sequence[Node] | None) -> list[ChatRow]:
         """The rows of a list of chats or of search results, from the top."""
         nodes = self._healthy(tree, frame)
-        found = chat_rows(await self.readings(frame, tree), frame) if nodes is None else tree_rows(nodes, frame)
-        return await count_unread(found, frame, self._ocr)
+        if nodes is not None:
+            return await count_unread(tree_rows(nodes, frame), frame, self._ocr)
+        if self._ocr is None:
+            return []
+        readings = await without_marks(await self.readings(frame, tree), frame, self._ocr)
+        return await count_unread(chat_rows(readings, frame), frame, self._ocr)
 
     async def counted(self, frame: Frame, area: Box) -> tuple[int, bool]:
         """What the red marks in ``area`` count, and whether there is one without a number."""
