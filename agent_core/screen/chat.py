@@ -173,7 +173,7 @@ def _send_point(footer: Footer) -> Point | None:
 
 
 def _newest_doubts_of(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[str]:
-    """What is in doubt of the messages since our last one: they decide what is asked. ``sided``: whose it is, is sure."""
+    """Return what is in doubt of the messages since our last one. ``sided``: whose each is, is sure."""
     doubts = []
     for bubble, sure in zip(reversed(bubbles), [*reversed(sided), *[False] * len(bubbles)], strict=False):
         if bubble.side is Side.ME and sure:

@@ -346,7 +346,7 @@ def _points_left(own: Mask) -> bool:
         return False
     middle = float(rows.mean()) / own.shape[0]
     spread = (rows[-1] - rows[0] + 1) / own.shape[0]
-    ends = own[:, -max(1, own.shape[1] // 3) :].any(axis=1)
+    ends = np.atleast_1d(own[:, -max(1, own.shape[1] // 3) :].any(axis=1))
     return (
         0.33 <= middle <= 0.67
         and spread <= 0.62

@@ -290,4 +290,4 @@ async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bu
     return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)
 
 
-__all__ = ["Words", "join_lines", "joined", "least", "own_box", "read_box", "read_lines", "read_shapes", "Side"]
+__all__ = ["Side", "Words", "join_lines", "joined", "least", "own_box", "read_box", "read_lines", "read_shapes"]

@@ -60,9 +60,10 @@ class Form(StrEnum):
 class Shape:
     """One message as it stands on the page, unread; boxes in pixels of the picture.
 
-    ``cut``: its upper part is out of sight; ``open``: its lower part is, behind the input bar. ``color``: its ground. ``quote``: what it quotes, on a ground of its own.
-    ``transcript``: words below a voice message. ``sure`` is False if it is not certain whose message it is.
-    ``doubt``: what is not understood about it.
+    ``cut``: its upper part is out of sight; ``open``: its lower part is, behind the input bar. ``color``: its ground.
+    ``quote``: what it quotes, on a ground of its own. ``transcript``: words below a voice message. ``named``: a group's
+    nickname stands over it. ``sure`` is False if it is not certain whose message it is; ``doubt``: what is not
+    understood about it.
     """
 
     side: Side
@@ -124,16 +125,14 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
     edge = max(2, round(_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
-    shapes: list[Shape] = []
-    doubts: list[str] = []
+    reading = _Reading(grid, filled, rows, seen, [], [])
     for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
-        for band in _bands(filled, span, grid.width):
-            _take(grid, filled, band, rows, seen, profile, shapes, doubts)
-    return Page(area, tuple(_sided(shapes, profile, grid.image.width)), seen, tuple(doubts))
+        reading.take(_band(filled, span, grid.width))
+    return Page(area, tuple(_sided(reading.shapes, profile, grid.image.width)), seen, tuple(reading.doubts))
 
 
-def _bands(filled: Mask, rows: Span, width: int) -> list[_Band]:
-    """The band of these rows, its avatars found; two where the next message's avatar touches it."""
+def _band(filled: Mask, rows: Span, width: int) -> _Band:
+    """The band of these rows, its avatars found."""
     part = filled[rows[0] : rows[1]]
     zone = round(_AVATAR_ZONE * width)
     left = _avatar(part[:, :zone], 0, rows[0], width)
@@ -142,7 +141,7 @@ def _bands(filled: Mask, rows: Span, width: int) -> list[_Band]:
     to = right.left if right else width
     columns = spans(part[:, from_:to].any(axis=0), gap=2, least=2)
     content = (from_ + columns[0][0], from_ + columns[-1][1]) if columns else None
-    return [_Band(rows[0], rows[1], left, right, content)]
+    return _Band(rows[0], rows[1], left, right, content)
 
 
 def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
@@ -169,57 +168,70 @@ def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
     return None
 
 
-def _take(
-    grid: Grid,
-    filled: Mask,
-    band: _Band,
-    rows: Span,
-    seen: Ground,
-    profile: AppProfile,
-    shapes: list[Shape],
-    doubts: list[str],
-) -> None:
-    """Add what a band is to ``shapes``, or what is not understood of it to ``doubts``."""
-    width = grid.width
-    if band.content is None:
-        if (band.left_avatar or band.right_avatar) and not _cut_by(band, rows):
-            doubts.append("an avatar stands on the page without a message")
-        return
-    inner = Box(band.content[0], band.top, band.content[1], band.bottom)
-    placed = Box(inner.left, inner.top + rows[0], inner.right, inner.bottom + rows[0])
-    alone = band.left_avatar is None and band.right_avatar is None
-    found = _bubble(grid, filled, band, placed, seen)
-    if alone and found is None:
-        if not _is_line(placed, width):
-            doubts.append("something on the page is no message that is known")
-        return
-    if alone and found is not None:
+@dataclass(slots=True)
+class _Reading:
+    """What was made of the bands so far."""
+
+    grid: Grid
+    filled: Mask
+    rows: Span  # of the area in the small copy
+    seen: Ground
+    shapes: list[Shape]
+    doubts: list[str]
+
+    @property
+    def width(self) -> int:
+        return self.grid.width
+
+    def take(self, band: _Band) -> None:
+        """Add what a band is to the shapes, or what is not understood of it to the doubts."""
+        if band.content is None:
+            if (band.left_avatar or band.right_avatar) and not _cut_by(band, self.rows):
+                self.doubts.append("an avatar stands on the page without a message")
+            return
+        top = self.rows[0]
+        placed = Box(band.content[0], band.top + top, band.content[1], band.bottom + top)
+        found = _bubble(self.grid, self.filled, band, placed, self.seen)
+        if band.left_avatar is None and band.right_avatar is None:
+            self._take_alone(band, placed, found)
+        elif found is not None:
+            self._add(band, found[0], found[1], Form.PACKET if _is_red(found[1]) else Form.BUBBLE)
+        else:
+            content = _content(self.filled, band, Box(placed.left, band.top, placed.right, band.bottom))
+            # The last pixels of what scrolled away under the header are no message.
+            if content is not None and band.height >= 0.03 * self.width:
+                box = Box(content.left, content.top + top, content.right, content.bottom + top)
+                self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
+
+    def _take_alone(self, band: _Band, placed: Box, found: tuple[Box, Color] | None) -> None:
+        """A band without an avatar: a line of the app's own, a part of the message above, or a doubt."""
+        if found is None:
+            if not _is_line(placed, self.width):
+                self.doubts.append("something on the page is no message that is known")
+            return
         box, color = found
-        if _is_strip(box, band, shapes, width):
-            doubts.append("a strip lies under the header")
-            return
-        if _joined(shapes, grid.full(box), color, seen, grid):
-            return
-        if _is_tip(box, color, seen, width):
-            return
-    if found is None:
-        content = _content(filled, band, inner)
-        if content is None:
-            return
-        if band.height < 0.03 * width:
-            return  # the last pixels of what scrolled away under the header
-        box = Box(content.left, content.top + rows[0], content.right, content.bottom + rows[0])
-        color, form = _dominant(grid, box), Form.PICTURE
-    else:
-        box, color = found
-        form = Form.PACKET if _is_red(color) else Form.BUBBLE
-    cut, open_ = band.top <= 1, band.bottom >= filled.shape[0] - 1
-    side = Side.THEM if band.left_avatar else Side.ME
-    shape = Shape(side, grid.full(box), form, cut=cut, open=open_, color=color, sure=not alone)
-    if band.left_avatar and band.right_avatar:
-        shape = replace(shape, sure=False, doubt="an avatar stands on both sides of a message")
-    named = bool(band.left_avatar) and form is Form.BUBBLE and _has_name(filled, band, box, rows)
-    shapes.append(_with_parts(grid, filled, band, rows, replace(shape, named=named), seen))
+        if _is_strip(box, band, self.shapes, self.width):
+            self.doubts.append("a strip lies under the header")
+        elif not _joined(self.shapes, self.grid.full(box), color, self.seen, self.grid) and not _is_tip(
+            box, color, self.seen, self.width
+        ):
+            self._add(band, box, color, Form.PACKET if _is_red(color) else Form.BUBBLE)
+
+    def _add(self, band: _Band, box: Box, color: Color, form: Form) -> None:
+        both = band.left_avatar is not None and band.right_avatar is not None
+        alone = band.left_avatar is None and band.right_avatar is None
+        shape = Shape(
+            Side.THEM if band.left_avatar else Side.ME,
+            self.grid.full(box),
+            form,
+            cut=band.top <= 1,
+            open=band.bottom >= self.filled.shape[0] - 1,
+            color=color,
+            named=band.left_avatar is not None and form is Form.BUBBLE and _has_name(self.filled, band, box, self.rows),
+            sure=not alone and not both,
+            doubt="an avatar stands on both sides of a message" if both else "",
+        )
+        self.shapes.append(_with_parts(self.grid, self.filled, band, self.rows, shape, self.seen))
 
 
 def _cut_by(band: _Band, rows: Span) -> bool:

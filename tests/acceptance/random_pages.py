@@ -27,9 +27,8 @@ from agent_core.devices.virtual.scenario import MessagePart, PhonePart
 from agent_core.devices.virtual.world import Kind, MessageState, Side, Sign
 from agent_core.screen.compare import Match, compare, normalise
 from agent_core.screen.ocr import OcrEngine, use_threads
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen
 from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import Source
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Source
 from tests.support.drawing import Drawn, draw
 
 NAMES = [
@@ -107,6 +106,7 @@ KINDS = [
 ]
 WIDTHS = [720, 1080, 1080, 1080, 1280, 1440]
 SCALES = [0.85, 1.0, 1.0, 1.3]
+_QUOTED = re.compile(r"'[^;]*'|\"[^;]*\"")
 _EMOJI = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]")
 
 
@@ -270,13 +270,16 @@ async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool) ->
         tally.counts.update([*found, f"{one.look}: pages"])
         if seen is not None and seen.sure:
             tally.counts.update(["read without a doubt", f"{one.look}: without a doubt"])
+        elif seen is not None:
+            tally.counts.update({f"doubt: {re.sub(_QUOTED, '…', doubt)}" for doubt in seen.doubts})
         bad = [word for word in found if word in BAD or (verbose and "wrong" in word)]
         if bad:
             asked = [(b.kind.value, b.text) for b in seen.question] if seen else None
             real = [(drawn.truth.bubbles[i].kind.value, drawn.truth.bubbles[i].text) for i in drawn.truth.question]
             title = seen.title if seen else None
             tally.bad.append(
-                f"{seed} {one.look} {_told(one)} {bad}\n    title {drawn.truth.title!r} read as {title!r}\n    asked {real}\n"
+                f"{seed} {one.look} {_told(one)} {bad}\n"
+                f"    title {drawn.truth.title!r} read as {title!r}\n    asked {real}\n"
                 f"    read  {asked}\n    doubt {seen.doubt if seen else ''}"
             )
             if folder:
@@ -299,7 +302,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--verbose", action="store_true", help="tell of what is wrong with a doubt, too")
     said = parser.parse_args()
-    looks = said.look.split(",") if said.look else sorted(key for key in LOOKS if not key.endswith("-old"))
+    looks = said.look.split(",") if said.look else sorted(LOOKS)
     seeds = list(range(said.seed, said.seed + said.pages))
     whole = Tally()
     if said.jobs < 2:
@@ -312,10 +315,10 @@ def main() -> int:
             ):
                 whole.add(tally)
     for line in whole.bad:
-        print(line)
+        sys.stdout.write(f"{line}\n")
     for word, count in sorted(whole.counts.items()):
-        print(f"{count:6} {100 * count / said.pages:5.1f} %  {word}")
-    print(f"{1000 * whole.seconds / said.pages:.0f} ms a page")
+        sys.stdout.write(f"{count:6} {100 * count / said.pages:5.1f} %  {word}\n")
+    sys.stdout.write(f"{1000 * whole.seconds / said.pages:.0f} ms a page\n")
     never = whole.counts["title wrong, sure"], whole.counts["question wrong, no doubt"]
     return 1 if any(never) else 0
 

@@ -355,7 +355,7 @@ class PhoneCore:
 
     def _notify(self, app: ChatApp, chat: Chat, message: Message) -> None:
         if self.faults.hidden_previews:
-            unread = 1 if app.look.old else sum(chat.unread for chat in app.world.chats.values())
+            unread = sum(chat.unread for chat in app.world.chats.values())
             self._note(app, app.label, app.label, f"你收到了{unread}条新消息")
         elif not chat.muted:
             self._note(app, chat.name, *notification(app.look, chat, message))

@@ -10,8 +10,6 @@ def notification(look: Look, chat: Chat, message: Message) -> tuple[str, str]:
     """Title and text of what an app posts of a message, as the newest of ``chat.unread``."""
     words = message.summary
     sender = message.sender
-    if look.old:
-        return chat.name, f"{sender}: {words}" if sender else words
     if look.app == "wechat":
         who = sender if chat.kind is ContactKind.GROUP else chat.name
         if chat.unread > 1:

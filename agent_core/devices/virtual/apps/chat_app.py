@@ -11,9 +11,6 @@ from agent_core.devices.virtual.apps.base import App, Host
 from agent_core.devices.virtual.apps.chat_page import ChatHandlers, chat_page
 from agent_core.devices.virtual.apps.looks import Look, Page
 from agent_core.devices.virtual.apps.messages import ChatView
-from agent_core.devices.virtual.apps.old import chat_list
-from agent_core.devices.virtual.apps.old import chat_page as old_chat_page
-from agent_core.devices.virtual.apps.old.style import ChatStyle
 from agent_core.devices.virtual.apps.sheet import Sheet
 from agent_core.devices.virtual.widgets import Element, TextField
 from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side, World
@@ -22,7 +19,6 @@ from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, M
 class ChatApp(App):
     prefix = ""  # of the keys of its contacts
     list_title = ""
-    tabs: tuple[tuple[str, Page], ...] = ()  # of the old looks
     ai_name = ""  # its built-in AI, where it has one
 
     def __init__(self, host: Host, world: World, look: Look) -> None:
@@ -33,7 +29,7 @@ class ChatApp(App):
         self.page: Page = "list"
         self.chat: Chat | None = None
         self.drafts: dict[str, TextField] = {}
-        self.search = TextField(action_key="换行" if look.old else "搜索")
+        self.search = TextField(action_key="搜索")
         self.ai = TextField(action=self._ask_ai)
         self.ai_lines: list[tuple[Side, str]] = []
         self.view = ChatView()
@@ -50,18 +46,12 @@ class ChatApp(App):
     def sheet(self) -> Sheet:
         return Sheet(self.look, self.host.font_scale, self.world.account)
 
-    @property
-    def old_style(self) -> ChatStyle:
-        if self.look.old is None:
-            raise LookupError(f"{self.look.key} has no old style")
-        return self.look.old
-
     def key(self, chat: Chat) -> str:
         return self.prefix + chat.name
 
     def draft(self, chat: Chat) -> TextField:
         if chat.name not in self.drafts:
-            key = "发送" if self.enter_sends and not self.look.old else "换行"
+            key = "发送" if self.enter_sends else "换行"
             self.drafts[chat.name] = TextField(
                 multiline=True, action=self._send, enter_acts=self.enter_sends, action_key=key
             )
@@ -122,8 +112,6 @@ class ChatApp(App):
     def top_color(self) -> str:
         if self.page == "ai":
             return "#f4f2ff"
-        if self.look.old:
-            return self.look.old.bar if self.page == "chat" else "#ffffff"
         plain = self.page == "search" or self.look.app == "qq"
         return self.look.colors.list_page if plain and self.page != "chat" else self.look.colors.header
 
@@ -132,7 +120,7 @@ class ChatApp(App):
         return {"chat": activities.chat, "search": activities.search}.get(self.page, activities.list)
 
     def bottom_color(self) -> str:
-        if self.look.old or self.page == "ai":
+        if self.page == "ai":
             return "#ffffff"
         return self.look.colors.list_page if self.page == "search" else self.look.colors.bar
 
@@ -205,16 +193,12 @@ class ChatApp(App):
 
     def elements(self) -> list[Element]:
         if self.page == "chat" and self.chat is not None:
-            return self._old_chat(self.chat) if self.look.old else self._chat(self.chat)
+            return self._chat(self.chat)
         if self.page == "search":
-            return chat_list.search_page(self) if self.look.old else lists.search_page(self)
+            return lists.search_page(self)
         if self.page == "ai":
             return ai_page(self)
-        return chat_list.list_page(self) if self.look.old else lists.list_page(self)
-
-    def _old_chat(self, chat: Chat) -> list[Element]:
-        handlers = old_chat_page.ChatHandlers(lambda: _drop(self.back()), self._send, self._resend, self._tool)
-        return old_chat_page.chat_page(self.host, chat, self.draft(chat), self.old_style, self.view, handlers)
+        return lists.list_page(self)
 
     def _chat(self, chat: Chat) -> list[Element]:
         def unpin() -> None:

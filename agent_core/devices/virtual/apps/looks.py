@@ -6,11 +6,9 @@ WeChat 8; ids are those of one build each, because both apps rename them with ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
-
-from agent_core.devices.virtual.apps.old.style import QQ_STYLE, WECHAT_STYLE, ChatStyle
 
 Page = Literal["list", "contacts", "moments", "channels", "me", "search", "chat", "ai"]
 
@@ -140,7 +138,6 @@ class Look:
     wallpaper: bool = False
     skin: bool = False  # own bubbles have a picture for a ground
     tabs: tuple[tuple[str, Page], ...] = ()  # of the list, with the pages that they show
-    old: ChatStyle | None = field(default=None, repr=False)
 
 
 _QQ_COLORS = Colors(
@@ -442,14 +439,6 @@ _ALL = (
         mic_in_input=False,
     ),
     replace(_LIGHT, key="wechat-wallpaper", wallpaper=True),
-    replace(_PLAIN, key="qq-old", version="9.1.30", old=QQ_STYLE),
-    replace(
-        _LIGHT,
-        key="wechat-old",
-        version="8.0.56",
-        activities=replace(_WECHAT_ACTIVITIES, chat=".ui.LauncherUI", search=".ui.LauncherUI"),
-        old=WECHAT_STYLE,
-    ),
 )
 LOOKS: dict[str, Look] = {look.key: look for look in _ALL}
-DEFAULT_LOOKS: dict[str, str] = {"qq": "qq-old", "wechat": "wechat-old"}
+DEFAULT_LOOKS: dict[str, str] = {"qq": "qq-plain", "wechat": "wechat-light"}

@@ -14,7 +14,6 @@ class QQ(ChatApp):
     label = "QQ"
     activity = ".activity.SplashActivity"
     list_title = "消息"
-    tabs = (("消息", "list"), ("联系人", "contacts"), ("动态", "moments"))
     ai_name = "问AI"
 
     def elements(self) -> list[Element]:

@@ -11,4 +11,3 @@ class WeChat(ChatApp):
     activity = ".ui.LauncherUI"
     prefix = "wechat:"
     list_title = "微信"
-    tabs = (("微信", "list"), ("通讯录", "contacts"), ("发现", "moments"))
