@@ -27,6 +27,7 @@ GRID = (90, 200)  # points of the picture that are looked at
 LIT = 200  # of 255: a page behind a dialog is darker, whatever is on it
 EDGE = 0.05  # of the height: the bars of the system at the top and the bottom are not dimmed
 TALLEST, NARROWEST = 0.7, 0.4  # of the height, of the width
+ABOVE = 0.15  # of the height: how far above its dialog a picture that closes it may float
 FILLED = 0.4  # of a dialog's points that are lit
 CENTRED = 0.05  # of the width, by which its margins may differ
 _ASKS_FOR_RIGHTS = re.compile(r"GrantPermissions", re.IGNORECASE)  # the activity; the others there are pages
@@ -39,6 +40,9 @@ class _Kind(BaseModel):
     packages: tuple[str, ...] = ()
     says: tuple[str, ...]
     leave: tuple[str, ...]
+    agree: tuple[str, ...] = ()
+    close: tuple[str, ...] = ()
+    activities: tuple[str, ...] = ()
     beside: str = ""
     by_person: bool = False
     task: str
@@ -87,11 +91,12 @@ def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -
         if not pairs:
             continue
         system = window.package in kind.packages
-        if system and _ASKS_FOR_RIGHTS.search(window.activity or ""):
+        activity = window.activity or ""
+        if (system and _ASKS_FOR_RIGHTS.search(activity)) or activity.endswith(kind.activities):
             found = _first(kind, pairs, texts, system=True)
         else:
             panel, looked = (panel if looked else _panel(frame)), True
-            inside = [one for one in texts if panel is not None and panel.contains(one.box.center)]
+            inside = [one for one in texts if panel is not None and _of_panel(kind, one, panel, frame)]
             found = _first(kind, _pairs(kind, inside), inside, system=system)
         if found is not None:
             return found
@@ -99,15 +104,43 @@ def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -
 
 
 def _pairs(kind: _Kind, texts: Sequence[Reading]) -> list[tuple[Reading, Reading]]:
-    """What it may say, with what may leave it below that. What stands in one row is a label and its value."""
+    """What it may say, with what may leave it below that. What stands in one row is a label and its value.
+
+    A button that agrees may have the one that leaves beside it, and a picture that closes stands above what is said.
+    """
     leaves = [one for button in kind.leave for one in texts if fold(one.text) == fold(button)]
     says = [one for one in texts if len(one.text) <= LONGEST and _matches(kind.says, one.text)]
-    return [
+    below = [
         (said, leave)
         for leave in leaves
         for said in says
         if said is not leave and leave.box.top >= said.box.bottom - said.box.height // 4
     ]
+    agrees = [one for one in texts if fold(one.text) in {fold(button) for button in kind.agree}]
+    beside = [
+        (said, leave)
+        for leave in leaves
+        for said in agrees
+        if abs(said.box.center.y - leave.box.center.y) < min(said.box.height, leave.box.height)
+    ]
+    closes = [one for one in texts if _closes(kind, one)]
+    above = [(said, close) for close in closes for said in agrees if close.box.bottom <= said.box.top]
+    return [*below, *beside, *above]
+
+
+def _closes(kind: _Kind, reading: Reading) -> bool:
+    """Return whether this is a picture of which the tree says that it closes."""
+    return reading.role == "image" and fold(reading.text) in {fold(button) for button in kind.close}
+
+
+def _of_panel(kind: _Kind, reading: Reading, panel: Box, frame: Frame | None) -> bool:
+    """Return whether the text stands in the dialog, or is the picture above it that closes it."""
+    middle = reading.box.center
+    if panel.contains(middle):
+        return True
+    height = frame.size[1] if frame else 0
+    near = panel.top - ABOVE * height <= middle.y < panel.top and panel.left <= middle.x < panel.right
+    return near and _closes(kind, reading)
 
 
 def _first(

@@ -293,7 +293,8 @@ class _Page:
         held = next((node for node in nodes if has_id(node, self.profile.bubble_ids)), None)
         if held is not None:
             bubble = _held(held, [n for n in nodes if n is not held and within(n.box, held.box)], self.profile, side)
-            whole = all(within(node.box, held.box) for node in _leaves(nodes))
+            # Above the layout stands the nickname of a group.
+            whole = all(within(n.box, held.box) or n.box.bottom <= held.box.top + 4 for n in _leaves(nodes))
             call = bubble.kind is BubbleKind.TEXT and may_be_call(bubble.text) and any(_is_image(n) for n in nodes)
             return replace(bubble, sure=whole and not call)
         named = {kind: [n for n in nodes if self._by_id(n) is kind] for kind in BubbleKind}

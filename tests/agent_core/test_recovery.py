@@ -117,6 +117,15 @@ def picture(*, dimmed: bool) -> Frame:
     return Frame(image, "d", 0.0)
 
 
+def closing(y: int, role: str = "image") -> Reading:
+    """A picture without words that closes a dialog."""
+    return Reading("关闭", Box(400, y, 440, y + 40), Source.TREE, role=role)
+
+
+QQ = "com.tencent.mobileqq"
+UPGRADES = QQ + ".upgrade.activity.UpgradeActivity"
+
+
 def dialog(*texts: str) -> list[Reading]:
     """The first text above, the others as buttons below it, side by side."""
     buttons = [reading(text, 80 + 130 * n, 680, 110) for n, text in enumerate(texts[1:])]
@@ -131,6 +140,13 @@ DIALOGS: list[tuple[Window, list[Reading], bool, tuple[str, str]]] = [
     (Window("com.android.permissioncontroller", ASKS), dialog("要允许QQ访问位置吗？", "仅在使用中允许", "拒绝"), False,
      ("permission", "拒绝")),
 ]  # fmt: skip
+# The app's own, as QQ shows them.
+OWN_DIALOGS: list[tuple[Window, list[Reading], bool, tuple[str, str]]] = [
+    (Window(QQ), dialog("QQ新体验来了", "稍后处理", "立即升级"), True, ("update", "稍后处理")),
+    (Window(QQ), [*dialog("QQ新体验来了", "马上升级"), closing(410)], True, ("update", "关闭")),
+    (Window(QQ), [*dialog("QQ新体验来了", "马上升级"), closing(330)], True, ("update", "关闭")),  # floats over it
+    (Window(QQ, UPGRADES), dialog("QQ新体验来了", "稍后处理", "立即升级"), False, ("update", "稍后处理")),
+]  # fmt: skip
 NO_DIALOGS: list[tuple[Window, list[Reading], bool]] = [
     (Window("com.shop"), dialog("发现新版本，是否立即更新？", "关闭", "立即更新"), False),  # nothing is dimmed: a page
     (Window("com.android.settings"),
@@ -144,11 +160,16 @@ NO_DIALOGS: list[tuple[Window, list[Reading], bool]] = [
     (Window("com.android.packageinstaller"), dialog("要卸载此应用吗？", "取消", "确定"), True),
     (Window("com.shop"),
      [*dialog("发现新版本", "关闭"), *(reading(f"第{n}行", 80, 410 + 20 * n) for n in range(12))], True),  # a page
+    (Window(QQ), [*dialog("QQ新体验来了", "马上升级"), closing(100)], True),  # far above: of the page behind
+    (Window(QQ), [*dialog("QQ新体验来了", "马上升级"), closing(410, role="")], True),  # no picture
+    (Window(QQ), dialog("QQ新体验来了", "稍后处理", "立即升级"), False),
     (Window(None), [], True),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("window", "texts", "dimmed", "expected"), DIALOGS, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(
+    ("window", "texts", "dimmed", "expected"), DIALOGS + OWN_DIALOGS, ids=lambda value: str(value)[:20]
+)
 def test_dialogs_are_known(window: Window, texts: list[Reading], dimmed: bool, expected: tuple[str, str]) -> None:
     found = popup_in(window, texts, picture(dimmed=dimmed))
     assert found is not None

@@ -181,6 +181,7 @@ QUESTIONS: dict[str, tuple[str, tuple[BubbleKind, str]]] = {
     "WECHAT_STICKER": ("顾客甲", (BubbleKind.STICKER, "")),
 }
 VERSIONS = {"QQ_OLD": "8.9.3"}
+OBFUSCATED = 3  # letters of an id that is another one in the next build
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["version", "no version"])
@@ -248,7 +249,15 @@ def test_ids_that_mean_other_things_in_another_build_make_nothing_wrong_and_sure
     xml, app = PAGES[name]
     used = dumps.ids(xml)
     parts = Parts.model_fields
-    known = sorted({one for field in parts if field.endswith("_ids") for one in getattr(profile(app), field)})
+    known = sorted(
+        {
+            one
+            for field in parts
+            if field.endswith("_ids")
+            for one in getattr(profile(app), field)
+            if len(one) <= OBFUSCATED
+        }
+    )
     other = data.draw(st.permutations([*used, *known]))
     _never_wrong(name, dumps.with_ids(xml, dict(zip(used, other, strict=False))))
 
