@@ -336,7 +336,7 @@ class ReplyFlow:
     async def _version_known(self, version: str) -> bool:
         if version and version == self._session.version_allowed:
             return True
-        return self._profile.knows(version) or await self._ledger.version_known(self._profile.key, version)
+        return await self._ledger.version_known(self._profile.key, version)
 
     def _plan_for(self, question: AskedQuestion, cluster: Cluster, query: str) -> Planned:
         return Planned(
