@@ -20,6 +20,8 @@ IME_SETTING = ("secure", "default_input_method")
 
 # Unless a scenario says otherwise.
 VERSIONS: dict[str, str] = {"qq": "9.1.30", "wechat": "8.0.56", "payment": "10.6.90"}
+# For the setting ``run.checked_versions``: replies arrive on this phone's pages.
+CHECKED = tuple(f"{app} {version}" for app, version in VERSIONS.items())
 
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:
