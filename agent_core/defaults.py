@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from agent_core.apps.learnt import LearntApp
 from agent_core.errors import KnowledgeNotFound
 from agent_core.ports import (
     Event,
@@ -68,6 +69,7 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._rows: dict[int, LedgerRow] = {}
+        self._learnt: dict[tuple[str, str, str], LearntApp] = {}
 
     async def find(self, key: MessageKey) -> LedgerRow | None:
         return next((row for row in self._rows.values() if row.key == key), None)
@@ -136,6 +138,12 @@ class MemoryLedger:
         return any(
             (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
         )
+
+    async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
+        return self._learnt.get((serial, app, version))
+
+    async def learn(self, serial: str, learnt: LearntApp) -> None:
+        self._learnt[serial, learnt.app, learnt.version] = learnt
 
     async def waits(self, run_id: str) -> Elsewhere | None:
         return None  # see ``claim``

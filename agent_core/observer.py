@@ -17,7 +17,7 @@ from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.screen.page_report import Page, read_page, without_secrets
 from agent_core.screen.reader import ScreenReader, TreeHealth
-from agent_core.screen.readings import ChatScreen, Reading
+from agent_core.screen.readings import ChatScreen, Reading, SendState
 from agent_core.screen.veil import Veil, cover
 
 TreeUse = Literal["auto", "on", "off"]
@@ -51,6 +51,8 @@ class Observation:
     @property
     def keyboard_up(self) -> bool:
         """Whether a keyboard stands below the chat's input, which is at the very bottom without one."""
+        if self.chat is not None and self.chat.send_state is SendState.KEYBOARD:
+            return True
         field = self.chat.input_box if self.chat else None
         return field is not None and field.bottom < KEYBOARD_ABOVE * self.size[1]
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from agent_core.apps.learnt import LearntApp
 from agent_core.session import Answer, Elsewhere, Question, Session
 
 
@@ -154,6 +155,12 @@ class Ledger(Protocol):
 
     async def version_known(self, app: str, version: str) -> bool:
         """Whether a reply was seen to arrive in this version of the app before."""
+
+    async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
+        """Return what was learnt of this version of the app on this phone; None if nothing was."""
+
+    async def learn(self, serial: str, learnt: LearntApp) -> None:
+        """Remember ``learnt`` for this phone, in the place of what was known of that version."""
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         """Make ``run_id`` the run that has this row. False where another one has it and waits."""

@@ -74,7 +74,7 @@ def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | Non
     choices = {"yes": "yes", "no": "no"}
     if chat is None:
         return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)
-    seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": chat.doubts}
+    seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": chat.doubts, "group": chat.group}
     return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title, **seen)
 
 
@@ -99,6 +99,18 @@ def delivery_unknown(session: Session, reply: Planned | LedgerRow) -> Question:
         answer=reply.part_text,
         ledger_id=reply.ledger_id if isinstance(reply, Planned) else reply.id,
         more=reply.part + 1 < len(reply.parts),
+    )
+
+
+def no_send(session: Session, planned: Planned) -> Question:
+    """The text stands typed, and nothing is seen that sends it."""
+    return _question(
+        session,
+        QuestionKind.NO_SEND,
+        say(session.lang, "delivery.no_send"),
+        {"enter": "press_enter", "sent": "sent_by_hand", SKIP: "give_up"},
+        answer=planned.part_text,
+        customer=planned.question,
     )
 
 

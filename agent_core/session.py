@@ -37,6 +37,7 @@ class QuestionKind(StrEnum):
     FIRST_DELIVERY = "first_delivery"  # this version of the app was never answered in
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
     STILL_SEND = "still_send"  # the chat changed since a person gave the answer
+    NO_SEND = "no_send"  # the answer stands typed, and nothing is seen that sends it
 
 
 # A person's own words go to the customer as they are.
@@ -128,13 +129,16 @@ class GateState(BaseModel):
     pending_question: str = ""
     chat_confirmed: str = ""  # the title that a person confirmed as the contact's
     print_confirmed: str = ""  # of its picture: two titles that are read alike may look different
+    group_confirmed: bool = False  # it was a group's
     doubts_confirmed: list[str] = Field(default_factory=list)  # what was doubtful of the chat when they did
     number: str = ""  # the contact's number, by which the app opens the chat directly
     delivered: list[str] = Field(default_factory=list)  # by earlier runs of the same plan: not to be typed again
 
-    def confirmed(self, title: str, title_print: str) -> bool:
-        """Whether a person has said of this very title that it is the contact's."""
-        return bool(self.chat_confirmed) and (title, title_print) == (self.chat_confirmed, self.print_confirmed)
+    def confirmed(self, title: str, title_print: str, *, group: bool = False) -> bool:
+        """Whether a person has said of this very title that it is the contact's; of a group's, that a group is."""
+        if not self.chat_confirmed or (group and not self.group_confirmed):
+            return False
+        return (title, title_print) == (self.chat_confirmed, self.print_confirmed)
 
 
 class AskedQuestion(BaseModel):
@@ -195,6 +199,8 @@ class Planned(BaseModel):
     record_source: str = ""
     score: float | None = None
     person: str = ""
+    send_by: Literal["", "enter"] = ""  # as a person chose, since no Send was seen after typing
+    given_up: Answer | None = None  # a person gave it up after it was typed: it has to leave the input first
 
     @property
     def question(self) -> str:

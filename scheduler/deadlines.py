@@ -46,6 +46,7 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
     ),
     QuestionKind.CHAT_CHANGED: AtDeadline("leave", SKIP, "The customer writes on; the next run reads all of it."),
     QuestionKind.STILL_SEND: AtDeadline("skip", SKIP, "The chat has moved on since the answer was chosen."),
+    QuestionKind.NO_SEND: AtDeadline("skip", SKIP, "Nothing is sent by guessing: the text leaves the input."),
     QuestionKind.SENSITIVE_TAP: AtDeadline("deny", "deny", "What costs something is done with consent only."),
     QuestionKind.RIGHT_CHAT: AtDeadline("no", "no", "An answer in the wrong chat cannot be taken back."),
     QuestionKind.TAKE_OVER: AtDeadline("stop", "stop", "Without what the person was to do the task cannot go on."),

@@ -9,8 +9,10 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 import structlog
+from pydantic import TypeAdapter
 
 from agent_core import ports
+from agent_core.apps.learnt import LearntApp
 from agent_core.errors import LeaseLost
 from agent_core.session import Answer, Elsewhere, Question, QuestionKind, Session
 from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
@@ -20,12 +22,14 @@ from storage.answers import Answers, ToldAnswer
 from storage.engine import Database
 from storage.events import Events
 from storage.history import History
+from storage.learnt import LearntApps
 from storage.ledger import Ledger
 from storage.legs import LegOver
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
 from storage.runs import WAITING, Runs
 
 LOOK_SECONDS = 0.5
+_LEARNT = TypeAdapter(LearntApp)
 
 log = structlog.get_logger(__name__)
 
@@ -42,6 +46,7 @@ class StoredLedger:
         self._questions = Questions(db)
         self._runs = Runs(db)
         self._history = History(db)
+        self._learnt = LearntApps(db)
 
     async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
         row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
@@ -109,6 +114,14 @@ class StoredLedger:
 
     async def version_known(self, app: str, version: str) -> bool:
         return await self._ledger.version_known(app, version)
+
+    async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
+        data = await self._learnt.get(serial, app, version)
+        return None if data is None else _LEARNT.validate_python({**data, "app": app, "version": version})
+
+    async def learn(self, serial: str, learnt: LearntApp) -> None:
+        data = _LEARNT.dump_python(learnt, mode="json", exclude={"app", "version"})
+        await self._learnt.put(serial, learnt.app, learnt.version, data)
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         with _its_step():

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from PIL import ImageChops
 
+from agent_core.apps.learnt import LearntApp, SendsBy, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.match import is_bubble_of, is_draft, our_bubble_after_question
-from agent_core.delivery.outcome import Outcome, Result, check_planned, is_contacts
+from agent_core.delivery.outcome import Outcome, Result, check_planned
 from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch
 from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
+from agent_core.gate.right_chat import is_contacts
 from agent_core.geometry import Box, Point
 from agent_core.observer import Observation, Observer
 from agent_core.ports import Lease, Ledger, LedgerConflict, ReplyState, StopGuard
-from agent_core.screen.readings import BubbleState, ChatScreen
+from agent_core.screen.readings import BubbleState, ChatScreen, SendState
 from agent_core.session import GateState, Planned
 
 log = structlog.get_logger(__name__)
@@ -85,19 +87,27 @@ class Attempt:
         await self._advance(ReplyState.TYPING)
         try:
             refusal = await self._type()
+            way = await self._way() if refusal is None else None
+            if refusal is None and way is None:  # Send may come late
+                refusal = await self._look() or (None if self._typed else self._mistyped())
+                way = await self._way()
             if refusal is not None:
                 await self._back_out()
                 return refusal
-            async with tools.guard.shielded():
-                # First the ledger, which may have to wait for its file; nothing but the tap follows the last picture.
+            if way is None:
+                # The text stays where it is: a person may send it by hand, and then a bubble tells.
                 await self._advance(ReplyState.SENDING)
-                send = await self._last_look()
-                if isinstance(send, Outcome):
+                return self._no_send()
+            async with tools.guard.shielded():
+                # First the ledger, which may have to wait for its file; nothing but the act follows the last picture.
+                await self._advance(ReplyState.SENDING)
+                refusal = await self._last_look(way)
+                if refusal is not None:
                     await self._back_out()
-                    return send
+                    return refusal
                 sending = True
-                await self._keyboard.tap(send)
-                return await self._settle()
+                await self._send(way)
+                return await self._settle(way)
         except BaseException as error:
             if not sending and not isinstance(error, DeviceOffline):
                 await self._back_out()
@@ -138,7 +148,7 @@ class Attempt:
         await self._tools.lease.check()
         await self._tools.device.tap(chat.input_box.center)
         now = await self._tools.observer.observe(None, read=False)
-        if now.window != before.window or not self._same_title(now.frame, before.frame):
+        if now.window != before.window or not self._same_title(now.frame):
             refusal = await self._look()  # taking the keyboard took its time: somebody may have gone elsewhere
             if refusal is not None:
                 return refusal
@@ -151,20 +161,61 @@ class Attempt:
         left = self._seen.chat.draft if self._seen.chat else None
         return refusal or (Outcome(Result.KEYBOARD, left or "") if left != "" else None)
 
-    async def _last_look(self) -> Point | Outcome:
-        """Where Send stands, nothing having moved since the chat was read."""
+    async def _way(self) -> SendsBy | None:
+        """Return what sends the typed text: the button that is seen, else what a person chose or the phone was learnt
+        to send by. None if nothing is known to."""
+        if _button(self._seen.chat) is not None:
+            return "button"
+        if self._planned.send_by:
+            return self._planned.send_by
+        learnt = await self._learnt()
+        return None if learnt is None or learnt.sends_by == "button" else learnt.sends_by
+
+    async def _learnt(self) -> LearntApp | None:
+        version = await version_of(self._tools.device, self._tools.profile)
+        if not version:
+            return None
+        return await self._tools.ledger.learnt(self._tools.device.serial, self._tools.profile.key, version)
+
+    async def _learn(self, way: SendsBy) -> None:
+        """Remember for this phone what a person chose, and what was then seen to send."""
+        version = await version_of(self._tools.device, self._tools.profile)
+        if not version:
+            return
+        known = await self._learnt() or LearntApp(self._tools.profile.key, version)
+        await self._tools.ledger.learn(self._tools.device.serial, replace(known, sends_by=way))
+        log.info("sends_by_learnt", app=known.app, version=version, sends_by=way)
+
+    def _no_send(self) -> Outcome:
+        chat = self._seen.chat
+        return Outcome(Result.NO_SEND, title=chat.title if chat else "", frame=self._seen.frame)
+
+    async def _send(self, way: SendsBy) -> None:
+        button = _button(self._seen.chat)
+        match way:
+            case "button" if button is not None:
+                await self._keyboard.tap(button)
+            case "keyboard_key":
+                await self._keyboard.send_action()
+            case _:
+                await self._keyboard.key(Key.ENTER)
+
+    async def _last_look(self, way: SendsBy) -> Outcome | None:
+        """Return None if nothing has moved since the chat was read, and ``way`` still is what sends."""
         for looks in range(STEADY_TRIES):
             refusal = await self._look() if looks else None
             if refusal is not None:
                 return refusal
             chat = self._seen.chat
-            if chat is None or chat.send_point is None or not self._typed:
+            if chat is None or not self._typed:
                 return self._mistyped()
+            if (_button(chat) is not None) is not (way == "button"):
+                continue
             asked_at = self._tools.clock()
             await self._tools.lease.check()
             # A process that stood still has the picture of before, and an answer of before.
             if await self._steady(chat) and self._tools.clock() - asked_at <= FRESH_SECONDS:
-                return Outcome(Result.TOUCHED) if self._tools.touches.touched else chat.send_point
+                return Outcome(Result.TOUCHED) if self._tools.touches.touched else None
         return Outcome(Result.CHANGED)
 
     async def _look(self) -> Outcome | None:
@@ -175,24 +226,34 @@ class Attempt:
         """Directly before Send: title, question, button and, but for a blinking cursor, the input are those that were
         read, pixel by pixel."""
         now, then = await self._tools.device.screenshot(), self._seen.frame
-        if chat.input_box is None or chat.send_point is None or now.size != then.size:
+        if chat.input_box is None or now.size != then.size:
             return False
         tops = [bubble.box.top for bubble in chat.question if bubble.box is not None]
         top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
         messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
-        x, y = chat.send_point.x, chat.send_point.y
-        button = Box(x - 8, y - 8, x + 8, y + 8)
+        button = _button(chat)
         input_same = _changed_width(now, then, chat.input_box) * CURSOR <= now.size[0]
-        return self._same_title(now, then) and input_same and _same(now, then, messages) and _same(now, then, button)
+        return (
+            self._same_title(now)
+            and input_same
+            and _same(now, then, messages)
+            and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
+        )
 
-    def _same_title(self, now: Frame, then: Frame) -> bool:
+    def _same_title(self, now: Frame) -> bool:
+        """Return whether the name in the header is, pixel by pixel, the one that was read."""
+        chat, then = self._seen.chat, self._seen.frame
         if now.size != then.size:
             return False
-        left, top, right, bottom = self._tools.profile.title_region
         width, height = now.size
-        return _same(
-            now, then, Box(round(left * width), round(top * height), round(right * width), round(bottom * height))
-        )
+        if chat is not None and chat.title_box is not None:
+            # The name with room for one more letter. The line below it comes and goes, and so do the unread before it.
+            name = chat.title_box
+            right = min(width, name.right + name.height)
+            return _same(now, then, Box(name.left, name.top, right, name.bottom))
+        region = self._tools.profile.title_region
+        left, top, right, bottom = (round(edge * side) for edge, side in zip(region, (width, height) * 2, strict=True))
+        return _same(now, then, Box(left, top, right, bottom))
 
     async def _back_out(self) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
@@ -214,9 +275,11 @@ class Attempt:
 
     # -- after Send ----------------------------------------------------------------------------------------------
 
-    async def _settle(self) -> Outcome:
+    async def _settle(self, way: SendsBy) -> Outcome:
         """Look until the bubble stands there, and write down what is seen."""
         outcome, changed = await self._watch(), None
+        if outcome.result is Result.NOT_SENT and way != "button":
+            return self._no_send()  # sending: it stands typed, and a person says what follows
         if outcome.result is Result.NOT_SENT:
             # The button took no effect: the text is still in the input. Enter is the one other way to send.
             refusal = await self._look()
@@ -244,6 +307,8 @@ class Attempt:
             await self._advance(state)
         if outcome.result is Result.SENT:
             await self._on_sent(self._planned, outcome.frame)
+            if self._planned.send_by and self._planned.send_by == way:
+                await self._learn(way)
         return outcome
 
     async def _is_empty(self) -> bool:
@@ -314,6 +379,13 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
         log.info("look_failed", serial=tools.device.serial, kind=error.kind)
         return None, None
     return seen.chat, seen.frame
+
+
+def _button(chat: ChatScreen | None) -> Point | None:
+    """Return where Send stands on the page. A key of the keyboard that says so is none."""
+    if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
+        return None
+    return chat.send_point
 
 
 def _stands(text: str, chat: ChatScreen | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 from agent_core import questions
-from agent_core.delivery.asked import next_query
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.planning import planned_by_person, planned_with, record_of
 from agent_core.delivery.results import end, fail
@@ -39,6 +38,8 @@ class Decisions:
                 return await self._first_delivery(question, answer)
             case QuestionKind.STILL_SEND:
                 return await self._still_send(answer)
+            case QuestionKind.NO_SEND:
+                return self._no_send(answer)
             case _:
                 return await self._of_the_chat(question, answer)
 
@@ -60,7 +61,7 @@ class Decisions:
         if answer.choice != "again":
             if answer.by != NOBODY:
                 await self._not_again(fingerprint)
-            return await self._skipped(answer, fingerprint)
+            return await self._hand_over.skip(answer, fingerprint)
         self._session.answer_again = fingerprint
         self._session.cluster = None  # it is read anew, as a question of its own
         return ActResult("")
@@ -89,29 +90,13 @@ class Decisions:
         if planned is None:
             return end(session, Status.SUCCEEDED, answer.key("run.skipped"), by=answer.by)
         if answer.choice == questions.SKIP and not answer.text:
-            return await self._skipped(answer, planned.fingerprint)
+            return await self._hand_over.skip(answer, planned.fingerprint)
         if answer.text.strip():
             session.planned = planned_by_person(planned, answer.text, self._part_chars, person=answer.by)
         else:
             record = record_of(question.data["candidates"][int(answer.choice.removeprefix("record:"))])
             session.planned = planned_with(planned, Chosen(record.text, record), self._part_chars, person=answer.by)
         return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))
-
-    async def _skipped(self, answer: Answer, fingerprint: str) -> ActResult:
-        """This question gets no answer; the run is over where it was the last one."""
-        session, cluster = self._session, self._session.cluster
-        session.planned = None
-        late = answer.by == NOBODY
-        for question in cluster.asked if cluster else []:
-            if question.fingerprint == fingerprint:
-                await self._rows.skip(question, person="" if late or answer.program else answer.by)
-        if cluster is None or not cluster.left:
-            skipped = "run.skipped_late" if late else answer.key("run.skipped")
-            key = answer.key("run.sent_and_skipped") if session.replies else skipped
-            return end(session, Status.SUCCEEDED, key, by=answer.by)
-        left = cluster.left[0]
-        session.gate.pending_question = next_query(cluster)
-        return ActResult(say(session.lang, answer.key("run.skipped_one"), question=left.words, by=answer.by))
 
     def _right_chat(self, question: Question, answer: Answer) -> ActResult:
         session, gate = self._session, self._session.gate
@@ -120,6 +105,7 @@ class Decisions:
             return fail(session, answer.key("run.person_no_chat"), contact=gate.contact, by=answer.by)
         gate.chat_confirmed = title
         gate.print_confirmed = str(question.data.get("title_print", ""))
+        gate.group_confirmed = bool(question.data.get("group", False))
         gate.doubts_confirmed = list(question.data.get("doubts", []))
         gate.contact = gate.contact or gate.chat_confirmed
         return ActResult("")
@@ -152,7 +138,17 @@ class Decisions:
         if answer.choice == "send":
             session.version_allowed = str(question.data["version"])
             return ActResult("")
-        return await self._skipped(answer, planned.fingerprint if planned else "")
+        return await self._hand_over.skip(answer, planned.fingerprint if planned else "")
+
+    def _no_send(self, answer: Answer) -> ActResult:
+        """The text stands typed. Whatever a person chose, the chat is looked at before anything else is done: they may
+        have sent it by hand."""
+        planned = self._session.planned
+        if planned is not None and answer.choice == "enter":
+            planned.send_by = "enter"
+        elif planned is not None and answer.choice != "sent":
+            planned.given_up = answer
+        return ActResult("")
 
     async def _rest(self, answer: Answer) -> ActResult:
         """The chat changed between two parts of an answer."""
@@ -170,7 +166,7 @@ class Decisions:
         """The chat changed after a person had answered: as it was, in other words, or not at all."""
         session, planned = self._session, self._session.planned
         if planned is None or (answer.choice == questions.SKIP and not answer.text):
-            skipped = await self._skipped(answer, planned.fingerprint if planned else "")
+            skipped = await self._hand_over.skip(answer, planned.fingerprint if planned else "")
             if skipped.ending is None:
                 return skipped
             session.cluster = None  # what changed the chat may be a question, and has yet to be read

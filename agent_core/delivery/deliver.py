@@ -16,7 +16,7 @@ from agent_core.delivery.attempt import Attempt, OnSent, Tools, watch
 from agent_core.delivery.match import begins, is_draft
 from agent_core.delivery.outcome import Outcome, Result, check_planned
 from agent_core.devices.base import TouchWatch
-from agent_core.observer import Observer
+from agent_core.observer import Observation, Observer
 from agent_core.ports import Lease, Ledger, StopGuard
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState, Planned
@@ -53,13 +53,28 @@ class Delivery:
         refusal = check_planned(chat, gate, planned)
         if chat is None or refusal is not None:
             return refusal or Outcome(Result.NOT_IN_CHAT)
-        if chat.draft is None or chat.input_box is None or chat.send_point is None:
+        if is_voice_bar(chat):
+            seen = await self.text_input(chat)
+            chat, refusal = seen.chat, check_planned(seen.chat, gate, planned)
+            if chat is None or refusal is not None:
+                return refusal or Outcome(Result.NOT_IN_CHAT)
+            if is_voice_bar(chat):
+                return Outcome(Result.VOICE_BAR, title=chat.title, frame=seen.frame)
+        if chat.draft is None or chat.input_box is None:
             return Outcome(Result.KEYBOARD)
         if chat.draft and not is_draft(chat.draft, planned.part_text, chat.source) and chat.draft != drop_draft:
             return Outcome(Result.FOREIGN_DRAFT, chat.draft, chat.title)
         await tools.lease.check()
         async with tools.device.keyboard() as keyboard:
             return await Attempt(tools, planned, gate, keyboard, seen, on_sent).run()
+
+    async def text_input(self, chat: ChatScreen) -> Observation:
+        """Bring the text input back if a bar to hold and talk is in its place, by one tap; then look."""
+        if chat.input_box is None and chat.keyboard_icon is not None:
+            await self._tools.lease.check()
+            await self._tools.device.tap(chat.keyboard_icon)
+            log.info("voice_bar_left", serial=self._tools.device.serial)
+        return await self._tools.look()
 
     async def clear_leftover(self, chat: ChatScreen, text: str) -> bool:
         """Empty the input of the chat in front if it holds ``text`` or its beginning: what a dead run left."""
@@ -77,3 +92,8 @@ class Delivery:
     async def watch(self, text: str, cluster: Sequence[str], gate: GateState, others: Sequence[str] = ()) -> Outcome:
         """Look until the fate of a text that is on its way is known."""
         return await watch(self._tools, text, cluster, gate, others=others)
+
+
+def is_voice_bar(chat: ChatScreen) -> bool:
+    """Return whether a bar to hold and talk is in the input's place."""
+    return chat.input_box is None and chat.keyboard_icon is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent_core import questions
+from agent_core.apps.learnt import version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import next_query, query_for
 from agent_core.delivery.hand_over import HandOver
@@ -88,12 +89,17 @@ class ReplyFlow:
             await self._look_above(seen, last=True)
             return None
         if chat is None or check_chat(chat, session.gate, bound=True) is not None:
+            if session.planned is not None and session.planned.given_up is not None:
+                # What stands typed leaves the input with whoever sees that chat next.
+                return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
             if chat is not None:
                 await self._tidy_another_chat(chat)
             return await self._open_by_number(chat)
         settled, touched = await self._settle_own_rows(chat)
         if settled is not None:
             return settled
+        if session.planned is not None and session.planned.given_up is not None:
+            return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
         if touched:
             seen = await self._looks.again()
         await self._look_above(seen)
@@ -204,7 +210,7 @@ class ReplyFlow:
         url = self._profile.chat_url_of(gate.number)
         if session.opened_by_number or url is None:
             return None
-        if chat is not None and same_name(chat.title, gate.contact):
+        if chat is not None and same_name(chat.title, gate.contact) and not chat.group:
             return None
         session.opened_by_number = True
         await self._lease.check()
@@ -241,7 +247,7 @@ class ReplyFlow:
 
     async def _tidy_another_chat(self, chat: ChatScreen) -> None:
         """What a dead run left in the input of the chat where it stopped, though it is not the one of this run."""
-        if not chat.sure or same_name(chat.title, self._session.gate.contact):
+        if not chat.sure or chat.group or same_name(chat.title, self._session.gate.contact):
             return
         gate = self._session.gate.model_copy(update={"contact": chat.title, "chat_confirmed": ""})
         for row in await self._leftovers.rows(self._session.serial, chat.title):
@@ -327,11 +333,7 @@ class ReplyFlow:
         return ask(session, question, "run.waiting")
 
     async def _version(self) -> str:
-        try:
-            return await self._device.app_version(self._profile.packages[0]) or ""
-        except DeviceError as error:
-            log.info("app_version_unknown", app=self._profile.key, error=str(error))
-            return ""
+        return await version_of(self._device, self._profile)
 
     async def _version_known(self, version: str) -> bool:
         if version and version == self._session.version_allowed:

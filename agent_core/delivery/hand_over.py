@@ -11,15 +11,16 @@ from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import next_query
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.looking import ChatLooks
-from agent_core.delivery.outcome import Outcome, Result, is_contacts
+from agent_core.delivery.outcome import Outcome, Result
 from agent_core.delivery.planning import bind
 from agent_core.delivery.results import ask, end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Frame
+from agent_core.gate.right_chat import is_contacts
 from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
 from agent_core.result import ActResult
 from agent_core.screen.readings import ChatScreen
-from agent_core.session import Planned, ReplyRecord, Session, Status
+from agent_core.session import NOBODY, Answer, Planned, ReplyRecord, Session, Status
 from agent_core.texts import say
 
 log = structlog.get_logger(__name__)
@@ -125,10 +126,8 @@ class HandOver:
                 return await self._still(planned)
             case Result.CHANGED:
                 return self._changed()
-            case Result.TOUCHED:
-                return ask(session, questions.person_on_phone(session), "run.waiting")
-            case Result.FOREIGN_DRAFT:
-                return ask(session, questions.foreign_draft(session, outcome.detail), "run.waiting")
+            case Result.TOUCHED | Result.FOREIGN_DRAFT | Result.NO_SEND | Result.VOICE_BAR:
+                return self._ask_person(planned, outcome)
             case Result.UNKNOWN:
                 await self._tell(planned, ReplyState.UNKNOWN, outcome.frame)
                 unknown = questions.delivery_unknown(session, planned)
@@ -144,6 +143,20 @@ class HandOver:
                     session.refusals = 0
                     return ask(session, questions.chat_changed(session), "run.waiting")
                 return self.refused(outcome)
+
+    def _ask_person(self, planned: Planned, outcome: Outcome) -> ActResult:
+        """What keeps the text from being typed or sent is for a person to decide, or to put away."""
+        session = self._session
+        match outcome.result:
+            case Result.TOUCHED:
+                question = questions.person_on_phone(session)
+            case Result.FOREIGN_DRAFT:
+                question = questions.foreign_draft(session, outcome.detail)
+            case Result.NO_SEND:
+                question = questions.no_send(session, planned)
+            case _:
+                question = questions.take_over(session, say(session.lang, "delivery.voice_bar", app=self._profile.name))
+        return ask(session, question, "run.waiting", outcome.frame)
 
     async def _still(self, planned: Planned) -> ActResult:
         """The chat has changed: a person says whether this text is sent below what they are shown, and below nothing
@@ -250,6 +263,22 @@ class HandOver:
         await self._tell(planned, ReplyState.SENT, None)
         self._finish_row(planned.ledger_id)
         return self.sent(self._record_of(planned), "run.resolved_sent")  # an earlier run may have sent it
+
+    async def skip(self, answer: Answer, fingerprint: str) -> ActResult:
+        """Leave this question without an answer; the run is over if it was the last one."""
+        session, cluster = self._session, self._session.cluster
+        session.planned = None
+        late = answer.by == NOBODY
+        for question in cluster.asked if cluster else []:
+            if question.fingerprint == fingerprint:
+                await self._rows.skip(question, person="" if late or answer.program else answer.by)
+        if cluster is None or not cluster.left:
+            skipped = "run.skipped_late" if late else answer.key("run.skipped")
+            key = answer.key("run.sent_and_skipped") if session.replies else skipped
+            return end(session, Status.SUCCEEDED, key, by=answer.by)
+        left = cluster.left[0]
+        session.gate.pending_question = next_query(cluster)
+        return ActResult(say(session.lang, answer.key("run.skipped_one"), question=left.words, by=answer.by))
 
     async def _done(self, ledger_id: int, reply: ReplyRecord) -> None:
         session = self._session

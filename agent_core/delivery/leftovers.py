@@ -7,7 +7,7 @@ from enum import StrEnum
 import structlog
 
 from agent_core.apps.profile import AppProfile
-from agent_core.delivery.deliver import Delivery
+from agent_core.delivery.deliver import Delivery, is_voice_bar
 from agent_core.delivery.match import is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Result
 from agent_core.delivery.planning import sent_texts
@@ -69,10 +69,13 @@ class Leftovers:
         return row, Fate.UNKNOWN
 
     async def _with_draft(self, chat: ChatScreen) -> ChatScreen:
-        """Looked at once more where it is not known what stands in the input."""
-        if chat.draft is not None:
+        """Look once more if it is not known what stands in the input, or if there is none."""
+        if is_voice_bar(chat):
+            again = (await self._delivery.text_input(chat)).chat
+        elif chat.draft is not None:
             return chat
-        again = await self._observer.chat(self._profile)
+        else:
+            again = await self._observer.chat(self._profile)
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:

@@ -21,6 +21,8 @@ class Result(StrEnum):
     FOREIGN_DRAFT = "foreign_draft"
     KEYBOARD = "keyboard"  # the text did not get into the input
     NOT_SENT = "not_sent"  # neither the button nor Enter had an effect; the input is empty again
+    NO_SEND = "no_send"  # nothing is seen that sends, or it had no effect; the text stands typed
+    VOICE_BAR = "voice_bar"  # the input is a bar to hold and talk, and stays one
     RED_MARK = "red_mark"
     UNKNOWN = "unknown"
     TOUCHED = "touched"  # a person touched the phone; nothing was sent
@@ -38,12 +40,6 @@ class Outcome:
     chat: ChatScreen | None = None
 
 
-def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
-    """Whether the title is the contact's, by its whole name or by a person's word."""
-    by_name = bool(gate.contact) and same_name(chat.title, gate.contact)
-    return by_name or gate.confirmed(chat.title, chat.title_print)
-
-
 def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False) -> Outcome | None:
     """None where the chat in front surely is the contact's, by its whole name; else why not.
 
@@ -53,7 +49,7 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     if chat is None:
         return Outcome(Result.NOT_IN_CHAT)
     read = chat.sure or (bound and chat.partial)
-    if gate.confirmed(chat.title, chat.title_print):
+    if gate.confirmed(chat.title, chat.title_print, group=chat.group):
         # Their word holds for what they were shown; another doubt is asked about anew, and so are messages that nobody
         # has read: they may be other ones by now.
         known = read or (not chat.torn and set(chat.doubts) <= set(gate.doubts_confirmed))
@@ -62,7 +58,7 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
         return _unsure(chat, chat.doubt or chat.title)
     if not same_name(chat.title, gate.contact):
         return Outcome(Result.WRONG_CHAT, chat.title, chat.title)
-    if counts_members(chat.title):  # a person may have such a name; a group is not answered by itself
+    if chat.group or counts_members(chat.title):  # a person may have such a name; a group is not answered by itself
         return _unsure(chat, f"group? {chat.title}")
     # Once a person has said that what follows the name is a status, another status is none but that.
     status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)

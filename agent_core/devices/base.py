@@ -126,6 +126,9 @@ class TextInput(Protocol):
     async def key(self, key: Key) -> None:
         """As the device's own, while the keyboard is ours."""
 
+    async def send_action(self) -> None:
+        """Do in the focused field what a keyboard's own key for sending does there (Android's editor action)."""
+
 
 class TouchWatch(Protocol):
     """Fingers on the glass. What adb injects is not among them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.actions.types import Action, Finish
 from agent_core.gate.base import Situation, Verdict, allow, rewrite
-from agent_core.screen.compare import same_name
+from agent_core.gate.right_chat import is_contacts
 from agent_core.screen.readings import BubbleState, ChatScreen, Side
 
 
@@ -27,9 +27,7 @@ class NothingNew:
         chat, gate = situation.chat, situation.gate
         if chat is None or not chat.sure or gate.knowledge_done or situation.open_rows or not nothing_new(chat):
             return allow(proposal)
-        if not gate.contact or not (
-            same_name(chat.title, gate.contact) or gate.confirmed(chat.title, chat.title_print)
-        ):
+        if not gate.contact or not is_contacts(chat, gate):
             return allow(proposal)
         said = situation.say("run.nothing_new", contact=gate.contact)
         return rewrite(Finish(message=said), said)

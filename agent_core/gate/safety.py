@@ -28,11 +28,12 @@ from agent_core.apps.profile import profile_of_package
 from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
 from agent_core.geometry import Point
 from agent_core.screen.popups import popup_in
-from agent_core.screen.readings import Bubble, BubbleKind
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
 # A tap on these opens something: a packet, a card, a place, a file, a call.
 _HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VOICE}
+_HALF_BAR = 0.07  # of the width: half the height of a bar to hold and talk, and some margin
 _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
 
@@ -150,11 +151,14 @@ class NothingRisky:
 
     @staticmethod
     def _beside_the_title(point: Point, situation: Situation) -> bool:
-        """Call and settings, right of a chat's title: icons, that no word names where a picture is all there is."""
+        """Call and settings, right of a chat's title: icons, that no word names if a picture is all there is."""
         if situation.chat is None or situation.profile is None:
             return False
+        title, width = situation.chat.title_box, situation.size[0]
+        if title is not None:  # a header ends below its name by about the height of that
+            return point.x >= title.right and point.y < title.bottom + title.height
         right, below = situation.profile.title_region[2], situation.profile.messages_region[1]
-        return point.x >= right * situation.size[0] and point.y < below * situation.size[1]
+        return point.x >= right * width and point.y < below * situation.size[1]
 
     @staticmethod
     def _message_at(point: Point, situation: Situation) -> Bubble | None:
@@ -189,8 +193,8 @@ class DeliveryAlone:
         if not situation.in_app or situation.profile is None:
             return allow(proposal)
         begins = first_touch(proposal)
-        field = situation.chat.input_box if situation.chat else None
-        if begins is not None and field is not None and Point.from_relative(begins, situation.size).y >= field.top:
+        top = _bar_top(situation.chat, situation.size[0])
+        if begins is not None and top is not None and Point.from_relative(begins, situation.size).y >= top:
             # Send, icons without a word, the keys of a keyboard: nothing there is for the model. A swipe there glides
             # over the keys, or holds a button that records.
             return block(situation.say("gate.swipe_in_bar" if isinstance(proposal, Swipe) else "gate.input_bar"))
@@ -199,3 +203,12 @@ class DeliveryAlone:
         if target:
             return block(situation.say("gate.delivery_only", target=target))
         return allow(proposal)
+
+
+def _bar_top(chat: ChatScreen | None, width: int) -> int | None:
+    """Return where the bar below the messages begins: with the input, or with the bar to hold and talk in its place."""
+    if chat is None:
+        return None
+    if chat.input_box is not None:
+        return chat.input_box.top
+    return None if chat.keyboard_icon is None else round(chat.keyboard_icon.y - _HALF_BAR * width)

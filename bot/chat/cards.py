@@ -329,6 +329,7 @@ def rating_lines(answers: Sequence[AnswerView], texts: Texts) -> list[Line]:
 _STYLES: Mapping[str, Style] = {
     "yes": "success", "allow": "success", "done": "success", "arrived": "success", "go_on": "success",
     "retry": "primary", "again": "primary", "send": "success", "not_arrived": "danger", "clear": "danger",
+    "enter": "primary", "sent": "success",
     "no": "danger", "deny": "danger", "stop": "danger",
 }  # fmt: skip
 
@@ -343,6 +344,7 @@ _ANSWER_LABEL = {
     QuestionKind.ANSWERED_BEFORE: "question.earlier",
     QuestionKind.REST_UNSENT: "question.rest",
     QuestionKind.STILL_SEND: "question.our_answer",
+    QuestionKind.NO_SEND: "question.our_answer",
 }
 # A person acts on the phone: what it shows when the card was made is of little use.
 ON_THE_PHONE = {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}

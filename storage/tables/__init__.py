@@ -16,7 +16,7 @@ from storage.tables.customers import (
     sweep_lists,
     sweeps,
 )
-from storage.tables.devices import host_phones, hosts, leases, phone_requests, phones, watched
+from storage.tables.devices import host_phones, hosts, learnt_apps, leases, phone_requests, phones, watched
 from storage.tables.messages import cards, digest_chats, digests, inbox, outbox, requests, topics
 from storage.tables.spending import model_days, model_minutes
 from storage.tables.team import api_keys, audit, pairing_codes, people
@@ -52,6 +52,7 @@ __all__ = [
     "inbox",
     "knowledge_entries",
     "knowledge_revision",
+    "learnt_apps",
     "leases",
     "metadata",
     "model_days",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from storage.tables.columns import BigId, UtcTime, metadata
+from storage.tables.columns import BigId, Json, UtcTime, metadata
 
 leases = sa.Table(
     "leases",
@@ -37,6 +37,17 @@ phones = sa.Table(
     sa.Column("serial", sa.Text, primary_key=True),
     sa.Column("model", sa.Text, nullable=False, server_default=""),  # as adb writes it, with underscores
     sa.Column("seen_at", UtcTime, nullable=False),
+)
+
+# What was learnt of an app in one version on one phone.
+learnt_apps = sa.Table(
+    "learnt_apps",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("app", sa.Text, primary_key=True),
+    sa.Column("version", sa.Text, primary_key=True),
+    sa.Column("data", Json, nullable=False),
+    sa.Column("learnt_at", UtcTime, nullable=False),
 )
 
 # The processes that work phones, by name: one process a name at a time.

@@ -369,6 +369,9 @@ class PaperPhone:
                 self.chat.draft += "\n"
         self._failing("after")
 
+    async def send_action(self) -> None:
+        await self.key(Key.ENTER)
+
     async def launch(self, package: str) -> None:
         if package not in ICONS.values():
             raise AppNotFound(f"{package} is not installed.")

@@ -72,6 +72,7 @@ MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.FIRST_DELIVERY: lambda s: questions.first_delivery(s, PLANNED, "QQ", "9.1.0"),
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, PLANNED),
     QuestionKind.STILL_SEND: lambda s: questions.still_send(s, PLANNED),
+    QuestionKind.NO_SEND: lambda s: questions.no_send(s, PLANNED),
     QuestionKind.BUDGET: lambda s: used_up(s, questions.budget),
 }
 VALUES = {
@@ -90,6 +91,7 @@ VALUES = {
     QuestionKind.FIRST_DELIVERY: ["send", "skip"],
     QuestionKind.REST_UNSENT: ["send", "skip"],
     QuestionKind.STILL_SEND: ["send", "skip"],
+    QuestionKind.NO_SEND: ["enter", "sent", "skip"],
     QuestionKind.BUDGET: ["go_on", "stop"],
 }
 OWN_WORDS = {*TO_CUSTOMER, QuestionKind.INTERACT, QuestionKind.STUCK}

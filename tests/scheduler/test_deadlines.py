@@ -67,6 +67,7 @@ ASKED: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.FIRST_DELIVERY: lambda s: questions.first_delivery(s, planned(), "QQ", "9.1"),
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, planned()),
     QuestionKind.STILL_SEND: lambda s: questions.still_send(s, planned()),
+    QuestionKind.NO_SEND: lambda s: questions.no_send(s, planned()),
     QuestionKind.BUDGET: spendthrift,
 }
 NEVER_BY_A_CLOCK = {

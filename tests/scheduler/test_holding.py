@@ -269,4 +269,5 @@ def test_where_the_phone_is_brought_home(kind: QuestionKind | None) -> None:
     session = Session(run_id="r", task="t")
     session.question = Question(id="q", kind=kind) if kind else None
     assert may_go_home(session) is (kind not in LEFT_ALONE)
-    assert {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE, QuestionKind.FOREIGN_DRAFT} == LEFT_ALONE
+    with_a_person = {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}
+    assert {*with_a_person, QuestionKind.FOREIGN_DRAFT, QuestionKind.NO_SEND} == LEFT_ALONE

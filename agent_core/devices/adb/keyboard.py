@@ -31,6 +31,7 @@ METHOD = f"{PACKAGE}/.AdbIME"
 MARKER = "phonedesk_previous_ime"  # in Android's global settings: the owner's keyboard, #, who holds ours
 CHUNK_BYTES = 12_000  # of UTF-8 in one broadcast; base64 makes 16,000 of it, adbd's limit is 65,535
 SWITCH_SECONDS = 3.0
+IME_ACTION_SEND = "4"  # android.view.inputmethod.EditorInfo
 _METHOD_ID = re.compile(r"[A-Za-z][\w.]*/[\w.$]+", re.ASCII)
 _READ_METHOD = ("settings", "get", "secure", "default_input_method")
 _BINDING = r"mCurId=|mCurMethodId=|mHaveConnection=|mHasConnection=|mHasMainConnection="
@@ -113,6 +114,9 @@ class Keyboard:
 
     async def key(self, key: Key) -> None:
         require(await self._while_ours("input", "keyevent", f"KEYCODE_{Key(key).value}"))
+
+    async def send_action(self) -> None:
+        await self._broadcast("ADB_EDITOR_CODE", "--ei", "code", IME_ACTION_SEND)
 
     async def _broadcast(self, action: str, *extras: str) -> None:
         # Newer Androids drop the broadcast where the receiver is not named.
