@@ -15,16 +15,10 @@ from agent_core.screen import badges, picture, tree
 from agent_core.screen.badges import Mark
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Reading
+from agent_core.screen.times import is_time
 
 _COUNT = re.compile(r"^(\d{1,3})\+?$")
 _ONES = str.maketrans("lI|iOo", "111100")  # in a mark that holds a number
-_TIME = re.compile(
-    r"^(?:(?:(?:今天|昨天|前天|星期[一二三四五六日天]|周[一二三四五六日天])?\s*"
-    r"(?:凌晨|清晨|早上|上午|中午|下午|傍晚|晚上)?\s*\d{1,2}[:：]\d{2}(?:\s*[AP]M)?)"
-    r"|昨天|前天|刚刚|\d{1,2}(?:分钟|小时)前|星期[一二三四五六日天]|周[一二三四五六日天]"
-    r"|(?:\d{2,4}[年/.-])?\d{1,2}[月/.-]\d{1,2}日?|Yesterday|(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Satur|Sat|Sun)(?:day)?)$",
-    re.IGNORECASE,
-)
 # What an app puts before the words of the newest message. A recogniser may take one bracket for another.
 _PREFIX = re.compile(
     r"^[\[［【(（]\s*(?:(?P<count>\d{1,4})\+?\s*条(?:新消息)?|(?P<draft>草稿)|(?P<called>[^\[\]［］【】]{0,6}@[^\[\]［］【】]{0,6})"
@@ -69,11 +63,6 @@ class ChatRow:
     def is_new(self) -> bool:
         """Whether there is something that the app calls unread."""
         return self.unread > 0 or self.dot
-
-
-def is_time(text: str) -> bool:
-    """Whether ``text`` is what a row says of when: ``14:05``, ``昨天``, ``星期三`` …"""
-    return bool(_TIME.match(text.strip()))
 
 
 def with_preview(row: ChatRow, text: str) -> ChatRow:

@@ -35,7 +35,7 @@ _SAID = re.compile(r"[\w?？!！。.…,，~～+＋]")
 _ONLY_SECONDS = re.compile(r"^\d{1,3}\s*[\"″”“＂'’‘′`´]{0,3}$")
 _WAVES = re.compile(r"[三川一二丨|lIi!1.·:…\-—~＞>》)）(（\]\[▶►●○ ]+")  # as a recogniser writes bars and arcs
 _WORD = re.compile(r"[\u4e00-\u9fff]")
-_FILE_SIZE = re.compile(r"^\d+(?:[.,]\d+)?\s*[KMG]?B?(?:\s*[/|·].*)?$", re.IGNORECASE)
+_FILE_SIZE = re.compile(r"^\d+(?:[.,]\d+)?\s*[KMG]?B?(?:\s*[/／|·].*)?$", re.IGNORECASE)
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _CARD_FOOT = re.compile(r"^[^\w]{0,2}.{0,3}(?:QQ|微信)?(?:小程序|链接|网页|分享|公众号|视频号)$")
 # In heights of a line.
@@ -43,6 +43,7 @@ _TALL = 1.55  # no letter or emoji of a text is taller than this beside the usua
 _SMALL = 0.66  # a line of a card that tells its size or its source
 _PALE = 0.62  # of the strongest line's contrast
 # Of the screen's width.
+_COLOURED = 70  # saturation, 0–255
 _LINE_HEIGHT = (0.020, 0.092)  # ink of a line of a message: a digit at the smallest text, an emoji at the largest
 _BLOCK = (0.055, 0.26)  # an icon or a small picture in a card
 _STICKER = 0.30
@@ -157,8 +158,10 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if kind in tree.WORDLESS:
         return replace(bubble, kind=kind, quoted=quoted)
     text = _CALL_SIGN.sub("", words.text) if kind is BubbleKind.CALL else words.text
-    if not _SAID.search(text):  # an emoji alone, which a recogniser takes for dots
-        return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
+    if not _SAID.search(text):  # an emoji alone, which a recogniser takes for dots; or the waves of a voice message
+        if any(is_coloured(image.crop(line.ink.as_tuple()), shape.color) for line in lines):
+            return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
+        return replace(bubble, quoted=quoted, sure=False, doubt="what stands in it cannot be read")
     sure = bubble.sure and not words.unsure
     return replace(bubble, kind=kind, text=text, quoted=quoted, sure=sure)
 
@@ -209,42 +212,56 @@ def _seconds(text: str) -> str:
 
 
 def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Box | None:
-    """An icon or a small picture at one end of a bubble: taller than any line of text, and apart from the words."""
+    """Return an icon or a small picture at one end of a bubble: taller than any line of text, and apart from the words.
+
+    An icon may be as pale as its card, so every stroke of it counts. A picture that fills the bubble's width, with words
+    over or under it, is a box without a width.
+    """
     width, box = image.width, own_box(shape)
     tallest = max(line.ink.height for line in lines)
-    if tallest <= _BLOCK[0] * width or (usual and tallest <= _TALL * usual and usual > _LINE_HEIGHT[0] * width):
-        return None
     inset = max(1, round(10 * width / 1080))
     area = Box(box.left + inset, box.top + inset, box.right - inset, box.bottom - inset)
     if area.width < 4 or area.height < 4:
         return None
     marks = picture.ink(image.crop(area.as_tuple()), shape.color, 12)
     columns = picture.spans(picture.projections(marks)[0], gap=round(0.018 * width))
+    least = max(_TALL * usual, _BLOCK[0] * width)
     found = []
-    for start, end in columns:
-        rows = picture.spans(picture.projections(marks.crop((start, 0, end, marks.height)))[1], gap=round(0.01 * width))
+    for start, end in columns if len(columns) > 1 else []:
+        if not 0.6 * _BLOCK[0] * width <= end - start <= _BLOCK[1] * width:
+            continue
+        rows = picture.spans(
+            picture.projections(marks.crop((start, 0, end, marks.height)))[1], gap=round(0.004 * width)
+        )
         top, bottom = max(rows, key=lambda span: span[1] - span[0])
-        high = bottom - top
-        if high > max(_TALL * usual, _BLOCK[0] * width) and _BLOCK[0] * width * 0.6 <= end - start <= _BLOCK[1] * width:
+        if bottom - top > least:
             found.append(Box(area.left + start, area.top + top, area.left + end, area.top + bottom))
     if found:
         return max(found, key=lambda one: one.height)
-    # Something tall that is not apart: the picture of a card that fills its width.
     return Box(box.left, box.top, box.left, box.top) if tallest > max(1.9 * usual, _LINE_HEIGHT[1] * width) else None
 
 
 def _even(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> bool:
-    """Whether lines are those of one text: none is both smaller and paler than the rest, as what cards tell of
-    themselves is."""
+    """Whether lines are those of one text: below the first none is smaller, paler and grey, as what a card tells of
+    itself is. A link is pale, but coloured."""
     if len(lines) < 2:
         return True
     strengths = [picture.contrast(image, line.ink, shape.color) for line in lines]
     strongest, tallest = max(strengths), max(line.ink.height for line in lines)
-    first = lines[0]
     return not any(
-        strength < _PALE * strongest and line.ink.height < 0.86 * tallest and line is not first
-        for strength, line in zip(strengths, lines, strict=True)
+        strength < _PALE * strongest
+        and line.ink.height < 0.86 * tallest
+        and not is_coloured(image.crop(line.ink.as_tuple()), shape.color)
+        for strength, line in zip(strengths[1:], lines[1:], strict=True)
     )
+
+
+def is_coloured(crop: Image.Image, ground: Color) -> bool:
+    """Whether what is written in ``crop`` is coloured beside its ground: a link, an emoji."""
+    marks = picture.ink(crop, ground, 40)
+    _, saturation, _ = crop.convert("HSV").split()
+    levels = saturation.histogram(marks)
+    return sum(levels[_COLOURED:]) > 0.5 * max(1, sum(levels))
 
 
 async def _card(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble, block: Box | None) -> Bubble:
@@ -270,8 +287,10 @@ async def _card(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble
         return replace(bubble, kind=BubbleKind.CARD, text="".join(found[:-1]))
     if found and _CALL.search(found[0]):
         return replace(bubble, kind=BubbleKind.CALL, text=_CALL_SIGN.sub("", "".join(found)))
+    if not found:
+        return replace(bubble, kind=BubbleKind.IMAGE)
     if block is not None and not block.width:  # a wide picture with words over or under it
-        return replace(bubble, kind=BubbleKind.LOCATION if found else BubbleKind.IMAGE, text=found[0] if found else "")
+        return replace(bubble, kind=BubbleKind.LOCATION, text=found[0])
     return replace(bubble, kind=BubbleKind.CARD if len(found) > 1 else BubbleKind.OTHER, text="\n".join(found))
 
 

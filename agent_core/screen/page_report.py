@@ -14,10 +14,11 @@ from agent_core.devices.base import Frame, Node
 from agent_core.errors import ConfigMissing
 from agent_core.geometry import Box
 from agent_core.screen.compare import counts_members, without_count
-from agent_core.screen.lists import ChatRow, is_time
+from agent_core.screen.lists import ChatRow
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side
 from agent_core.screen.secret_texts import COVER, Secrets, covered_text, secrets_in
+from agent_core.screen.times import is_time
 
 PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; the last two are outside
 

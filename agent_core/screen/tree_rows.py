@@ -16,8 +16,8 @@ from agent_core.devices.base import Node
 from agent_core.geometry import Box
 from agent_core.screen.compare import name as same
 from agent_core.screen.kinds import CARDS, WORDLESS, kind_of, may_be_call, named_kind
-from agent_core.screen.lists import is_time
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, Side
+from agent_core.screen.times import is_time
 
 _SYSTEM = frozenset({"com.android.systemui"})
 COLUMN = 0.17  # of the width: the columns of the avatars on the left and on the right

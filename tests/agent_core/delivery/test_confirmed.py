@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.delivery.outcome import Result, check_chat, is_contacts
+from agent_core.delivery.outcome import Result, check_chat
+from agent_core.gate.right_chat import is_contacts
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
 from agent_core.session import Answer, GateState, QuestionKind, Status
 from tests.support.lab import ASK, Lab

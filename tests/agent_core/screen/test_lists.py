@@ -9,9 +9,10 @@ import pytest
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
-from agent_core.screen.lists import ChatRow, chat_rows, described_name, is_list_page, is_time, with_preview
+from agent_core.screen.lists import ChatRow, chat_rows, described_name, is_list_page, with_preview
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
+from agent_core.screen.times import is_time
 from tests.agent_core.screen.drawn_lists import SIZE, THEMES, Drawn, Line, Pen, draw, draw_mark
 from tests.support.lab import OCR
 
