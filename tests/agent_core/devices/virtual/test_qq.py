@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.devices.virtual.apps.looks import LOOKS
 from tests.agent_core.devices.virtual.hand import QQ, Hand, chat
 
 
