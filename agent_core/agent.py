@@ -58,6 +58,7 @@ class PhoneAgent:
             lease=lease or defaults.FreeLease(),
             guard=guard or defaults.Unguarded(),
             part_chars=own.part_chars,
+            checked_versions=own.checked_versions,
             policies=policies,
             trajectory=trajectory,
         )

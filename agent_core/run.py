@@ -49,6 +49,7 @@ class Outside:
     lease: Lease
     guard: StopGuard
     part_chars: int
+    checked_versions: Sequence[str]
     policies: Sequence[Policy] | None
     trajectory: Trajectory | None = None
 
@@ -220,7 +221,7 @@ def _reply(
         outside.device,
         ledger,
         lease,
-        Answering(outside.knowledge, outside.chooser, outside.part_chars),
+        Answering(outside.knowledge, outside.chooser, outside.part_chars, outside.checked_versions),
         looks,
         rows,
         Leftovers(observer, app, ledger, delivery),

@@ -24,8 +24,9 @@ class AgentSettings:
     """``elements`` puts what can be read of the screen into the prompt as text. ``timezone`` is the owner's (IANA).
 
     A text to a customer that is longer than ``part_chars`` goes out in parts. ``blur`` covers secrets in pictures for
-    people. ``model`` says how the model is asked and read. After ``max_tokens``, or ``max_cost`` (see
-    ``agent_core.model.prices``), a person is asked whether the run may go on; 0: never.
+    people. ``checked_versions`` ("qq 9.1.30") are versions of the apps in which somebody has seen replies arrive: there
+    the first one is not shown to a person. ``model`` says how the model is asked and read. After ``max_tokens``, or
+    ``max_cost`` (see ``agent_core.model.prices``), a person is asked whether the run may go on; 0: never.
     """
 
     lang: Lang = "zh"
@@ -37,6 +38,7 @@ class AgentSettings:
     model: ModelProfile = USUAL
     timezone: str = ""
     part_chars: int = 500
+    checked_versions: Sequence[str] = ()
     blur: bool = True
 
 

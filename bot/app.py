@@ -152,6 +152,7 @@ class Core:
             model=model_profile_of(settings),
             timezone=settings.timezone,
             part_chars=settings.run.part_chars,
+            checked_versions=settings.run.checked_versions,
             blur=settings.pictures.blur,
         )
 

@@ -6,6 +6,7 @@ knowledge base that keeps failing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -42,11 +43,12 @@ KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behin
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How answers are found. ``part_chars``: a longer text goes out in parts."""
+    """How answers are found. ``part_chars``: a longer text goes out in parts. ``checked``: see ``AgentSettings``."""
 
     knowledge: KnowledgeBase
     chooser: Chooser
     part_chars: int
+    checked: Sequence[str] = ()
 
 
 class ReplyFlow:
@@ -337,6 +339,8 @@ class ReplyFlow:
 
     async def _version_known(self, version: str) -> bool:
         if version and version == self._session.version_allowed:
+            return True
+        if f"{self._profile.key} {version}" in self._answering.checked:
             return True
         return await self._ledger.version_known(self._profile.key, version)
 

@@ -14,14 +14,15 @@ from PIL import Image
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
-from agent_core.geometry import Box, Point
+from agent_core.geometry import Box
 from agent_core.screen import layout, messages, picture, shapes, tree
-from agent_core.screen.compare import Match, compare, contains, counts_members, ends_with, fold, normalise
+from agent_core.screen.compare import Match, compare, contains, counts_members, ends_with, fold, name, normalise
 from agent_core.screen.messages import Words, join_lines, read_box, read_lines
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.pixels import Grid, luminance
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.title import Title, read_title
+from agent_core.screen.transcribe import Transcriber
 
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
@@ -108,8 +109,13 @@ def _text_room(crop: Image.Image, ground: picture.Color, width: int) -> Box:
     return Box(0, 0, max(1, right), crop.height)
 
 
-async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatScreen | None:
-    """Read the chat page in a picture, by OCR alone; None if it is not one."""
+async def read_chat(
+    ocr: OcrEngine, frame: Frame, profile: AppProfile, second: Transcriber | None = None
+) -> ChatScreen | None:
+    """Read the chat page in a picture by OCR; None if it is not one.
+
+    ``second``: a model that is asked for the crop of what OCR is not sure of. If both say the same, it is sure.
+    """
     image = frame.image
     grid = Grid.of(image)
     footer = await find_footer(ocr, grid, profile)
@@ -122,27 +128,13 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
     if _DIMMED[0] < luminance(footer.field.bar) < _DIMMED[1] and picture.card_over(image):
         return None  # a dialog over a dimmed chat
     title = await read_title(ocr, image, header.line)
+    if second is not None:
+        title = await _title_twice(second, image, title)
     if not title.text and not page.shapes:
         return None
-    doubts = list(page.doubts)
-    found = list(page.shapes)
-    cut = bool(found) and found[0].cut and all(shape.side is Side.THEM for shape in found)
-    if found and found[0].cut and not cut:
-        found = found[1:]  # what the edge cuts is no part of what is asked now
-    if page.plain or found:
-        bubbles = await messages.read_shapes(ocr, image, replace(page, shapes=tuple(found)))
-    else:
-        bubbles = await _grouped(ocr, frame, page.box)
-    if found and found[-1].open:
-        doubts.append("the newest message goes on out of sight")
-    draft = footer.draft
-    if not title.sure:
-        more = " and something more" if title.flawed and title.text else ""
-        doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
-    doubts += _newest_doubts_of(bubbles, [shape.sure for shape in found])
-    if draft.unsure:
-        doubts.append(f"the input may hold {draft.text!r} ({draft.confidence:.2f})")
-    partial = cut and not doubts
+    found, cut = _whole(page)
+    bubbles = await _messages(ocr, frame, replace(page, shapes=tuple(found)), second)
+    doubts = _doubts(page, found, bubbles, title, footer.draft)
     if cut:
         doubts.append("the upper part of what is asked is out of sight")
     named = [shape.named for shape in found if shape.side is Side.THEM]
@@ -150,26 +142,80 @@ async def read_chat(ocr: OcrEngine, frame: Frame, profile: AppProfile) -> ChatSc
     return ChatScreen(
         title=title.text,
         bubbles=tuple(bubbles),
-        draft=draft.text,
+        draft=footer.draft.text,
         source=Source.OCR,
         sure=not doubts,
         doubt="; ".join(doubts),
         input_box=None if footer.voice else footer.field.box,
-        send_point=_send_point(footer),
-        partial=partial,
+        send_point=footer.send.center if footer.send else None,
+        partial=cut and len(doubts) == 1,
         title_print=title.print,
         title_sure=title.sure,
         title_box=title.box,
         group=counts_members(title.text) or (bool(named) and sum(named) * 2 > len(named)),
-        draft_sure=not draft.unsure,
+        draft_sure=not footer.draft.unsure,
         send_box=footer.send,
         send_state=footer.state,
         keyboard_icon=footer.field.icons[0].center if voice else None,
     )
 
 
-def _send_point(footer: Footer) -> Point | None:
-    return footer.send.center if footer.send else None
+def _whole(page: shapes.Page) -> tuple[list[shapes.Shape], bool]:
+    """The shapes without the one that the upper edge cuts, and whether that one is a part of what is asked now."""
+    found = list(page.shapes)
+    if not found or not found[0].cut:
+        return found, False
+    if all(shape.side is Side.THEM for shape in found):
+        return found, True
+    return found[1:], False
+
+
+async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Transcriber | None) -> list[Bubble]:
+    if not page.plain and not page.shapes:
+        return await _grouped(ocr, frame, page.box)
+    bubbles = await messages.read_shapes(ocr, frame.image, page)
+    return bubbles if second is None else await _words_twice(second, frame.image, bubbles)
+
+
+def _doubts(
+    page: shapes.Page, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
+) -> list[str]:
+    """Everything on a page that is not certain, and matters for what is asked now."""
+    doubts = list(page.doubts)
+    if found and found[-1].open:
+        doubts.append("the newest message goes on out of sight")
+    if not title.sure:
+        more = " and something more" if title.flawed and title.text else ""
+        doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
+    doubts += _newest_doubts_of(bubbles, [shape.sure for shape in found])
+    if draft.unsure:
+        doubts.append(f"the input may hold {draft.text!r} ({draft.confidence:.2f})")
+    return doubts
+
+
+async def _title_twice(model: Transcriber, image: Image.Image, title: Title) -> Title:
+    """A title that OCR read with too little confidence is sure if a model writes down the very same.
+
+    If letters look as if they were others, or something more stands there, no second reading helps.
+    """
+    if title.sure or title.box is None or title.flawed or title.blank or not title.text:
+        return title
+    said = await model.title(image.crop(title.box.as_tuple()))
+    return replace(title, confidence=1.0) if said and name(said) == name(title.text) else title
+
+
+async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble]) -> list[Bubble]:
+    """The messages, those sure whose words OCR was not certain of if a model writes down the same for their crop."""
+    found = []
+    for bubble in bubbles:
+        unsure = not bubble.sure and not bubble.doubt and bubble.kind is BubbleKind.TEXT and bubble.box is not None
+        if unsure and bubble.box is not None:
+            said = await model.words(image.crop(bubble.box.as_tuple()))
+            same = said is not None and compare(said, bubble.text) is not Match.DIFFERENT
+            found.append(replace(bubble, text=said or bubble.text, sure=True) if same else bubble)
+        else:
+            found.append(bubble)
+    return found
 
 
 def _newest_doubts_of(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[str]:

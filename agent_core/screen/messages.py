@@ -212,10 +212,10 @@ def _seconds(text: str) -> str:
 
 
 def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Box | None:
-    """Return an icon or a small picture at one end of a bubble: taller than any line of text, and apart from the words.
+    """Return an icon or a small picture at one end of a bubble: taller than a line of text, apart from the words.
 
-    An icon may be as pale as its card, so every stroke of it counts. A picture that fills the bubble's width, with words
-    over or under it, is a box without a width.
+    An icon may be as pale as its card, so every stroke of it counts. A picture that fills the bubble's width, with
+    words over or under it, is a box without a width.
     """
     width, box = image.width, own_box(shape)
     tallest = max(line.ink.height for line in lines)
@@ -242,8 +242,10 @@ def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float
 
 
 def _even(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> bool:
-    """Whether lines are those of one text: below the first none is smaller, paler and grey, as what a card tells of
-    itself is. A link is pale, but coloured."""
+    """Whether lines are those of one text: none below the first is smaller, paler and grey, as small print is.
+
+    A link is pale, but coloured.
+    """
     if len(lines) < 2:
         return True
     strengths = [picture.contrast(image, line.ink, shape.color) for line in lines]

@@ -105,7 +105,8 @@ class ScreenReader:
         if self._ocr is not None:
             from agent_core.screen import chat as pages  # NumPy: it is loaded when a picture is read
 
-            return await pages.read_chat(self._ocr, frame, profile)
+            second = self._transcriber if use_model else None
+            return await pages.read_chat(self._ocr, frame, profile, second)
         if use_model and self._transcriber is not None and nodes is None:
             from agent_core.screen.by_model import read_by_model
 

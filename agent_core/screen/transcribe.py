@@ -42,6 +42,8 @@ DRAFT = _HOW + (
 
 BUTTON = _HOW + '这是聊天页面里的一个按钮。抄写按钮上的文字,输出 {"button":"文字"}。没有文字时输出 {"button":""}。'
 
+WORDS = _HOW + '这是聊天里的一条消息。抄写它的全部文字,换行写成 \\n,输出 {"text":"文字"}。看不清时输出 {"text":""}。'
+
 FRESH_SECONDS = 60.0  # a reading that is wrong is not kept for longer
 MOST_KNOWN = 32
 
@@ -65,6 +67,10 @@ class _Draft(_Line):
 
 class _Button(_Line):
     button: str
+
+
+class _Words(_Line):
+    text: str
 
 
 class Transcriber:
@@ -94,6 +100,16 @@ class Transcriber:
             return None
         try:
             return _Button.model_validate(lines[0]).button.strip()
+        except ValidationError:
+            return None
+
+    async def words(self, crop: Image.Image) -> str | None:
+        """Return the words of one message."""
+        lines = await self._lines(crop, WORDS)
+        if lines is None or len(lines) != 1:
+            return None
+        try:
+            return _Words.model_validate(lines[0]).text.strip()
         except ValidationError:
             return None
 

@@ -154,7 +154,8 @@ def _by_avatars(
     told = []
     first = _row_top(people[0], rows)
     above = [node for node in inner if node.box.center.y < first]
-    bubbles += page.without_avatar(above, cut_at=area.top)
+    edge = max(area.top, round(TOP * size[1]))
+    bubbles += page.without_avatar(above, cut_at=edge)
     for index, avatar in enumerate(people):
         top = _row_top(avatar, rows)
         bottom = _row_top(people[index + 1], rows) if index + 1 < len(people) else area.bottom
@@ -170,7 +171,7 @@ def _by_avatars(
     hidden = len(told) > 1 and not any(told)
     upper = people[0].box
     cut_avatar = upper.top <= area.top + 4 or 10 * upper.height < 9 * upper.width
-    cut = max(area.top, upper.top) if cut_avatar else area.top
+    cut = max(edge, upper.top) if cut_avatar else edge
     return Messages(tuple(_whole(bubbles, cut)), tuple(people), hidden)
 
 

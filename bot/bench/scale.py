@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core.devices.adb.server import AdbServer, open_adb
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.errors import PhonedeskError
@@ -155,6 +156,7 @@ def _environment(folder: Path, adb: AdbServer, model: str, addresses: Sequence[s
         "PHONEDESK_DEVICE__ADB_PORT": str(adb.port),
         "PHONEDESK_DEVICE__CONNECT": json.dumps(list(addresses)),
         "PHONEDESK_WEB__PORT": "0",
+        "PHONEDESK_RUN__CHECKED_VERSIONS": json.dumps(CHECKED),
     }
 
 

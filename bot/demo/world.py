@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_core.devices.adb.server import open_adb
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario_file import load_scenario
 from agent_core.devices.virtual.server import serve
@@ -49,6 +50,7 @@ async def demo_world(
             knowledge={"provider": "embedded", "sample": True},
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
             queue={"executor_id": "demo", "database_url": ""},
+            run={"checked_versions": CHECKED},
             **overrides,
         )
         yield World(settings, running.phone, running.state_url, data_dir)

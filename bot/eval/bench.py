@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from agent_core.devices.adb.server import AdbServer, open_adb
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.model.demo.server import MODEL_NAME
@@ -128,6 +129,7 @@ class Bench:
             },
             chooser=self._chooser(scenario),
             queue={"executor_id": "eval", "database_url": ""},
+            run={"checked_versions": CHECKED},
         )
 
     def _chooser(self, scenario: EvalScenario) -> dict[str, object]:

@@ -26,6 +26,7 @@ LIVE: frozenset[Path] = frozenset(
         ("run", "max_cost"),
         ("run", "hold_seconds"),
         ("run", "part_chars"),
+        ("run", "checked_versions"),
         ("questions",),
         ("alerts", "chat"),
         ("quiet",),

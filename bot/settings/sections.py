@@ -170,6 +170,7 @@ class RunSettings(Section):
     hold_seconds: float = Field(default=60.0, ge=0)  # how long the phone is held while a person is asked
     phone_wait_seconds: float = Field(default=0.0, ge=0)  # for a phone that is away, then the run fails; 0: for ever
     part_chars: int = Field(default=500, ge=50, le=4000)  # a longer answer goes out in parts
+    checked_versions: tuple[str, ...] = ()  # "qq 9.1.30": replies were seen to arrive there
 
 
 class SweepSettings(Section):

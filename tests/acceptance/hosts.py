@@ -27,6 +27,7 @@ from pathlib import Path
 import asyncpg  # type: ignore[import-untyped]  # has no types
 import sqlalchemy as sa
 
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.session import QuestionKind
 from scheduler.priorities import PERSON, SWEEP
 from scheduler.runs import RunService
@@ -360,6 +361,7 @@ async def town(folder: Path, wanted: Wanted) -> AsyncIterator[Town]:
                 "PHONEDESK_OBSERVE__OCR": "off",
                 "PHONEDESK_QUEUE__LOST_AFTER_SECONDS": str(wanted.lost_after),
                 "PHONEDESK_RUN__HOLD_SECONDS": "5",
+                "PHONEDESK_RUN__CHECKED_VERSIONS": json.dumps(CHECKED),
             }
             return Machine(name, own, adb, environment(own, adb, {**usual, **settings}))
 

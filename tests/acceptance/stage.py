@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.report import Report
 from agent_core.devices.virtual.scenario import Scenario
@@ -351,6 +352,7 @@ async def stage(
             "PHONEDESK_DEVICE__CONNECT": json.dumps([phone.address]),
             "PHONEDESK_WEB__PORT": "0",
             "PHONEDESK_OBSERVE__OCR": "off",
+            "PHONEDESK_RUN__CHECKED_VERSIONS": json.dumps(CHECKED),
         }
         made = Stage(folder, phone, adb, telegram, model, brain, environment(folder, adb, settings))
         stack.push_async_callback(made.close)

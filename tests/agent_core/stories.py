@@ -25,6 +25,7 @@ from agent_core.defaults import MemoryLedger
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.parts import in_parts
 from agent_core.devices.stillness import wait_until_still
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.errors import KnowledgeUnreachable
 from agent_core.model.base import Completion, OnThinking
 from agent_core.ports import Chosen, Event, LedgerRow, Record, ReplyState
@@ -36,7 +37,7 @@ from tests.agent_core.paper import SIZE, Chat, Clock, Flaws, Happening, Message,
 
 CONTACT = "11"
 TASK = f"QQ回复联系人{CONTACT}"
-SETTINGS = AgentSettings(max_steps=24, part_chars=50, elements=False)
+SETTINGS = AgentSettings(max_steps=24, part_chars=50, elements=False, checked_versions=CHECKED)
 TOPICS = {  # what is asked, by the word that it is known by
     "发货": "几天能发货？",
     "发票": "能开发票吗？",

@@ -12,6 +12,7 @@ from agent_core.defaults import MemoryLedger
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import Device
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import Scenario
 from agent_core.devices.virtual.scenario_file import default_scenario
@@ -167,6 +168,7 @@ class Lab:
             tree="off" if self.tree == "off" else "auto",
             elements=self.elements,
             blur=self.elements,
+            checked_versions=CHECKED,
         )
         agent = PhoneAgent(
             model=client,

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import ClientResponse, ClientSession
 
 from agent_core.devices.adb.server import open_adb
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import ContactPart, Scenario
 from agent_core.devices.virtual.scenario_file import default_scenario
@@ -148,6 +149,7 @@ async def plan_house(
             knowledge={"provider": "embedded", "sample": True},
             observe={"ocr": "off", "model": False},
             device={"serial": serials[0], "adb_host": "127.0.0.1", "adb_port": adb.port, "connect": ()},
+            run={"checked_versions": CHECKED, **settings.pop("run", {})},
             **settings,
         )
         core = await stack.enter_async_context(open_core(made))

@@ -22,6 +22,8 @@ IME_SETTING = ("secure", "default_input_method")
 
 # Unless a scenario says otherwise.
 VERSIONS: dict[str, str] = {"payment": "10.6.90"}
+# For the setting ``run.checked_versions``: replies arrive on this phone's pages, whatever their look.
+CHECKED = tuple(sorted({f"{look.app} {look.version}" for look in LOOKS.values()}))
 
 
 def build_apps(host: Host, scenario: Scenario, start: datetime) -> dict[str, App]:

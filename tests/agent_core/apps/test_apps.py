@@ -8,8 +8,16 @@ import pytest
 from pydantic import ValidationError
 
 from agent_core.apps.names import PACKAGE, resolve_app
-from agent_core.apps.profile import AppProfile, profile, profile_of_package, profiles
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
+from agent_core.apps.profile import (
+    AppProfile,
+    Learnt,
+    Theme,
+    layered,
+    profile,
+    profile_of_package,
+    profiles,
+    resolve,
+)
 
 QQ = "com.tencent.mobileqq"
 COLOR = re.compile(r"#[0-9a-f]{6}")
@@ -56,9 +64,9 @@ def test_profiles_are_whole() -> None:
             assert 0 <= left < right <= 1
             assert 0 <= top < bottom <= 1
         assert item.title_region[3] <= item.messages_region[1]  # the title stands over the messages
-        for color in (item.my_bubble_color, item.their_bubble_color, item.page_color, item.input_color):
+        for color in (*item.my_bubble_colors, *item.their_bubble_colors):
             assert COLOR.fullmatch(color)
-        assert item.my_bubble_color != item.their_bubble_color
+        assert not set(item.my_bubble_colors) & set(item.their_bubble_colors)
         assert set(item.send_texts) <= set(item.delivery_only)
         assert {"转账", "红包", "支付", "删除"} <= set(item.risky)
         assert item.ai_entries
@@ -109,17 +117,117 @@ def test_wechat_names_what_must_not_be_tapped() -> None:
     assert "企业微信" in wechat.unlike
 
 
+# -- layers
+
+
+LAYERED = """
+key = "chat"
+name = "Chat"
+packages = ["a.chat"]
+send_ids = ["send"]
+quotes_below = false
+
+[[layers]]
+name = "old"
+versions = "<9"
+send_ids = ["fun"]
+title_ids = ["t8"]
+
+[[layers]]
+name = "new"
+versions = ">=9,<10.2"
+title_ids = ["t9"]
+counts_in_title = false
+
+[[layers]]
+name = "dark"
+theme = "dark"
+my_bubble_colors = ["#3eb575"]
+quotes_below = true
+
+[[layers]]
+name = "light"
+theme = "light"
+my_bubble_colors = ["#95ec69"]
+
+[[layers]]
+name = "new and dark"
+versions = ">=9"
+theme = "dark"
+quotes_below = false
+"""
+
+
 @pytest.mark.parametrize(
-    ("version", "known"), [("9.1.30", True), ("9.1.3", False), ("9.1.300", False), ("", False), (None, False)]
+    ("version", "send", "title", "counted"),
+    [
+        ("8.9.58.11170", ("fun", "send"), ("t8",), True),
+        ("9", ("send",), ("t9",), False),
+        ("9.0.0", ("send",), ("t9",), False),
+        ("10.1.9 beta", ("send",), ("t9",), False),
+        ("10.2", ("send",), (), True),
+        (None, ("send", "fun"), ("t8", "t9"), True),  # any may be: lists are united, a single value stays
+        ("unknown", ("send", "fun"), ("t8", "t9"), True),
+    ],
 )
-def test_versions_whose_layout_is_known(version: str | None, known: bool) -> None:
-    assert profile("qq").knows(version) is known
-    assert profile("qq").model_copy(update={"versions": ("9.1.*",)}).knows("9.1.99")
+def test_a_layer_is_of_its_versions(
+    version: str | None, send: tuple[str, ...], title: tuple[str, ...], counted: bool
+) -> None:
+    found = layered(LAYERED).resolve(version)
+    assert (found.send_ids, found.title_ids, found.counts_in_title) == (send, title, counted)
 
 
-def test_the_virtual_phone_has_versions_that_are_known() -> None:
-    for key in ("qq", "wechat"):
-        assert profile(key).knows(LOOKS[DEFAULT_LOOKS[key]].version)
+def test_a_theme_that_is_not_known_may_be_either() -> None:
+    chat = layered(LAYERED)
+    either = chat.resolve("9")
+    assert (either.my_bubble_colors, either.quotes_below) == (("#3eb575", "#95ec69"), False)
+    dark = chat.resolve("8", Learnt(theme="dark"))
+    assert (dark.my_bubble_colors, dark.quotes_below) == (("#3eb575",), True)
+    assert not chat.resolve("9", Learnt(theme="dark")).quotes_below  # the later layer is the more special one
+    assert chat.resolve("9", Learnt(theme="light")).my_bubble_colors == ("#95ec69",)
+
+
+def test_what_was_learnt_on_the_phone_goes_before_all() -> None:
+    learnt = Learnt(theme="dark", my_bubble_colors=("#123456",), quotes_below=True)
+    found = layered(LAYERED).resolve("9", learnt)
+    assert (found.my_bubble_colors, found.quotes_below) == (("#123456", "#3eb575"), True)
+    assert found.send_ids == ("send",)
+
+
+@pytest.mark.parametrize(
+    "wrong", ['versions = "9.1.*"', 'versions = "=9"', 'theme = "blue"', 'title_idz = ["x"]', 'risky = ["x"]']
+)
+def test_a_layer_with_a_word_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(ValidationError):
+        layered(LAYERED + f'\n[[layers]]\nname = "wrong"\n{wrong}\n')
+
+
+def test_real_versions_have_their_own_ids() -> None:
+    new, old = resolve("qq", "9.3.50"), resolve("qq", "8.8.0")
+    assert "fun_btn" in new.more_ids
+    assert "fun_btn" not in new.send_ids
+    assert "fun_btn" in old.send_ids
+    assert "fun_btn" not in old.more_ids
+    assert not new.bubble_ids
+    assert old.bubble_ids
+    assert "mjn" in new.text_ids
+    assert resolve("wechat", "8.0.58").input_ids == ("bkk",)
+    assert "bkk" not in resolve("wechat", "7.0.4").input_ids
+
+
+@pytest.mark.parametrize("app", ["qq", "wechat"])
+@pytest.mark.parametrize("theme", [None, "light"])
+def test_bubbles_have_colours(app: str, theme: Theme | None) -> None:
+    found = resolve(app, None, Learnt(theme=theme))
+    assert found.my_bubble_colors
+    assert found.their_bubble_colors
+    assert not set(found.my_bubble_colors) & set(found.their_bubble_colors)
+    for color in (*found.my_bubble_colors, *found.their_bubble_colors):
+        assert COLOR.fullmatch(color)
+
+
+def test_rows_of_the_list_that_are_no_contacts() -> None:
+    assert {"Windows 微信已登录", "折叠置顶聊天"} <= set(profile("wechat").service_rows)
 
 
 @pytest.mark.parametrize("number", ["", "11a", "1&x=2", "１１", "1" * 21, " 11"])
@@ -128,5 +236,5 @@ def test_a_chat_is_opened_by_digits_alone(number: str) -> None:
 
 
 def test_the_address_of_a_chat() -> None:
-    assert profile("qq").chat_url_of("20110011") == "mqqwpa://im/chat?chat_type=wpa&uin=20110011&version=1"
+    assert profile("qq").chat_url_of("20110011") == "mqqwpa://im/chat?chat_type=wpa&uin=20110011&version=1&src_type=web"
     assert profile("wechat").chat_url_of("20110011") is None

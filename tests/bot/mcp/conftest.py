@@ -16,6 +16,7 @@ import pytest_asyncio
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.server import serve
@@ -118,7 +119,7 @@ async def mcp_world(folder: Path) -> AsyncIterator[World]:
             model={"base_url": model.url, "name": "scripted", "api_key": "k", "profile": "autoglm-phone"},
             knowledge={"provider": "embedded", "sample": True},
             observe={"ocr": "off", "elements": False},
-            run={"hold_seconds": 5},
+            run={"hold_seconds": 5, "checked_versions": CHECKED},
             device={"serial": running.address, "adb_host": "127.0.0.1", "adb_port": adb.port},
             mcp={"port": 0},
             telegram={"per_minute": 0},  # all tests are one client
