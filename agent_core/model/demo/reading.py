@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from PIL import Image
+from PIL import Image, ImageChops
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.actions import parse_reply
@@ -178,11 +178,17 @@ def _picture(url: str) -> Image.Image:
         raise BadRequest(f"the picture cannot be read: {error}") from None
 
 
+AVATAR = "avatar"  # the role of what only a picture shows: a square or a disc beside a message
+_COLUMNS = ((0.03, 0.13), (0.87, 0.97))  # of the width, where avatars stand
+_AVATAR_SIZES = (0.07, 0.14)  # of the width
+_UNLIKE = 24  # of 255: a pixel that is none of the page's ground
+
+
 async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, ...]:
-    """The lines of a picture, from the top."""
+    """The lines and the avatars of a picture, from the top."""
     width, height = picture.size
     lines = [reading for reading in await engine.read(picture) if reading.text and reading.confidence >= 0.5]
-    return tuple(
+    seen = [
         Seen(
             line.text,
             round(line.box.center.x * 1000 / width),
@@ -192,7 +198,29 @@ async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, .
             round(line.box.right * 1000 / width),
         )
         for line in lines
-    )
+    ]
+    return tuple(sorted([*seen, *_avatars(picture)], key=lambda item: item.y))
+
+
+def _avatars(picture: Image.Image) -> list[Seen]:
+    """The avatars at both edges; none if the ground behind them is a picture, too."""
+    width, height = picture.size
+    found = []
+    for left, right in _COLUMNS:
+        strip = picture.crop((round(left * width), 0, round(right * width), height)).resize((8, height), Image.Resampling.BOX)
+        ground = max(strip.getcolors(8 * height) or [(0, (0, 0, 0))])[1]
+        unlike = ImageChops.difference(strip, Image.new("RGB", strip.size, ground)).convert("L")
+        rows = unlike.resize((1, height), Image.Resampling.BOX).tobytes()
+        start = None
+        for y, value in enumerate([*rows, 0]):
+            if value > _UNLIKE and start is None:
+                start = y
+            elif value <= _UNLIKE and start is not None:
+                if _AVATAR_SIZES[0] * width <= y - start <= _AVATAR_SIZES[1] * width:
+                    middle = round((left + right) * 500)
+                    found.append(Seen("", middle, round((start + y) * 500 / height), AVATAR))
+                start = None
+    return found
 
 
 _KEY_ROWS = ("QWERTYUIOP", "ASDFGHJKL", "ZXCVBNM")
@@ -222,19 +250,25 @@ _LINE_PITCH = 42
 _NOT_TEXT = re.compile(
     r"^(?:\[?(?:图片|照片|动画表情|表情|视频)\]?|语音\s*\d+\s*秒|\d{1,2}\s*[\"″”]|(?:QQ|微信)?红包|发送中|发送失败|头像)$"
 )
-_MOMENT = re.compile(r"^(?:(?:昨天|前天|星期.|\d+月\d+日|\d{4}年.*|上午|下午|凌晨|晚上)\s*)*\d{1,2}:\d{2}$")
+_MOMENT = re.compile(r"^(?:(?:昨天|前天|星期.|周.|\d+月\d+日|\d{4}年.*|[上中下]午|凌晨|早上|清晨|傍晚|晚上)\s*)*\d{1,2}:\d{2}$")
 
 
 _WIDE = 480  # of 1000: wider than any notice
 _THEIR_LEFT = 195  # where texts of the other side begin at the latest
+_BESIDE = 16  # between the middles of an avatar and of the first line beside it, at most
+_AVATAR = re.compile(r"头像$|的资料卡$|^我的资料卡$")
 
 
 def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
-    """The text bubbles between two heights, the newest last: the other side's stand left of the middle."""
-    from_tree = any(item.role for item in seen)
+    """The text bubbles between two heights, the newest last. An avatar beside its first line tells whose a bubble is.
+
+    Without avatars the other side's bubbles stand left of the middle.
+    """
+    avatars = [item for item in seen if _is_avatar(item) and top < item.y < bottom]
+    from_tree = any(item.role and item.role != AVATAR for item in seen)
     groups: list[list[Seen]] = []
     for item in seen:
-        outside = not top < item.y < bottom or item.x < 120 or item.x > 880 or item.role in {"image", "input"}
+        outside = not top < item.y < bottom or item.x < 120 or item.x > 880 or item.role in {"image", "input", AVATAR}
         if outside or not item.text or _NOT_TEXT.match(item.text) or _MOMENT.match(item.text):
             continue
         last = groups[-1][-1] if groups else None
@@ -247,11 +281,25 @@ def bubbles(seen: Sequence[Seen], *, top: int, bottom: int) -> list[SeenBubble]:
             groups.append([item])
     found = []
     for group in groups:
-        widest = max(group, key=lambda line: line.right - line.left)
-        wide = not from_tree and widest.right - widest.left > _WIDE
-        if abs(widest.x - 500) <= 20 and not wide:
-            continue  # times and notices stand in the middle
-        # A bubble that fills its row has its middle near the screen's; then its left edge tells whose it is.
-        mine = widest.left > _THEIR_LEFT if wide else widest.x > 500
-        found.append(SeenBubble("".join(line.text for line in group), mine=mine))
+        mine = _is_mine(group, avatars, from_tree=from_tree)
+        if mine is not None:
+            found.append(SeenBubble("".join(line.text for line in group), mine=mine))
     return found
+
+
+def _is_avatar(item: Seen) -> bool:
+    return item.role == AVATAR or (item.role == "image" and _AVATAR.search(item.text) is not None)
+
+
+def _is_mine(group: Sequence[Seen], avatars: Sequence[Seen], *, from_tree: bool) -> bool | None:
+    """Whether a bubble is our own; None for times and notices, which stand in the middle."""
+    first, widest = group[0], max(group, key=lambda line: line.right - line.left)
+    beside = [avatar for avatar in avatars if abs(avatar.y - first.y) <= _BESIDE]
+    wide = widest.right - widest.left > _WIDE
+    if not beside and abs(widest.x - 500) <= 20 and not wide:
+        return None
+    above = beside or [avatar for avatar in avatars if avatar.y <= first.y]
+    if above:
+        return above[-1].x > 500
+    # A bubble that fills its row has its middle near the screen's; then its left edge tells whose it is.
+    return widest.left > _THEIR_LEFT if wide and not from_tree else widest.x > 500

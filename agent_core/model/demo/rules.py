@@ -21,6 +21,10 @@ from agent_core.wording import asks, query_of, sentences
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
 _INPUT_BELOW = 350
+_BAR_TOP = 915  # where messages end on any phone: what stands lower belongs to the bar
+_BAR = re.compile(r"^(?:发送|Send|按住\s*说话|Hold to Talk)$", re.IGNORECASE)
+_TABS_BELOW = 900
+_TABS = frozenset({"消息", "频道", "联系人", "动态", "微信", "通讯录", "发现", "我"})
 _QQ = ("QQ", frozenset({"qq", "手机qq", "腾讯qq", "com.tencent.mobileqq"}))
 _WECHAT = ("微信", frozenset({"微信", "wechat", "weixin", "com.tencent.mm"}))
 _REPLY = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\breply\b|\banswer\b", re.IGNORECASE)
@@ -198,21 +202,34 @@ class _Reply:
             return self.contact
         return texts[0] if texts else ""
 
-    def _input_top(self) -> int | None:
-        """Where the chat's input bar is; None on other pages."""
-        rows = [i.y for i in self.seen if i.y > _INPUT_BELOW and (i.role == "input" or i.text in {"发送", "Send"})]
-        return min(rows) if rows else None
+    def _messages_end(self) -> int | None:
+        """Where the messages of a chat end; None on other pages.
+
+        An empty input says nothing that can be read, and Send may come after typing only. Then a page with the
+        contact's name above is the chat, if it has neither the tabs of the list nor a search.
+        """
+        rows = [i.y for i in self.seen if i.y > _INPUT_BELOW and (i.role == "input" or _BAR.match(i.text))]
+        if rows:
+            return min(rows) - 15
+        tabs = sum(1 for item in self.seen if item.y > _TABS_BELOW and item.text in _TABS)
+        searches = any(item.y < 250 and _SEARCH.match(item.text) for item in self.seen)
+        other = tabs >= 2 or searches or self._cancel()
+        return _BAR_TOP if not other and self._title() == self.contact else None
+
+    def _cancel(self) -> bool:
+        """Whether this page can be left as a search is."""
+        return any(item.text in {"取消", "Cancel"} and item.y < _TITLE[1] for item in self.seen)
 
     def _chat(self) -> Move | None:
-        bar = self._input_top()
-        if bar is None:
+        end = self._messages_end()
+        if end is None:
             return None
         title = self._title()
         if title != self.contact:
             return Move(say("wrong_chat", title=title, contact=self.contact), do("Back"))
         if _WRONG_CHAT.search(self.view.observation):
             return Move(say("wrong_chat", title=title, contact=self.contact), do("Back"))
-        return self._answer(bubbles(self.seen, top=_TITLE[1] - 12, bottom=bar - 15))
+        return self._answer(bubbles(self.seen, top=_TITLE[1] - 12, bottom=end))
 
     def _answer(self, messages: Sequence[SeenBubble]) -> Move:
         asked = self._asked()
@@ -238,7 +255,7 @@ class _Reply:
 
     def _named(self) -> Seen | None:
         """The row whose name is the contact's, whole: no preview, no unread mark, no title, not twice the wrong one."""
-        rows = [i for i in self.seen if i.y > _TITLE[1] and 130 < i.x < 700 and i.role not in {"input", "image"}]
+        rows = [i for i in self.seen if i.y > _TITLE[1] and 150 < i.x < 700 and i.role not in {"input", "image"}]
         times = [item.y for item in self.seen if item.x > 800 and _WHEN.match(item.text)]
         for item in rows:
             if item.text != self.contact or self._left_again(_tap(item)) >= 2:
@@ -256,8 +273,7 @@ class _Reply:
 
     def _search_page(self) -> Move | None:
         field = next((item for item in self.seen if item.role == "input" and item.y < 150), None)
-        cancel = any(item.text in {"取消", "Cancel"} and item.y < _TITLE[1] for item in self.seen)
-        if field is None and not cancel:
+        if field is None and not self._cancel():
             return None
         found = self._named()
         if found is not None:
