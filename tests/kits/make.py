@@ -36,7 +36,7 @@ from agent_core.screen.reader import ScreenReader
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
 
 FOLDER = Path(__file__).parent
-_LOOKS = [key for key, look in LOOKS.items() if look.old is None]
+_LOOKS = list(LOOKS)
 
 
 def kits() -> list[Path]:
