@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -141,24 +141,88 @@ async def test_the_answer_may_come_later_and_elsewhere() -> None:
         assert sent_once(bench)
 
 
-async def test_enter_that_makes_a_new_line_sends_nothing_and_is_not_remembered() -> None:
-    async with chat_of("wechat-light", by("enter")) as bench:
-        bench.phone._chat_apps["wechat"].look = replace(bench.phone._chat_apps["wechat"].look, enter_sends=True)
-        bench.phone.faults.ignored_taps = False
-        session = await reply(bench, "wechat-light")
+async def test_an_enter_that_only_makes_a_new_line_is_asked_about_and_not_remembered() -> None:
+    async with chat_of(ENTER, by("enter")) as bench:
+        field = bench.phone.chat_field()
+        assert field is not None
+        field.enter_acts = False
+        session = await reply(bench, ENTER)
         assert session.status is Status.WAITING
+        assert kinds(bench) == [QuestionKind.NO_SEND] * 2
         assert bench.sent == {}
+        assert await bench.ledger.learnt(bench.device.serial, "wechat", VERSION) is None
 
 
-async def test_what_a_person_sent_by_hand_is_found_and_not_sent_again() -> None:
+@pytest.mark.parametrize("choice", ["enter", "sent", "skip"])
+async def test_what_a_person_sent_by_hand_is_found_and_not_sent_again(choice: str) -> None:
     async with chat_of(ENTER) as bench:
         waiting = await reply(bench, ENTER)
         bench.phone.press("ENTER")  # the person, on the phone
         assert bench.sent == {"wechat:11": [ANSWER]}
-        for choice in ("sent",):
-            later = Session.model_validate_json(waiting.model_dump_json())
-            later.answered = by(choice)
-            session = await reply(bench, ENTER, [FINISH], session=later)
-            assert session.status is Status.SUCCEEDED, session.message
-            assert sent_once(bench)
-            assert [one.text for one in session.replies] == [ANSWER]
+        waiting.answered = by(choice)
+        session = await reply(bench, ENTER, [FINISH], session=waiting)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert sent_once(bench)
+        assert [one.text for one in session.replies] == [ANSWER]
+
+
+async def test_who_says_that_it_was_sent_is_asked_again_if_it_stands_there_yet() -> None:
+    async with chat_of(ENTER, by("sent"), by("enter")) as bench:
+        session = await reply(bench, ENTER)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert kinds(bench) == [QuestionKind.NO_SEND] * 2
+        assert sent_once(bench)
+
+
+async def test_what_a_person_gave_up_leaves_the_input() -> None:
+    async with chat_of(ENTER, by("skip")) as bench:
+        session = await reply(bench, ENTER)
+        assert session.status is Status.SUCCEEDED
+        assert "跳过" in session.message
+        assert (bench.sent, bench.drafts) == ({}, {})
+        assert await states(bench) == [ReplyState.SKIPPED]
+        assert kinds(bench) == [QuestionKind.NO_SEND]
+
+
+async def test_what_was_given_up_while_another_page_is_in_front_ends_the_run() -> None:
+    async with chat_of(ENTER) as bench:
+        waiting = await reply(bench, ENTER)
+        await bench.phone.key("HOME")
+        waiting.answered = by("skip")
+        session = await reply(bench, ENTER, [], session=waiting)
+        assert session.status is Status.SUCCEEDED
+        assert bench.sent == {}
+        # The next run of this contact clears what stands there, and asks again.
+        bench.phone.show_chat("wechat:11")
+        bench.people.answers = [by("skip")]
+        await reply(bench, ENTER)
+        assert (bench.sent, bench.drafts) == ({}, {})
+
+
+# -- killed between typing and Enter, and after it
+
+_ACTS = ("type", "advance", "key", "advance")  # typing; sending; Enter; sent
+
+
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("at", range(1, len(_ACTS) + 1), ids=lambda n: f"{n}_{_ACTS[n - 1]}")
+async def test_killed_before(at: int, new_run: bool) -> None:
+    """At each act from typing on: in the end the customer has the answer once."""
+    async with chat_of(ENTER) as bench:
+        await bench.ledger.learn(bench.device.serial, LearntApp("wechat", VERSION, "enter"))
+        reaper = Reaper(at=at)
+        typing = frozenset({"type", "key"})
+        ledger = mortal(bench.ledger, Reaper(), frozenset())
+        with pytest.raises(Killed):
+            await reply(
+                bench,
+                ENTER,
+                device=mortal(bench.another(), reaper, typing),
+                ledger=_AfterTyping(bench.ledger, reaper),
+            )
+        assert reaper.calls == list(_ACTS[:at])
+        session = None if new_run else Session.model_validate_json(bench.story.saved)
+        done = await reply(bench, ENTER, [sensible] * 4, session=session, device=bench.another())
+        assert done.status is Status.SUCCEEDED, done.message
+        assert sent_once(bench)
+        assert kinds(bench) == []
