@@ -66,11 +66,16 @@ class Title:
     @property
     def sure(self) -> bool:
         least = _LATIN_CONFIDENCE if self.text.isascii() else CONFIDENCE
-        known = all(_is_known(char) for char in self.text) and not _STROKES.intersection(self.text)
-        known = (
-            known and not _WIDE_DIGITS.search(self.text) and not (self.text.isascii() and _CASELESS.match(self.text))
+        text = self.text
+        ambiguous = (
+            not all(_is_known(char) for char in text)
+            or bool(_STROKES.intersection(text))
+            or bool(_WIDE_DIGITS.search(text))
+            or (text.isascii() and bool(_CASELESS.match(text)))
+            or bool(_STATUS.match(text))
         )
-        return bool(self.text) and known and not (self.flawed or self.blank or self.signed) and self.confidence >= least
+        read = bool(text) and self.confidence >= least
+        return read and not (ambiguous or self.flawed or self.blank or self.signed)
 
 
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
