@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bot.commands.answers import answers
+from bot.commands.apps import apps
 from bot.commands.backup import backup, restore
 from bot.commands.bench import bench
 from bot.commands.config import config
@@ -68,6 +69,7 @@ app.add_typer(questions, name="questions")
 app.add_typer(kb, name="kb")
 app.add_typer(answers, name="answers")
 app.command()(read)
+app.add_typer(apps, name="apps")
 app.command()(replay)
 app.add_typer(contacts, name="contacts")
 app.add_typer(people, name="people")

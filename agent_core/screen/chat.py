@@ -16,7 +16,17 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.screen import layout, messages, picture, shapes, tree
-from agent_core.screen.compare import Match, compare, contains, counts_members, ends_with, fold, name, normalise
+from agent_core.screen.compare import (
+    Match,
+    compare,
+    contains,
+    counts_members,
+    ends_with,
+    fold,
+    name,
+    normalise,
+    without_count,
+)
 from agent_core.screen.messages import Words, join_lines, read_box, read_lines
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.pixels import Grid, luminance
@@ -185,7 +195,7 @@ def _doubts(
     if found and found[-1].open:
         doubts.append("the newest message goes on out of sight")
     if not title.sure:
-        more = " and something more" if title.flawed and title.text else ""
+        more = " and something more" if (title.flawed or title.signed) and title.text else ""
         doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
     doubts += _newest_doubts_of(bubbles, [shape.sure for shape in found])
     if draft.unsure:
@@ -311,8 +321,11 @@ async def checked(
     image = frame.image
     doubts = []
     title = await read_title(ocr, image, _header(title_box, image, profile))
-    if not _agree(seen.title, title):
-        more = " and something more" if title.flawed and title.text else ""
+    agreed = _agree(seen.title, title) or (
+        seen.group and _agree(without_count(seen.title), replace(title, text=without_count(title.text)))
+    )
+    if not agreed:
+        more = " and something more" if (title.flawed or title.signed) and title.text else ""
         doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
     page = _page_of(seen, image, profile)
     torn = _place_doubts(seen, page, image.width)
@@ -326,6 +339,8 @@ async def checked(
         sure=seen.sure and not doubts,
         doubt="; ".join([d for d in (seen.doubt, *doubts) if d]),
         title_print=title.print,
+        title_sure=seen.title_sure and agreed,
+        title_box=title.box or seen.title_box,
         torn=bool(torn),
     )
 

@@ -50,7 +50,8 @@ _BLOCK = 0.5  # of its box that the ground of a pill or a tag covers
 @dataclass(frozen=True, slots=True)
 class Title:
     """``flawed``: something stands there that was not read, or equal letters do not look equal. ``blank``: a blank may
-    stand there that was not read. ``print``: a digest of its pixels. ``box``: where the name stands, in pixels."""
+    stand there that was not read. ``print``: a digest of its pixels. ``box``: where the name stands, in pixels.
+    ``signed``: something coloured stands behind the name, the app's sign or an emoji that belongs to it."""
 
     text: str = ""
     confidence: float = 0.0
@@ -58,6 +59,7 @@ class Title:
     blank: bool = False
     print: str = ""
     box: Box | None = None
+    signed: bool = False
 
     @property
     def sure(self) -> bool:
@@ -66,7 +68,7 @@ class Title:
         known = (
             known and not _WIDE_DIGITS.search(self.text) and not (self.text.isascii() and _CASELESS.match(self.text))
         )
-        return bool(self.text) and known and not (self.flawed or self.blank) and self.confidence >= least
+        return bool(self.text) and known and not (self.flawed or self.blank or self.signed) and self.confidence >= least
 
 
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
@@ -75,22 +77,43 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
     What is no name is told apart first: the pill of unread messages before it, tags and signs behind it, icons at the
     right, the status line below.
     """
-    part, strange = name_box(image, region)
-    if part is None:
+    place = name_place(image, region)
+    if place is None:
         return Title()
+    part, room = place.box, place.room
     # Twice, with other margins: a recogniser that guesses says two things.
-    wider = Box(max(0, part.left - 14), max(0, part.top - 8), part.right + 14, part.bottom + 8)
-    wider = Box(max(wider.left, region.left), wider.top, wider.right, wider.bottom)
-    look = sha256(image.crop(part.as_tuple()).tobytes()).hexdigest()[:16]
+    wider = Box(
+        max(part.left - 14, min(part.left, room.left)),
+        max(part.top - 8, min(part.top, room.top)),
+        min(part.right + 14, max(part.right, room.right)),
+        min(part.bottom + 8, max(part.bottom, room.bottom)),
+    )
     first, second = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider)])
-    if normalise(first.text) != normalise(second.text):
-        best = max(first, second, key=lambda read: read.confidence)
-        return Title(
-            best.text, min(best.confidence, 0.5), strange or is_flawed(best.text, image, part), False, look, part
-        )
-    confidence = max(first.confidence, second.confidence)
-    flawed, blank = is_flawed(first.text, image, part), has_blank_unread(first.text, image, part)
-    return Title(first.text, confidence, strange or flawed, blank, look, part)
+    best = max(first, second, key=lambda read: read.confidence)
+    same = normalise(first.text) == normalise(second.text)
+    text = first.text if same else best.text
+    return Title(
+        text,
+        best.confidence if same else min(best.confidence, 0.5),
+        flawed=place.strange or is_flawed(text, image, part),
+        blank=same and has_blank_unread(text, image, part),
+        print=sha256(image.crop(part.as_tuple()).tobytes()).hexdigest()[:16],
+        box=part,
+        signed=place.signed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NamePlace:
+    """Where a name stands. ``room``: how far it may be cropped without anything else of the header.
+
+    ``strange``: something stands there that is not understood. ``signed``: something coloured stands behind the name.
+    """
+
+    box: Box
+    room: Box
+    strange: bool = False
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +130,17 @@ class _Piece:
     block: bool
 
 
-def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
-    """Return the box of the name in a header's line, and whether something stands there that is not understood."""
-    line, room, above = _name_line(image, region)
+def name_place(image: Image.Image, region: Box) -> NamePlace | None:
+    """Return where the name stands in a header's line; None if nothing is written there."""
+    line, rows, above = _name_line(image, region)
     if line is None:
-        return None, False
+        return None
     found = _pieces(image, line)
     while found and (found[-1].box.left > _RIGHT_ICONS * image.width):
         found.pop()  # icons at the right
     letters = [piece for piece in found if not piece.block and not piece.coloured]
     if not letters:
-        return None, False
+        return None
     groups: list[list[_Piece]] = []
     high = _height(letters)
     for piece in found:
@@ -131,20 +154,22 @@ def name_box(image: Image.Image, region: Box) -> tuple[Box | None, bool]:
     ink = max(piece.contrast for piece in letters)
     written = [group for group in groups if any(p.contrast >= _SIGN_INK * ink and not p.coloured for p in group)]
     name = max(written or groups, key=lambda group: group[-1].box.right - group[0].box.left)
-    others = [group for group in groups if group is not name]
-    strange = above or any(not _is_sign_alone(group, name, high) for group in others)
     kept = _without_signs(name)
-    # An emoji, a company's name; behind the name it may be a sign of the app's, or an emoji that belongs to it.
-    strange = strange or any(piece.coloured for piece in kept) or any(piece.vivid for piece in name[len(kept) :])
-    name = kept
-    margin = max(2, round(10 * image.width / 1080))
-    left, right = name[0].box.left, name[-1].box.right
-    # A margin that holds nothing else: a pill or a sign beside the name would be read with it.
+    strange = above or any(not _is_sign_alone(group, name, high) for group in groups if group is not name)
+    left, right = kept[0].box.left, kept[-1].box.right
     before = max((p.box.right for p in found if p.box.right <= left), default=region.left)
     after = min((p.box.left for p in found if p.box.left >= right), default=region.right)
-    upper, lower = max(room[0], line.top - margin), min(room[1], line.bottom + margin)
-    box = Box(max(left - margin, min(left, before + 1)), upper, min(right + margin, max(right, after - 1)), lower)
-    return box, strange
+    room = Box(before + 1, rows[0], after - 1, rows[1])
+    margin = max(2, round(10 * image.width / _UNIT))
+    box = Box(
+        max(left - margin, min(left, room.left)),
+        max(room.top, line.top - margin),
+        min(right + margin, max(right, room.right)),
+        min(room.bottom, line.bottom + margin),
+    )
+    # In the name it is an emoji or a company; behind it, the app's sign or an emoji that belongs to the name.
+    strange = strange or any(piece.coloured for piece in kept)
+    return NamePlace(box, room, strange, any(piece.vivid for piece in name[len(kept) :]))
 
 
 def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, int], bool]:

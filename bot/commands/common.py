@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import structlog
 import typer
@@ -26,6 +26,9 @@ from bot.chat.texts import Lang, texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import ENV_FILE, Settings, load
 from bot.settings.loading import SettingsWrong, passed_over
+
+if TYPE_CHECKING:
+    from agent_core.apps.profile import AppProfile
 
 log = structlog.get_logger(__name__)
 
@@ -160,6 +163,25 @@ def run_async(work: Callable[[], Awaitable[T]]) -> T:
 
 async def _as_coroutine(work: Callable[[], Awaitable[T]]) -> T:
     return await work()
+
+
+def app_profile(key: str) -> AppProfile:
+    """Return the profile that ``--app`` names. Raises BadRequest for another word."""
+    from agent_core.apps.profile import profiles
+
+    known = profiles()
+    found = next((profile for profile in known if profile.key == key.strip().lower()), None)
+    if found is None:
+        names = ", ".join(profile.key for profile in known)
+        said = f"There is no profile for the app {key!r}." if key else "It is not said which app this is of."
+        raise BadRequest(
+            said,
+            advice=f"Give --app with one of {names}.",
+            key="read_unknown_app" if key else "read_which_app",
+            name=key,
+            known=names,
+        )
+    return found
 
 
 def print_json(data: object) -> None:

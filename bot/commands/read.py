@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import fail, print_json, run_async, spoken_language
+from bot.commands.common import app_profile, fail, print_json, run_async, spoken_language
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -36,7 +36,7 @@ def read(
 
     logs.configure("warning")
     try:
-        profile = _profile(app)
+        profile = app_profile(app)
         frame, page = _read(picture, tree, profile)
         if marks is not None:
             _write_marks(marks, frame, page)
@@ -57,25 +57,6 @@ def read(
     for line in page_lines(seen, profile.name, words):
         said = f"{line.label}: {line.text}" if line.label else line.text
         console.print(harmless(said), markup=False, highlight=False)
-
-
-def _profile(key: str) -> AppProfile:
-    from agent_core.apps.profile import profiles
-    from bot.desk.actors import BadRequest
-
-    known = profiles()
-    found = next((profile for profile in known if profile.key == key.strip().lower()), None)
-    if found is None:
-        names = ", ".join(profile.key for profile in known)
-        said = f"There is no profile for the app {key!r}." if key else "It is not said which app this is of."
-        raise BadRequest(
-            said,
-            advice=f"Give --app with one of {names}.",
-            key="read_unknown_app" if key else "read_which_app",
-            name=key,
-            known=names,
-        )
-    return found
 
 
 def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame, Page]:

@@ -13,10 +13,11 @@ from rich.table import Table
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError
 from bot.chat.texts import texts
-from bot.commands.common import err, print_json, run_async, settings_from
+from bot.commands.common import err, fail, print_json, run_async, settings_from
 from bot.settings import Settings
 
 if TYPE_CHECKING:
+    from agent_core.devices.virtual.phone import VirtualPhone
     from agent_core.devices.virtual.scenario import Scenario
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
@@ -75,16 +76,23 @@ def virtual_phone(
         list[str] | None,
         typer.Option(help="How QQ or WeChat looks: qq-plain, wechat-dark …; once for each app."),
     ] = None,
+    kit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Show the one page of this screen kit; taps are logged.")
+    ] = None,
     auth: Annotated[str, typer.Option(help="none, key, unauthorized or mute.")] = "none",
 ) -> None:
     """Serve a phone that needs no phone, to any adb client, until Ctrl-C.
 
     Example: phonedesk virtual-phone --port 16001 --state-port 16002 --look qq-plain --look wechat-dark
     """
+    from agent_core.devices.virtual.phone import VirtualPhone
     from agent_core.devices.virtual.server import run_virtual_phone
 
     settings_from()
-    run_async(lambda: _taken(port, run_virtual_phone(port, _world(scenario, look or []), state_port, auth, say=_say)))
+    if kit is not None and (scenario is not None or look):
+        raise typer.BadParameter("A kit is one page; it goes with no --scenario and no --look.", param_hint="--kit")
+    phone = _kit_phone(kit) if kit is not None else VirtualPhone(_world(scenario, look or []))
+    run_async(lambda: _taken(port, run_virtual_phone(port, phone, state_port, auth, say=_say)))
 
 
 def demo_model(port: Port = 0) -> None:
@@ -110,6 +118,17 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     except ValueError as error:
         raise typer.BadParameter(f"{error}.", param_hint="--look") from None
     return world.model_copy(update={"look": list(chosen.values())})
+
+
+def _kit_phone(file: Path) -> VirtualPhone:
+    from agent_core.errors import InputRejected
+    from agent_core.kits import load_kit
+    from agent_core.kits.phone import KitPhone
+
+    try:
+        return KitPhone(load_kit(file))
+    except InputRejected as error:
+        fail(error)
 
 
 async def _taken(port: int, server: object) -> None:

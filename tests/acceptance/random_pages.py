@@ -3,8 +3,8 @@
     python -m tests.acceptance.random_pages --pages 5000        the whole of it, about half an hour on two cores
     python -m tests.acceptance.random_pages --pages 200 --seed 7 --save FOLDER
 
-Each page is drawn by the virtual phone and read from its picture alone. A title that is wrong and sure, and a question
-that is wrong without a doubt, are what may never be; their pictures are saved.
+Each page is drawn by the virtual phone and read from its picture alone (``--tree`` adds the tree). A title that is
+wrong and sure, and a question that is wrong without a doubt, are what may never be; their pictures are saved.
 """
 
 from __future__ import annotations
@@ -255,16 +255,17 @@ def _told(one: Page) -> str:
 BAD = ("title wrong, sure", "question wrong, no doubt", "page missed", "group wrong, sure", "draft wrong, sure")
 
 
-async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool) -> Tally:
-    """Draw and read the pages with these seeds."""
-    reader = ScreenReader(ocr=OcrEngine(), model=None, sources=[Source.OCR])
+async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tree: str) -> Tally:
+    """Draw and read the pages with these seeds. ``tree``: "" by the picture alone, "both", or "tree" alone."""
+    sources = {"": [Source.OCR], "both": [Source.OCR, Source.TREE], "tree": [Source.TREE]}[tree]
+    reader = ScreenReader(ocr=OcrEngine(), model=None, sources=sources)
     tally = Tally()
     for seed in seeds:
         one = page(random.Random(seed), looks)
         drawn = one.draw()
         begun = time.perf_counter()
         frame = Frame(drawn.image, str(seed), 0.0)
-        seen = await reader.chat(frame, None, profile(LOOKS[one.look].app))
+        seen = await reader.chat(frame, drawn.nodes if tree else None, profile(LOOKS[one.look].app))
         tally.seconds += time.perf_counter() - begun
         found = verdicts(drawn, seen)
         tally.counts.update([*found, f"{one.look}: pages"])
@@ -288,9 +289,9 @@ async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool) ->
     return tally
 
 
-def _run(seeds: list[int], looks: list[str], folder: str, verbose: bool) -> Tally:
+def _run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tree: str) -> Tally:
     use_threads(1)
-    return asyncio.run(run(seeds, looks, folder, verbose))
+    return asyncio.run(run(seeds, looks, folder, verbose, tree))
 
 
 def main() -> int:
@@ -301,18 +302,18 @@ def main() -> int:
     parser.add_argument("--save", default="", help="a folder for the pictures of what went wrong")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--verbose", action="store_true", help="tell of what is wrong with a doubt, too")
+    parser.add_argument("--tree", choices=["", "both", "tree"], default="", help="read the tree, too, or alone")
     said = parser.parse_args()
     looks = said.look.split(",") if said.look else sorted(LOOKS)
     seeds = list(range(said.seed, said.seed + said.pages))
     whole = Tally()
     if said.jobs < 2:
-        whole = _run(seeds, looks, said.save, said.verbose)
+        whole = _run(seeds, looks, said.save, said.verbose, said.tree)
     else:
         parts = [seeds[index :: said.jobs] for index in range(said.jobs)]
+        rest = (looks, said.save, said.verbose, said.tree)
         with ProcessPoolExecutor(said.jobs) as pool:
-            for tally in pool.map(
-                _run, parts, [looks] * len(parts), [said.save] * len(parts), [said.verbose] * len(parts)
-            ):
+            for tally in pool.map(_run, parts, *([value] * len(parts) for value in rest)):
                 whole.add(tally)
     for line in whole.bad:
         sys.stdout.write(f"{line}\n")

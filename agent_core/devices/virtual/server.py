@@ -173,12 +173,12 @@ async def serve(
 
 
 async def run_virtual_phone(
-    port: int, scenario: Scenario | Path | None, state_port: int | None, auth: str, *, say: Callable[[str], None]
+    port: int, phone: VirtualPhone, state_port: int | None, auth: str, *, say: Callable[[str], None]
 ) -> None:
     """Serve until cancelled; ``say`` is given the adb address and the state URL. None is any free state port."""
     if auth not in get_args(Auth):
         raise ConfigInvalid(f"auth {auth!r} is none of {', '.join(get_args(Auth))}.", advice="")
-    async with serve(scenario, port, state_port or 0, auth=cast("Auth", auth)) as running:
+    async with serve(None, port, state_port or 0, auth=cast("Auth", auth), phone=phone) as running:
         say(f"adb connect {running.address}")
         say(f"state and control: {running.state_url}/state")
         await asyncio.Event().wait()

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta, timezone
 
 from agent_core.devices.base import Node
 from agent_core.devices.virtual import ime
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario_file import parse_scenario
 
 QQ = "com.tencent.mobileqq"
+WECHAT = "com.tencent.mm"
 START = datetime(2026, 11, 20, 10, 30, tzinfo=timezone(timedelta(hours=8)))
 
 
@@ -31,7 +33,13 @@ class Hand:
         self.now += timedelta(seconds=seconds)
 
     async def nodes(self, name: str) -> list[Node]:
-        """The nodes with this id, text or description, in document order."""
+        """Return the nodes with this id, text or description, in document order.
+
+        name: for ids of the chat app in front, what ``Ids`` calls them.
+        """
+        app = {QQ: "qq", WECHAT: "wechat"}.get(self.phone.window().package or "")
+        if app is not None:
+            name = getattr(LOOKS[self.phone.scenario.looks[app]].ids, name, name)
         return [
             node
             for node in await self.phone.tree()
@@ -47,10 +55,10 @@ class Hand:
         return [node.text for node in await self.nodes(name)]
 
     async def tap(self, name: str) -> None:
-        """Tap what can be tapped under this name."""
-        clickable = [node for node in await self.nodes(name) if node.clickable]
-        assert clickable, f"{name!r} can not be tapped"
-        point = clickable[0].box.center
+        """Tap what can be tapped under this name, or else what lies below the name."""
+        found = await self.nodes(name)
+        assert found, f"{name!r} is not on the screen"
+        point = next((node for node in found if node.clickable), found[0]).box.center
         await self.phone.tap(point.x, point.y)
 
     async def open_chat(self, name: str = "11") -> None:
@@ -67,7 +75,7 @@ class Hand:
         """Type into the open chat and send."""
         await self.tap("input")
         await self.type(text)
-        await self.tap("send_btn")
+        await self.tap("send")
 
     async def pixels(self) -> bytes:
         return (await self.phone.picture()).tobytes()

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from agent_core.devices.virtual.adbd import AdbdServer
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.files import FileTree
 from agent_core.devices.virtual.panel import InputEvent, TouchPanel
 from agent_core.devices.virtual.scenario import EventPart, Faults
@@ -181,11 +182,11 @@ async def test_after_a_picture_of_the_list_and_of_a_chat() -> None:
     await hand.phone.picture()  # of the launcher
     await hand.phone.launch(QQ)
     await hand.phone.picture()
-    assert await hand.texts("name") == ["11", "22"]
+    assert await hand.texts("row_name") == ["11", "22"]
     await hand.phone.shown()  # nobody took that
-    assert await hand.texts("name") == ["11", "22"]
+    assert await hand.texts("row_name") == ["11", "22"]
     await hand.phone.picture()
-    assert await hand.texts("name") == ["22", "11"]
+    assert await hand.texts("row_name") == ["22", "11"]
     await hand.tap("11")
     assert hand.phone.report()["chats_opened"] == ["11"]
     await hand.phone.picture()
@@ -196,7 +197,7 @@ async def test_a_black_picture_shows_nothing() -> None:
     hand = world('after_looked = "list"\ncontact = "22"\ntext = "插队"', extra="faults = { black = true }")
     await hand.phone.launch(QQ)
     await hand.phone.picture()
-    assert await hand.texts("name") == ["11", "22"]
+    assert await hand.texts("row_name") == ["11", "22"]
 
 
 @pytest.mark.parametrize(
@@ -247,8 +248,8 @@ async def test_without_a_network_the_apps_say_so_and_still_send() -> None:
 
 async def test_versions_of_the_apps() -> None:
     usual, other = world(), world(extra='[phone]\napp_versions = { qq = "9.9.9" }')
-    assert usual.phone.apps[QQ].version == "9.1.30"
-    assert (other.phone.apps[QQ].version, other.phone.apps[WECHAT].version) == ("9.9.9", "8.0.56")
+    assert usual.phone.apps[QQ].version == LOOKS["qq-plain"].version
+    assert (other.phone.apps[QQ].version, other.phone.apps[WECHAT].version) == ("9.9.9", LOOKS["wechat-light"].version)
 
 
 # -- getevent

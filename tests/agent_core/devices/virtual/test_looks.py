@@ -18,7 +18,7 @@ from agent_core.screen.readings import BubbleKind, SendState
 from agent_core.screen.readings import Side as ReadSide
 from tests.support.drawing import NOW, PACKAGES, Drawn, draw, draw_list
 
-NEW = [key for key, look in LOOKS.items() if look.old is None]
+NEW = list(LOOKS)
 QQ = [key for key in NEW if LOOKS[key].app == "qq"]
 WECHAT = [key for key in NEW if LOOKS[key].app == "wechat"]
 ASKED = MessagePart(text="几天能发货？", ago=60)

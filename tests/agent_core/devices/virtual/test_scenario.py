@@ -57,9 +57,9 @@ def test_what_is_wrong_is_named_with_file_field_and_what_is_allowed(
 
 
 def test_each_app_has_its_look() -> None:
-    assert parse_scenario("").looks == {"qq": "qq-old", "wechat": "wechat-old"}
-    assert parse_scenario("look = 'wechat-dark'").looks == {"qq": "qq-old", "wechat": "wechat-dark"}
-    assert parse_scenario("look = ['wechat-dark', 'qq-plain']").looks == {"qq": "qq-plain", "wechat": "wechat-dark"}
+    assert parse_scenario("").looks == {"qq": "qq-plain", "wechat": "wechat-light"}
+    assert parse_scenario("look = 'wechat-dark'").looks == {"qq": "qq-plain", "wechat": "wechat-dark"}
+    assert parse_scenario("look = ['wechat-dark', 'qq-classic']").looks == {"qq": "qq-classic", "wechat": "wechat-dark"}
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ async def test_events_come_at_their_time_once() -> None:
     hand = Hand(chat("在吗", extra="") + "[[events]]\nat = 5\ncontact = '11'\ntext = '还在吗'")
     await hand.phone.launch(QQ)
     hand.wait(4.9)
-    assert await hand.texts("summary") == ["在吗"]
+    assert await hand.texts("row_preview") == ["在吗"]
     hand.wait(0.1)
-    assert await hand.texts("summary") == ["还在吗"]
+    assert await hand.texts("row_preview") == ["还在吗"]
     hand.wait(60)
     assert [message["text"] for message in hand.phone.report()["chats"]["11"]] == ["在吗", "还在吗"]
 

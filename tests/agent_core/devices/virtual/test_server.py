@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 from PIL import Image
 
+from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.server import RunningPhone, run_virtual_phone, serve
 from agent_core.errors import ConfigInvalid
 from tests.agent_core.devices.virtual.hand import QQ, chat
@@ -132,7 +133,7 @@ async def test_the_command_serves_until_it_is_cancelled(tmp_path: Path) -> None:
         if len(said) == 2:
             told.set()
 
-    task = asyncio.create_task(run_virtual_phone(0, None, None, "none", say=say))
+    task = asyncio.create_task(run_virtual_phone(0, VirtualPhone(), None, "none", say=say))
     async with asyncio.timeout(10):
         await told.wait()
     url = said[1].rpartition(" ")[2]
@@ -148,4 +149,4 @@ async def test_the_command_serves_until_it_is_cancelled(tmp_path: Path) -> None:
 
 async def test_a_wrong_auth_is_refused() -> None:
     with pytest.raises(ConfigInvalid, match="mute"):
-        await run_virtual_phone(0, None, None, "maybe", say=lambda _: None)
+        await run_virtual_phone(0, VirtualPhone(), None, "maybe", say=lambda _: None)

@@ -12,7 +12,8 @@ async def test_a_tap_on_a_message_is_told_by_its_words_and_one_on_nothing_by_non
     history = [MessagePart(text="看 http://shop.example/x", ago=60)]
     phone = VirtualPhone(Scenario(contacts=[ContactPart(name="11", history=history)]))
     phone.show_chat("11")
-    await phone.tap(300, 400)
+    message = next(node for node in await phone.tree() if node.text == "看 http://shop.example/x").box.center
+    await phone.tap(message.x, message.y)
     await phone.tap(500, 1500)
     assert [tap["on"] for tap in phone.report()["taps"]] == ["看 http://shop.example/x", ""]
 

@@ -1,0 +1,420 @@
+"""A screen as a kit: words are replaced, avatars and pictures become blocks of their mean colours.
+
+Nothing here relies on the reader having understood the page: a page that it cannot read is the one worth giving away.
+What is neither flat, nor a small sign, nor a line of text that OCR found, is blurred. Needs OCR and NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.base import Frame, Node
+from agent_core.devices.virtual.widgets import font
+from agent_core.errors import InputRejected
+from agent_core.geometry import Box
+from agent_core.kits.disguise import Disguise
+from agent_core.kits.kit import MOST_COLORS, MOST_NODES, Band, Kit, NodePart, TextPart
+from agent_core.screen import badges, layout, picture, shapes
+from agent_core.screen.messages import own_box
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.page_report import MessageKind, Page, PageReport, read_page, report
+from agent_core.screen.pixels import Color, Grid, Mask, Pixels, far, mode, spans
+from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import Reading
+
+# Lengths are fractions of the screen's width.
+_SIGN = 0.065  # no larger is a small sign, which stays
+_STRIP = 0.142  # avatars of a chat stand within this distance of an edge
+_AVATAR = 0.06  # and are no smaller
+_DENSE = 0.3  # of its box that what has no flat colour covers in a picture
+_CELL = 1 / 14  # a blurred cell
+_HEADER = 0.20  # of a page that is no chat
+_FLAT_SHARE = 0.001  # of a page that a flat colour covers
+_FEW = 60  # pixels that a colour needs to be kept as one
+_MANY = 160  # colours that are kept at most
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of text on the screen. ``alone``: it is no line of a message of several."""
+
+    box: Box
+    ink: Box
+    text: str
+    alone: bool
+
+
+async def export_kit(
+    frame: Frame,
+    nodes: Sequence[Node] | None,
+    profile: AppProfile,
+    *,
+    version: str = "",
+    activity: str = "",
+    seed: str | None = None,
+) -> Kit:
+    """Return the screen in ``frame`` as a kit. Raises ConfigMissing if OCR is not installed.
+
+    nodes: the accessibility tree of the same moment; its texts are replaced alike. None leaves the tree out.
+    seed: makes the replaced words the same each time; for kits that show nobody's words.
+    """
+    ocr = OcrEngine()
+    page = await read_page(ScreenReader(ocr=ocr, model=None), frame, None, profile)
+    grid = Grid.of(frame.image)
+    seen = _shapes(grid, profile)
+    lines = await _lines(ocr, frame, seen, page)
+    disguise = Disguise(profile, seed)
+    blocks = _avatars(grid, page, seen)
+    marks = _marks(frame.image, blocks) if page.rows else []
+    beside = (_beside(line, marks) for line in lines if not _within_any(line.box, blocks))
+    lines = [line for line in beside if line is not None]
+    bare = _without_letters(frame.image, lines)
+    _cover_pictures(bare, seen)
+    for box in blocks:
+        _block(bare, frame.image, box)
+    for mark in marks:
+        bare.paste(frame.image.crop(mark.as_tuple()), (mark.left, mark.top))
+    texts = [_text_part(frame.image, line, disguise) for line in lines]
+    palette, ground = _areas(bare)
+    return Kit(
+        app=profile.key,
+        version=version,
+        activity=activity,
+        size=frame.size,
+        page=_disguised(report(page), [line for line in lines if not line.alone], disguise),
+        colors=tuple(map(_hex, palette)),
+        ground=tuple(ground),
+        texts=tuple(part for part in texts if part is not None),
+        nodes=None if nodes is None else tuple(_node_part(node, disguise) for node in _checked(nodes)),
+    )
+
+
+# What is on the screen
+
+
+def _shapes(grid: Grid, profile: AppProfile) -> shapes.Page | None:
+    header, fields = layout.header(grid), layout.fields(grid)
+    if header is None or not fields:
+        return None
+    return shapes.page_of(grid, profile, top=header.bottom, bottom=fields[0].top)
+
+
+async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.Page | None, page: Page) -> list[_Line]:
+    """The lines of the messages as the reader takes them apart, and those that OCR finds elsewhere."""
+    image = frame.image
+    found: list[_Line] = []
+    taken: list[Box] = []
+    for shape in seen.shapes if seen is not None else ():
+        if shape.form is shapes.Form.PICTURE:
+            continue
+        boxes = picture.lines_of(image, own_box(shape), shape.color)
+        words = await ocr.recognise_lines([image.crop(line.box.as_tuple()) for line in boxes])
+        if any(word.confidence < 0.5 for word in words):
+            continue  # no lines of text alone: what OCR finds by itself there is surer
+        taken += [line.box for line in boxes]
+        alone = len(boxes) == 1
+        found += [
+            _Line(line.box, line.ink, word.text, alone) for line, word in zip(boxes, words, strict=True) if word.text
+        ]
+    for reading in await ocr.read(image, digest=frame.digest):
+        if not any(reading.box.intersects(box) for box in taken) and not _is_icon(reading, seen, page):
+            found.append(_Line(reading.box, _ink(image, reading.box), reading.text, True))
+    return found
+
+
+def _is_icon(reading: Reading, seen: shapes.Page | None, page: Page) -> bool:
+    """Whether OCR took an icon for a letter: it finds signs alone, or one letter in the bars that is not the name."""
+    letters = sum(char.isalnum() for char in reading.text)
+    if letters > 1:
+        return False
+    if letters == 0:
+        return True
+    if page.rows:
+        return not any(row.box.contains(reading.box.center) for row in page.rows)
+    title = page.chat.title_box if page.chat is not None else None
+    named = title is not None and title.intersects(reading.box)
+    return seen is not None and not named and (not seen.plain or not seen.box.contains(reading.box.center))
+
+
+def _ink(image: Image.Image, box: Box) -> Box:
+    crop = image.crop(box.as_tuple())
+    bounds = picture.ink(crop, picture.common_color(crop), 60).getbbox()
+    if bounds is None:
+        return box
+    return Box(box.left + bounds[0], box.top + bounds[1], box.left + bounds[2], box.top + bounds[3])
+
+
+# People and pictures
+
+
+def _cover_pictures(image: Image.Image, seen: shapes.Page | None) -> None:
+    """Blur in ``image``, from which letters are gone, what is no flat ground; bubbles on a wallpaper stay."""
+    top = seen.box.top if seen is not None else round(_HEADER * image.width)
+    bottom = seen.box.bottom if seen is not None else image.height
+    before = image.copy()
+    if seen is not None and not seen.plain:
+        mean = _rgb(image.crop(seen.box.as_tuple()).resize((1, 1), Image.Resampling.BOX).getpixel((0, 0)))
+        for shape in seen.shapes:
+            image.paste(mean, shape.box.as_tuple())
+        _blur(image, seen.box)
+        for shape in seen.shapes:
+            image.paste(before.crop(shape.box.as_tuple()), (shape.box.left, shape.box.top))
+        return
+    found = list(_pictures(Grid.of(before), top, bottom))
+    found += [shape.box for shape in (seen.shapes if seen is not None else ()) if shape.form is shapes.Form.PICTURE]
+    for box in found:
+        _blur(image, box)
+
+
+def _avatars(grid: Grid, page: Page, seen: shapes.Page | None) -> list[Box]:
+    """The avatars of a list, or what stands at both edges of a chat and is large enough for one."""
+    if page.rows:
+        return [*_header_avatars(grid, page), *(row.avatar for row in page.rows if row.avatar is not None)]
+    if seen is None or not seen.plain:
+        return []
+    rows = (seen.box.top // grid.step, seen.box.bottom // grid.step)
+    strip = round(_STRIP * grid.width)
+    found = []
+    for left in (0, grid.width - strip):
+        filled = far(grid.pixels[rows[0] : rows[1], left : left + strip], seen.ground.color) > 6
+        for start, end in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
+            columns = spans(filled[start:end].any(axis=0), gap=1, least=2)
+            wide = [span for span in columns if span[1] - span[0] >= _AVATAR * grid.width]
+            if wide and end - start >= 0.3 * _AVATAR * grid.width:
+                first, last = wide[0][0], wide[-1][1]
+                found.append(grid.full(Box(left + first, rows[0] + start, left + last, rows[0] + end)))
+    return found
+
+
+def _header_avatars(grid: Grid, page: Page) -> list[Box]:
+    """Our own avatar over a list, at the left."""
+    bottom, strip = page.rows[0].box.top // grid.step, round(_HEADER * grid.width)
+    part = grid.pixels[:bottom, :strip]
+    busy = far(part, mode(part, tolerance=4)[0]) > 6
+    least = _AVATAR * grid.width
+    found = (box for box in _clusters(busy, Box(0, 0, strip, bottom)) if box.right < strip)
+    return [grid.full(box) for box in found if min(box.width, box.height) >= least]
+
+
+def _pictures(grid: Grid, top: int, bottom: int) -> Iterator[Box]:
+    """Boxes of what has no flat colour, in pixels of the picture."""
+    rows = (top // grid.step, bottom // grid.step)
+    part = grid.pixels[rows[0] : rows[1]]
+    busy = np.ones(part.shape[:2], dtype=bool)
+    for color in _flat_colors(part):
+        busy &= far(part, color) > 6
+    for box in _clusters(busy, Box(0, 0, grid.width, len(part))):
+        own = busy[box.top : box.bottom, box.left : box.right]
+        if max(box.width, box.height) > _SIGN * grid.width and float(own.mean()) >= _DENSE:
+            yield grid.full(Box(box.left, box.top + rows[0], box.right, box.bottom + rows[0]))
+
+
+def _flat_colors(pixels: Pixels) -> list[Color]:
+    """The colours of areas: of a photograph's no single one covers so much."""
+    flat = pixels.reshape(-1, 3).astype(np.int32)
+    values, counts = np.unique((flat[:, 0] << 16) | (flat[:, 1] << 8) | flat[:, 2], return_counts=True)
+    common = values[counts >= _FLAT_SHARE * len(flat)].tolist()
+    return [(value >> 16, value >> 8 & 255, value & 255) for value in common]
+
+
+def _clusters(mask: Mask, box: Box, depth: int = 0) -> Iterator[Box]:
+    """Cut what is set apart by empty rows and columns, alternately."""
+    part = mask[box.top : box.bottom, box.left : box.right]
+    rows = spans(part.any(axis=1), gap=2)
+    columns = spans(part.any(axis=0), gap=2)
+    if not rows or not columns:
+        return
+    whole = len(rows) == 1 and len(columns) == 1
+    if whole or depth > 12:
+        yield Box(box.left + columns[0][0], box.top + rows[0][0], box.left + columns[-1][1], box.top + rows[-1][1])
+        return
+    for start, end in rows:
+        for left, right in spans(part[start:end].any(axis=0), gap=2):
+            inner = Box(box.left + left, box.top + start, box.left + right, box.top + end)
+            yield from _clusters(mask, inner, depth + 1)
+
+
+def _blur(image: Image.Image, box: Box) -> None:
+    """Replace a box by a few cells of its mean colours, none of which is a flat ground over the whole box."""
+    cell = max(8, round(_CELL * image.width))
+    size = (max(2, min(12, round(box.width / cell))), max(2, min(24, round(box.height / cell))))
+    crop = image.crop(box.as_tuple())
+    small = crop.resize(size, Image.Resampling.BOX)
+    image.paste(small.resize(crop.size, Image.Resampling.NEAREST), (box.left, box.top))
+
+
+def _marks(image: Image.Image, avatars: Sequence[Box]) -> list[Box]:
+    """The red marks at the corners of avatars."""
+    disc = badges.round_avatars(image, avatars)
+    found = (badges.corner_mark(image, box, disc=disc) for box in avatars)
+    return [mark.box for mark in found if mark is not None]
+
+
+def _beside(line: _Line, marks: Sequence[Box]) -> _Line | None:
+    """The line without the mark at its left end; None if it is the number in one."""
+    for mark in marks:
+        if mark.contains(line.box.center):
+            return None
+        if mark.intersects(line.box) and mark.right < line.box.right:
+            box = Box(max(mark.right, line.box.left), line.box.top, line.box.right, line.box.bottom)
+            return replace(line, box=box, ink=replace(line.ink, left=max(mark.right, line.ink.left)))
+    return line
+
+
+def _block(image: Image.Image, before: Image.Image, box: Box) -> None:
+    """Replace an avatar by its mean colour in its shape."""
+    crop = before.crop(box.as_tuple())
+    ground = _rgb(before.getpixel((max(0, box.left - 3) or min(before.width - 1, box.right + 3), box.center.y)))
+    mean = _rgb(crop.resize((1, 1), Image.Resampling.BOX).getpixel((0, 0)))
+    if max(abs(a - b) for a, b in zip(mean, ground, strict=True)) < 40:
+        mean = (140, 150, 160) if sum(ground) > 384 else (110, 120, 130)
+    round_ = _is_round(crop, ground)
+    flat = Image.new("RGB", crop.size, ground if round_ else mean)
+    if round_:
+        ImageDraw.Draw(flat).ellipse((0, 0, crop.width - 1, crop.height - 1), fill=mean)
+    image.paste(flat, (box.left, box.top))
+
+
+def _is_round(crop: Image.Image, ground: Color) -> bool:
+    inset = max(1, crop.width // 14)
+    corners = [(x, y) for x in (inset, crop.width - 1 - inset) for y in (inset, crop.height - 1 - inset)]
+    return sum(picture.near(_rgb(crop.getpixel(corner)), ground, 12) for corner in corners) >= 3
+
+
+# Words
+
+
+def _within_any(box: Box, others: Sequence[Box]) -> bool:
+    return any(other.contains(box.center) for other in others)
+
+
+def _without_letters(image: Image.Image, lines: Sequence[_Line]) -> Image.Image:
+    bare = image.copy()
+    draw = ImageDraw.Draw(bare)
+    for line in lines:
+        draw.rectangle(_drawn(line.box), fill=_ground(image, line.box))
+    return bare
+
+
+def _text_part(image: Image.Image, line: _Line, disguise: Disguise) -> TextPart | None:
+    shown = disguise.line(line.text) if line.alone else disguise.plain(line.text)
+    one, other = font(100).getbbox(line.text), font(100).getbbox(shown)
+    wide, high = one[2] - one[0], one[3] - one[1]
+    if not wide or not high or not shown.strip():
+        return None
+    by_width, by_height = 100 * line.ink.width / wide, 100 * line.ink.height / high
+    size = by_width if 0.5 <= by_width / max(1, by_height) <= 1.35 else by_height
+    size = max(6, min(400, round(size)))
+    left = max(0, line.ink.left - round(other[0] * size / 100))
+    color = _strongest(image, line.ink, _ground(image, line.box))
+    return TextPart(left=left, middle=line.ink.center.y, size=size, color=_hex(color), text=shown)
+
+
+def _strongest(image: Image.Image, box: Box, ground: Color) -> Color:
+    """The colour of letters: of the pixels that are farthest from their ground, the middle one."""
+    pixels = np.asarray(image.crop(box.as_tuple()).convert("RGB")).astype(np.int16).reshape(-1, 3)
+    away = np.abs(pixels - np.array(ground, dtype=np.int16)).max(axis=1)
+    least = np.quantile(away, 0.97)
+    middle = np.median(pixels[away >= least], axis=0)
+    return int(middle[0]), int(middle[1]), int(middle[2])
+
+
+def _disguised(page: PageReport, wrapped: Sequence[_Line], disguise: Disguise) -> PageReport:
+    """The report with replaced words. Lines of ``wrapped`` messages were replaced without regard to what apps say."""
+    several = "".join(line.text for line in wrapped)
+
+    def said(kind: MessageKind, text: str) -> str:
+        split = kind is MessageKind.TEXT and text.replace(" ", "")[:6] in several.replace(" ", "")
+        return disguise.plain(text) if split else "\n".join(map(disguise.line, text.split("\n")))
+
+    title = page.title and page.title.model_copy(update={"text": disguise.line(page.title.text)})
+    field = page.input and page.input.model_copy(update={"text": disguise.line(page.input.text)})
+    messages = tuple(m.model_copy(update={"text": said(m.kind, m.text)}) for m in page.messages)
+    rows = tuple(
+        row.model_copy(update={"name": disguise.line(row.name), "preview": disguise.line(row.preview)})
+        for row in page.rows
+    )
+    return page.model_copy(update={"title": title, "input": field, "messages": messages, "rows": rows, "doubts": ()})
+
+
+def _node_part(node: Node, disguise: Disguise) -> NodePart:
+    return NodePart(
+        box=node.box.as_tuple(),
+        text=disguise.line(node.text)[:2000],
+        description=disguise.line(node.description)[:2000],
+        id=node.resource_id[:200],
+        kind=node.class_name[:200],
+        clickable=node.clickable,
+        focused=node.focused,
+    )
+
+
+def _checked(nodes: Sequence[Node]) -> Sequence[Node]:
+    if len(nodes) > MOST_NODES:
+        raise InputRejected(
+            f"The tree has {len(nodes)} elements, more than {MOST_NODES}.",
+            advice="Leave the tree out.",
+            key="kit_tree_large",
+            count=len(nodes),
+            most=MOST_NODES,
+        )
+    return nodes
+
+
+# Areas of colour
+
+
+def _areas(image: Image.Image) -> tuple[list[Color], list[Band]]:
+    """The picture in few colours, as bands of rows that look alike."""
+    pixels = np.asarray(image.convert("RGB")).astype(np.int32)
+    codes: Codes = (pixels[..., 0] << 16) | (pixels[..., 1] << 8) | pixels[..., 2]
+    values, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    colors = np.stack((values >> 16, values >> 8 & 255, values & 255), axis=1)
+    chosen: list[int] = []
+    for index in np.argsort(-counts)[: 40 * _MANY].tolist():
+        if len(chosen) >= min(_MANY, MOST_COLORS) or (chosen and counts[index] < _FEW):
+            break
+        if not chosen or int(np.abs(colors[chosen] - colors[index]).max(axis=1).min()) > 2:
+            chosen.append(index)
+    palette = colors[chosen]
+    nearest = np.empty(len(values), dtype=np.int16)
+    for start in range(0, len(values), 4096):
+        part = colors[start : start + 4096]
+        nearest[start : start + 4096] = np.abs(part[:, None, :] - palette[None, :, :]).sum(axis=2).argmin(axis=1)
+    rows = nearest[inverse].reshape(codes.shape)
+    bands = list(_bands(rows))
+    return [(int(r), int(g), int(b)) for r, g, b in palette.tolist()], bands
+
+
+def _bands(rows: NDArray[np.int16]) -> Iterator[Band]:
+    changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+    for start, end in zip([0, *changes.tolist()], [*changes.tolist(), len(rows)], strict=True):
+        row = rows[start]
+        cuts = [0, *(np.flatnonzero(row[1:] != row[:-1]) + 1).tolist(), len(row)]
+        runs = tuple((cuts[i + 1] - cuts[i], int(row[cuts[i]])) for i in range(len(cuts) - 1))
+        yield Band(rows=end - start, runs=runs)
+
+
+def _ground(image: Image.Image, box: Box) -> Color:
+    pixels = np.asarray(image.crop(box.as_tuple()).convert("RGB")).astype(np.int16)
+    return mode(pixels, tolerance=3)[0] if pixels.size else (0, 0, 0)
+
+
+def _drawn(box: Box) -> tuple[int, int, int, int]:
+    return (box.left, box.top, max(box.left, box.right - 1), max(box.top, box.bottom - 1))
+
+
+def _rgb(pixel: object) -> Color:
+    return (int(pixel[0]), int(pixel[1]), int(pixel[2])) if isinstance(pixel, tuple) else (0, 0, 0)
+
+
+def _hex(color: Color) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)

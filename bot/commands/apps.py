@@ -1,0 +1,153 @@
+"""``phonedesk apps``: how QQ and WeChat look on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.commands.common import app_profile, err, fail, print_json, run_async, settings_from, spoken_language
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_core.apps.profile import AppProfile
+    from agent_core.devices.base import Frame, Node
+    from agent_core.kits import Kit
+    from agent_core.screen.page_report import PageReport
+    from bot.settings import Settings
+
+AppName = Annotated[str, typer.Option("--app", help="The chat app: qq or wechat.")]
+Serial = Annotated[str, typer.Option("--device", help="The phone's serial, or host:port.")]
+
+apps = typer.Typer(
+    no_args_is_help=True,
+    help="How QQ and WeChat look on a phone. Example: phonedesk apps export chat.png --app wechat",
+)
+
+
+@apps.callback()
+def about() -> None:
+    """Keep the group a group while it has one command."""
+
+
+@apps.command()
+def export(
+    picture: Annotated[Path | None, typer.Argument(help="A screenshot: PNG or JPEG. Without it, --device.")] = None,
+    app: AppName = "",
+    out: Annotated[Path | None, typer.Option(metavar="FILE.kit.json", help="The file to write.")] = None,
+    tree: Annotated[
+        Path | None, typer.Option(metavar="DUMP.xml", help="The elements, as `uiautomator dump` writes them.")
+    ] = None,
+    device: Serial = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Write a screen as a kit that can be given away: places and colours, other words, no faces, no pictures.
+
+    Example: phonedesk apps export chat.png --app wechat --out wechat.kit.json
+    """
+    from agent_core.errors import PhonedeskError
+    from agent_core.kits import differences
+
+    try:
+        profile = app_profile(app)
+        place = out or Path(f"{profile.key}.kit.json")
+        kit, read_back = _from_device(device, profile) if device else _from_file(picture, tree, profile)
+        if device and picture is not None:
+            raise _of_what()
+        _write(kit, place)
+    except PhonedeskError as error:
+        fail(error)
+    found = differences(kit.page, read_back)
+    if as_json:
+        print_json({"file": str(place), "texts": len(kit.texts), "page": kit.page.page.value, "differs": found})
+        return
+    _tell(kit, place, found)
+
+
+def _of_what() -> Exception:
+    from bot.desk.actors import BadRequest
+
+    return BadRequest(
+        "It is not said of which screen the kit is to be.",
+        advice="Give a screenshot or --device, and not both.",
+        key="kit_of_what",
+    )
+
+
+def _from_file(picture: Path | None, tree: Path | None, profile: AppProfile) -> tuple[Kit, PageReport]:
+    from agent_core.screen.page_files import load_dump, load_picture
+    from bot import logs
+
+    logs.configure("warning")
+    if picture is None:
+        raise _of_what()
+    frame = load_picture(picture)
+    nodes = load_dump(tree, frame.size) if tree is not None else None
+    return run_async(lambda: _exported(frame, nodes, profile))
+
+
+def _from_device(serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
+    settings = settings_from()
+    return run_async(lambda: _of_phone(settings, serial, profile))
+
+
+async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
+    """What the phone shows now; it is only read, so no lease is taken."""
+    from agent_core.errors import TreeUnavailable
+    from bot.app import open_core
+
+    async with open_core(settings) as core:
+        device = await core.device(serial)
+        try:
+            frame = await device.screenshot()
+            window = await device.window()
+            nodes: Sequence[Node] | None
+            try:
+                nodes = await device.tree()
+            except TreeUnavailable:
+                nodes = None
+            version = await device.app_version(window.package) if window.package in profile.packages else None
+        finally:
+            await device.close()
+    return await _exported(frame, nodes, profile, version=version or "", activity=window.activity or "")
+
+
+async def _exported(
+    frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, version: str = "", activity: str = ""
+) -> tuple[Kit, PageReport]:
+    """The kit, and what is read of it when it is drawn again."""
+    from agent_core.kits.export import export_kit
+    from agent_core.kits.reading import read_kit
+
+    kit = await export_kit(frame, nodes, profile, version=version, activity=activity)
+    return kit, await read_kit(kit)
+
+
+def _write(kit: Kit, place: Path) -> None:
+    from agent_core.kits import write_kit
+    from bot.desk.actors import BadRequest
+
+    try:
+        write_kit(kit, place)
+    except OSError as error:
+        raise BadRequest(
+            f"{place} cannot be written: {error.strerror or error}.",
+            advice="Give another place.",
+            key="file_unwritable",
+            name=str(place),
+            why=error,
+        ) from error
+
+
+def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
+    from bot.chat.texts import texts
+
+    words = texts(spoken_language())
+    size = max(1, place.stat().st_size // 1024)
+    typer.echo(words.get("kit.written", file=str(place), size=size, texts=len(kit.texts)))
+    page = kit.page
+    typer.echo(words.get(f"kit.page_{page.page.value}", messages=len(page.messages), rows=len(page.rows)))
+    for one in found:
+        err.print(words.get("kit.differs", what=one), style="yellow", markup=False, highlight=False)

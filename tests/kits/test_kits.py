@@ -1,0 +1,317 @@
+"""Screen kits: what they hide, what they keep, and that each one of this folder is read as it says."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from typer.testing import CliRunner
+
+from agent_core.apps.profile import profile
+from agent_core.devices.base import Frame
+from agent_core.devices.virtual.apps.looks import LOOKS
+from agent_core.devices.virtual.scenario import ContactPart
+from agent_core.devices.virtual.server import serve
+from agent_core.devices.virtual.world import Kind
+from agent_core.errors import InputRejected
+from agent_core.kits import Kit, differences, load_kit, write_kit
+from agent_core.kits.disguise import Disguise
+from agent_core.kits.drawing import draw_kit
+from agent_core.kits.export import export_kit
+from agent_core.kits.phone import KitPhone
+from agent_core.kits.reading import read_kit
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.page_report import MessageKind, PageKind
+from bot.cli import app
+from tests.kits.make import FOLDER, kits, me, them
+from tests.support.adb import adb_server
+from tests.support.drawing import Drawn, DrawnList, draw, draw_list
+
+needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+
+
+async def exported(drawn: Drawn | DrawnList, look: str, *, seed: str = "test", tree: bool = True) -> Kit:
+    frame = Frame(drawn.image, blake2b(drawn.image.tobytes(), digest_size=16).hexdigest(), 0.0)
+    nodes = drawn.nodes if tree else None
+    return await export_kit(frame, nodes, profile(LOOKS[look].app), version="9.1.0", seed=seed)
+
+
+def test_there_is_a_kit_of_each_look() -> None:
+    names = {path.name for path in kits()}
+    assert {f"{key}-chat.kit.json" for key in LOOKS} <= names
+    assert sum("-list" in name for name in names) >= 2
+    assert sum("-group" in name for name in names) >= 2
+
+
+@needs_ocr
+@pytest.mark.parametrize("path", kits(), ids=lambda path: path.name.removesuffix(".kit.json"))
+async def test_kit_is_read_as_it_says(path: Path) -> None:
+    kit = load_kit(path)
+    assert differences(kit.page, await read_kit(kit)) == []
+
+
+PRIVATE = ["王小二", "顺丰单号", "13800138000", "北京朝阳", "secret", "老同学群"]
+
+
+@needs_ocr
+@pytest.mark.parametrize("look", ["qq-plain", "wechat-dark", "wechat-wallpaper"])
+async def test_no_word_of_a_chat_is_left_and_all_keep_their_length_and_kind(look: str) -> None:
+    said = [them("顺丰单号 13800138000 查一下", 600), me("好的，王小二", 500), them("寄到北京朝阳 secret 吗？", 300)]
+    kit = await exported(draw(look, "王小二", said), look)
+    whole = kit.model_dump_json()
+    assert [word for word in PRIVATE if word in whole] == []
+    seen = await OcrEngine().read(draw_kit(kit))
+    assert [word for word in PRIVATE for line in seen if word in line.text] == []
+    told = [message.text for message in kit.page.messages]
+    assert kit.page.title is not None
+    assert len(kit.page.title.text) == 3
+    assert [shape(text) for text in told] == [shape(message.text.replace(" ", "")) for message in said] or [
+        shape(text.replace(" ", "")) for text in told
+    ] == [shape(message.text.replace(" ", "")) for message in said]
+
+
+def shape(text: str) -> str:
+    """A text by the kinds of its characters: Chinese 中, digit 0, Latin a, signs as they are."""
+    return "".join(
+        "0" if char.isdigit() else "中" if "\u4e00" <= char <= "\u9fff" else "a" if char.isalpha() else char
+        for char in text
+    )
+
+
+@needs_ocr
+@pytest.mark.parametrize("look", ["qq-plain", "wechat-light"])
+async def test_no_name_of_a_list_is_left(look: str) -> None:
+    part = LOOKS[look].app
+    names = ["王小二", "老同学群", "北京朝阳"]
+    contacts = [
+        ContactPart(name=name, app=part, unread=index, history=[them("顺丰单号", 60)])
+        for index, name in enumerate(names)
+    ]
+    kit = await exported(draw_list(look, contacts), look)
+    assert kit.page.page is PageKind.LIST
+    assert sorted(row.unread for row in kit.page.rows) == [0, 1, 2]
+    assert [word for word in PRIVATE if word in kit.model_dump_json()] == []
+    seen = await OcrEngine().read(draw_kit(kit))
+    assert [word for word in PRIVATE for line in seen if word in line.text] == []
+    assert differences(kit.page, await read_kit(kit)) == []
+
+
+@needs_ocr
+async def test_faces_and_pictures_become_blocks() -> None:
+    drawn = draw("wechat-light", "王小二", [them("在吗", 600), them("", 300, Kind.IMAGE)])
+    kit = await exported(drawn, "wechat-light")
+    image = draw_kit(kit)
+    avatar = next(node for node in drawn.nodes if node.description.endswith("头像"))
+    assert len(drawn.image.crop(avatar.box.as_tuple()).getcolors(100_000) or []) > 3
+    assert len(image.crop(avatar.box.as_tuple()).getcolors(100_000) or []) <= 3
+    box = next(bubble.box for bubble in drawn.truth.bubbles if bubble.kind.value == "image")
+    assert box is not None
+    inner = (box.left + 30, box.top + 30, box.right - 30, box.bottom - 30)
+    columns = [image.getpixel((x, box.center.y)) for x in range(box.left, box.right)]
+    changes = sum(one != other for one, other in itertools.pairwise(columns))
+    assert len(drawn.image.crop(inner).getcolors(100_000) or []) > 100
+    assert changes <= 14
+    assert [message.kind for message in kit.page.messages] == [MessageKind.TEXT, MessageKind.IMAGE]
+
+
+@needs_ocr
+async def test_tree_keeps_its_ids_and_places_and_loses_its_words() -> None:
+    drawn = draw("qq-plain", "王小二", [them("顺丰单号", 600)])
+    kit = await exported(drawn, "qq-plain")
+    assert kit.nodes is not None
+    assert [node.id for node in kit.nodes] == [node.resource_id for node in drawn.nodes]
+    assert [node.box for node in kit.nodes] == [node.box.as_tuple() for node in drawn.nodes]
+    texts = " ".join(f"{node.text} {node.description}" for node in kit.nodes)
+    assert "王小二" not in texts
+    assert "顺丰" not in texts
+    assert "的资料卡" in texts  # the app's own words stay
+    assert (await exported(drawn, "qq-plain", tree=False)).nodes is None
+
+
+def test_one_letter_always_becomes_the_same_and_no_two_exports_are_alike() -> None:
+    qq = profile("qq")
+    one, other = Disguise(qq), Disguise(qq, "seed")
+    assert one.plain("人人人") == one.plain("人") * 3
+    assert one.plain("人") != "人"
+    assert other.plain("人山人海") == Disguise(qq, "seed").plain("人山人海")
+    assert len({Disguise(qq).plain("顺丰单号查一下吧") for _ in range(5)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("发送", "发送"),
+        ("按住 说话", "按住 说话"),
+        ("20:34", "12:12"),
+        ("晚上8:34", "晚上8:12"),
+        ("[图片]", "[图片]"),
+        ("1.2 MB", None),
+        ("你撤回了一条消息", "你撤回了一条消息"),
+        ("王小二的资料卡", None),
+        ("报价.pdf", None),
+    ],
+)
+def test_what_the_app_says_stays(text: str, kept: str | None) -> None:
+    said = Disguise(profile("qq"), "seed").line(text)
+    assert shape(said) == shape(text)
+    if kept is not None:
+        assert said == kept
+    else:
+        assert said != text
+        assert said.endswith(("的资料卡", ".pdf", " MB"))
+
+
+# Files
+
+
+@pytest.fixture
+def data() -> dict[str, Any]:
+    return dict(json.loads((FOLDER / "qq-plain-chat.kit.json").read_text(encoding="utf-8")))
+
+
+def wide(data: dict[str, Any]) -> None:
+    data["ground"][0]["runs"][0][0] += 1
+
+
+def high(data: dict[str, Any]) -> None:
+    data["ground"].pop()
+
+
+def colour(data: dict[str, Any]) -> None:
+    data["ground"][0]["runs"][0][1] = 300
+
+
+def size(data: dict[str, Any]) -> None:
+    data["size"] = [100, 2400]
+
+
+def field(data: dict[str, Any]) -> None:
+    data["more"] = 1
+
+
+def form(data: dict[str, Any]) -> None:
+    data["format"] = 2
+
+
+def word(data: dict[str, Any]) -> None:
+    data["texts"][0]["text"] = "长" * 500
+
+
+def side(data: dict[str, Any]) -> None:
+    data["page"]["messages"][0]["side"] = "us"
+
+
+@pytest.mark.parametrize("spoil", [wide, high, colour, size, field, form, word, side])
+def test_bad_kit_is_refused_and_the_place_told(spoil: Any, data: dict[str, Any], tmp_path: Path) -> None:
+    spoil(data)
+    path = tmp_path / "bad.kit.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(InputRejected, match=r"bad\.kit\.json is no screen kit: .{8}"):
+        load_kit(path)
+
+
+def test_file_that_is_too_large_no_json_or_missing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.kit.json"
+    path.write_bytes(b" " * (4 * 1024 * 1024 + 1))
+    with pytest.raises(InputRejected, match="larger than 4 MB"):
+        load_kit(path)
+    path.write_text("no", encoding="utf-8")
+    with pytest.raises(InputRejected, match="no screen kit"):
+        load_kit(path)
+    with pytest.raises(InputRejected, match="cannot be read"):
+        load_kit(tmp_path / "none.kit.json")
+
+
+def test_kit_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
+    for path in kits()[:3]:
+        kit = load_kit(path)
+        write_kit(kit, tmp_path / "again.kit.json")
+        assert load_kit(tmp_path / "again.kit.json") == kit
+
+
+# The virtual phone
+
+
+async def test_virtual_phone_shows_the_page_and_logs_taps() -> None:
+    kit = load_kit(FOLDER / "wechat-light-chat.kit.json")
+    async with serve(phone=KitPhone(kit)) as running:
+        assert await running.phone.shown() == draw_kit(kit)
+        assert list(await running.phone.tree()) == list(kit.tree("com.tencent.mm") or ())
+        window = running.phone.window()
+        assert window.package == "com.tencent.mm"
+        async with adb_server() as adb, aiohttp.ClientSession() as http:
+            serial = await adb.connect(running.adb_port)
+            part = kit.texts[1]
+            await adb.run("-s", serial, "shell", "input", "tap", str(part.left + 20), str(part.middle))
+            shot = await adb.run("-s", serial, "exec-out", "screencap", "-p")
+            assert shot.out[:4] == b"\x89PNG"
+            async with http.get(f"{running.state_url}/state") as answer:
+                state = await answer.json()
+        assert [tap["on"] for tap in state["taps"]] == [part.text]
+        await running.phone.key("BACK")
+        await running.phone.tap(540, 2300)
+        assert await running.phone.shown() == draw_kit(kit)
+
+
+# The commands
+
+
+def call(*args: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, list(args))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+
+
+@needs_ocr
+def test_export_writes_a_file_that_the_desk_can_show(tmp_path: Path) -> None:
+    drawn = draw("qq-plain", "王小二", [them("顺丰单号", 600)])
+    drawn.image.save(tmp_path / "chat.png")
+    code, out, err = call("apps", "export", "chat.png", "--app", "qq", "--out", "mine.kit.json")
+    assert (code, err) == (0, "")
+    assert "mine.kit.json" in out
+    assert "1 messages" in out
+    kit = load_kit(tmp_path / "mine.kit.json")
+    assert "顺丰" not in kit.model_dump_json()
+    code, out, _ = call("apps", "export", "chat.png", "--app", "qq", "--json")
+    assert code == 0
+    assert json.loads(out) == {"file": "qq.kit.json", "texts": len(kit.texts), "page": "chat", "differs": []}
+
+
+def test_what_is_no_screen_is_refused(tmp_path: Path) -> None:
+    assert call("apps", "export", "--app", "qq")[0] == 2
+    assert call("apps", "export", "none.png", "--app", "qq")[0] == 2
+    assert call("apps", "export", "none.png")[0] == 2
+    (tmp_path / "bad.kit.json").write_text("{}", encoding="utf-8")
+    code, _, err = call("virtual-phone", "--kit", "bad.kit.json")
+    assert code == 2
+    assert "bad.kit.json" in err
+    code, _, err = call("virtual-phone", "--kit", "bad.kit.json", "--look", "qq-plain")
+    assert code == 2
+
+
+@needs_ocr
+async def test_export_takes_what_a_phone_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit = load_kit(FOLDER / "qq-plain-chat.kit.json")
+    async with serve(phone=KitPhone(kit)) as running, adb_server() as adb:
+        monkeypatch.setenv("PHONEDESK_DEVICE__ADB_PORT", str(adb.port))
+        monkeypatch.setenv("PHONEDESK_DATA_DIR", str(tmp_path / "data"))
+        args = ("apps", "export", "--app", "qq", "--device", running.address, "--out", "seen.kit.json")
+        code, _, err = await asyncio.to_thread(call, *args)
+        assert (code, err) == (0, "")
+    seen = load_kit(tmp_path / "seen.kit.json")
+    assert seen.version == kit.version
+    assert seen.nodes is not None
+    assert [m.kind for m in seen.page.messages] == [m.kind for m in kit.page.messages]
