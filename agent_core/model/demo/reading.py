@@ -22,7 +22,7 @@ from agent_core.screen.ocr import OcrEngine
 _CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _INFO_MARK = "** Screen Info **"
 # Width of a character of a chat's text in thousandths of the screen's width, where no box is given.
-_WIDE, _NARROW = 41, 22
+_WIDE_CHAR, _NARROW_CHAR = 41, 22
 MAX_PIXELS = 16_000_000  # a larger picture is refused: it is no screen
 
 
@@ -117,7 +117,7 @@ def read_request(request: ChatRequest) -> View:
         task=_task(users[0].text),
         current_app=str(info.get("current_app") or ""),
         observation=str(info.get("last_observation") or "") if len(users) > 1 else "",
-        seen=_elements(info.get("elements")),
+        seen=_with_avatars(_elements(info.get("elements")), picture),
         picture=picture,
         calls=tuple(filter(None, calls)),
     )
@@ -160,8 +160,15 @@ def _elements(data: object) -> tuple[Seen, ...] | None:
     return tuple(_placed(item) for item in listed)
 
 
+def _with_avatars(seen: tuple[Seen, ...] | None, picture: Image.Image | None) -> tuple[Seen, ...] | None:
+    """Elements that were read from the picture say nothing of its avatars: those are looked for in it."""
+    if not seen or picture is None or any(item.role for item in seen):
+        return seen
+    return tuple(sorted([*seen, *_avatars(picture)], key=lambda item: item.y))
+
+
 def _placed(item: _Element) -> Seen:
-    half = sum(_NARROW if char.isascii() else _WIDE for char in item.text) // 2
+    half = sum(_NARROW_CHAR if char.isascii() else _WIDE_CHAR for char in item.text) // 2
     return Seen(item.text.strip(), item.x, item.y, item.role, max(0, item.x - half), min(1000, item.x + half))
 
 
@@ -181,7 +188,8 @@ def _picture(url: str) -> Image.Image:
 AVATAR = "avatar"  # the role of what only a picture shows: a square or a disc beside a message
 _COLUMNS = ((0.03, 0.13), (0.87, 0.97))  # of the width, where avatars stand
 _AVATAR_SIZES = (0.07, 0.14)  # of the width
-_UNLIKE = 24  # of 255: a pixel that is none of the page's ground
+_ACROSS = 16  # how many pixels of a column are looked at in each row
+_UNLIKE = 10  # of 255, in any colour: a pixel that is none of the page's ground
 
 
 async def read_picture(engine: OcrEngine, picture: Image.Image) -> tuple[Seen, ...]:
@@ -207,15 +215,17 @@ def _avatars(picture: Image.Image) -> list[Seen]:
     width, height = picture.size
     found = []
     for left, right in _COLUMNS:
-        strip = picture.crop((round(left * width), 0, round(right * width), height)).resize((8, height), Image.Resampling.BOX)
-        ground = max(strip.getcolors(8 * height) or [(0, (0, 0, 0))])[1]
-        unlike = ImageChops.difference(strip, Image.new("RGB", strip.size, ground)).convert("L")
-        rows = unlike.resize((1, height), Image.Resampling.BOX).tobytes()
+        strip = picture.crop((round(left * width), 0, round(right * width), height)).resize((_ACROSS, height))
+        ground = max(strip.getcolors(_ACROSS * height) or [(0, (0, 0, 0))])[1]
+        channels = ImageChops.difference(strip, Image.new("RGB", strip.size, ground)).split()
+        unlike = ImageChops.lighter(ImageChops.lighter(channels[0], channels[1]), channels[2]).tobytes()
         start = None
-        for y, value in enumerate([*rows, 0]):
-            if value > _UNLIKE and start is None:
+        for y in range(height + 1):
+            row = unlike[y * _ACROSS : (y + 1) * _ACROSS]
+            drawn = sum(value > _UNLIKE for value in row) >= _ACROSS // 4
+            if drawn and start is None:
                 start = y
-            elif value <= _UNLIKE and start is not None:
+            elif not drawn and start is not None:
                 if _AVATAR_SIZES[0] * width <= y - start <= _AVATAR_SIZES[1] * width:
                     middle = round((left + right) * 500)
                     found.append(Seen("", middle, round((start + y) * 500 / height), AVATAR))
@@ -250,7 +260,9 @@ _LINE_PITCH = 42
 _NOT_TEXT = re.compile(
     r"^(?:\[?(?:图片|照片|动画表情|表情|视频)\]?|语音\s*\d+\s*秒|\d{1,2}\s*[\"″”]|(?:QQ|微信)?红包|发送中|发送失败|头像)$"
 )
-_MOMENT = re.compile(r"^(?:(?:昨天|前天|星期.|周.|\d+月\d+日|\d{4}年.*|[上中下]午|凌晨|早上|清晨|傍晚|晚上)\s*)*\d{1,2}:\d{2}$")
+_MOMENT = re.compile(
+    r"^(?:(?:昨天|前天|星期.|周.|\d+月\d+日|\d{4}年.*|[上中下]午|凌晨|早上|清晨|傍晚|晚上)\s*)*\d{1,2}:\d{2}$"
+)
 
 
 _WIDE = 480  # of 1000: wider than any notice
@@ -298,8 +310,9 @@ def _is_mine(group: Sequence[Seen], avatars: Sequence[Seen], *, from_tree: bool)
     wide = widest.right - widest.left > _WIDE
     if not beside and abs(widest.x - 500) <= 20 and not wide:
         return None
-    above = beside or [avatar for avatar in avatars if avatar.y <= first.y]
-    if above:
-        return above[-1].x > 500
+    if from_tree and not beside:  # what the tree tells of is a whole bubble, however high
+        beside = [avatar for avatar in avatars if avatar.y <= first.y]
+    if beside:
+        return beside[-1].x > 500
     # A bubble that fills its row has its middle near the screen's; then its left edge tells whose it is.
     return widest.left > _THEIR_LEFT if wide and not from_tree else widest.x > 500
