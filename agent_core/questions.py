@@ -114,9 +114,7 @@ def no_send(session: Session, planned: Planned) -> Question:
     )
 
 
-def first_delivery(
-    session: Session, planned: Planned, app: str, version: str, changed: Sequence[str] = ()
-) -> Question:
+def first_delivery(session: Session, planned: Planned, app: str, version: str, changed: Sequence[str] = ()) -> Question:
     """The text that is about to be sent, before the first reply in a version of the app that nobody has tried.
 
     ``changed``: the version is known, but these parts of it look otherwise now (fields of ``AppLook``).

@@ -173,11 +173,10 @@ async def read_chat(
 def _whole(page: shapes.Page) -> tuple[list[shapes.Shape], bool]:
     """The shapes without the one that the upper edge cuts, and whether that one is a part of what is asked now."""
     found = list(page.shapes)
-    if not found or not found[0].cut:
-        return found, False
+    cut = bool(found) and found[0].cut
     if all(shape.side is Side.THEM for shape in found):
-        return found, True
-    return found[1:], False
+        return found, cut or (page.remnant and bool(found))
+    return (found[1:] if cut else found), False
 
 
 async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Transcriber | None) -> list[Bubble]:

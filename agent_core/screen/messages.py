@@ -44,7 +44,8 @@ _SMALL = 0.66  # a line of a card that tells its size or its source
 _PALE = 0.62  # of the strongest line's contrast
 # Of the screen's width.
 _COLOURED = 70  # saturation, 0–255
-_LINE_HEIGHT = (0.020, 0.092)  # ink of a line of a message: a digit at the smallest text, an emoji at the largest
+_LINE_HEIGHT = (0.020, 0.080)  # ink of a line of a message: a digit at the smallest text, an emoji at the largest
+_TINY = (0.62, 0.026)  # of the usual height, and of the width: no line of a message is so low
 _BLOCK = (0.055, 0.26)  # an icon or a small picture in a card
 _STICKER = 0.30
 
@@ -116,14 +117,14 @@ def _own_lines(image: Image.Image, shape: Shape) -> list[Line]:
 
 
 def _usual_height(pages: Sequence[Sequence[Line]], width: int) -> float:
-    """How high the ink of a line is on this page, usually; 0 if nothing is written on it."""
-    heights = [
-        line.ink.height
-        for lines in pages
-        for line in lines
-        if _LINE_HEIGHT[0] * width <= line.ink.height <= _LINE_HEIGHT[1] * width
-    ]
-    return median(heights) if heights else 0.0
+    """How high the ink of a line of text is on this page; 0 if nothing is written on it.
+
+    Each text has its own usual height, and those of messages are the largest: what stands in pictures is smaller.
+    """
+    least, most = _LINE_HEIGHT[0] * width, _LINE_HEIGHT[1] * width
+    own = [[line.ink.height for line in lines] for lines in pages if lines]
+    even = [median(heights) for heights in own if max(heights) <= _TALL * median(heights) and max(heights) <= most]
+    return max((height for height in even if height >= least), default=0.0)
 
 
 async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Bubble:
@@ -140,6 +141,9 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if not lines:
         kind = BubbleKind.STICKER if _is_small(shape, image) else BubbleKind.IMAGE
         return replace(bubble, kind=kind)
+    heights = [line.ink.height for line in lines]
+    if len(lines) >= 3 and median(heights) < max(_TINY[0] * usual, _TINY[1] * image.width):
+        return replace(bubble, kind=BubbleKind.IMAGE)  # letters too small for a message
     block = _block(image, shape, lines, usual)
     if block is not None or not _even(image, shape, lines):
         return await _card(ocr, image, shape, bubble, block)
@@ -147,8 +151,6 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
         return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
-    if usual and max(line.ink.height for line in lines) < 0.55 * usual:
-        return replace(bubble, kind=BubbleKind.IMAGE, sure=bubble.sure)  # letters too small for a message
     kind = (
         BubbleKind.CALL
         if len(lines) == 1 and _CALL.search(words.text) and len(words.text) < 16
@@ -238,7 +240,11 @@ def _block(image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float
             found.append(Box(area.left + start, area.top + top, area.left + end, area.top + bottom))
     if found:
         return max(found, key=lambda one: one.height)
-    return Box(box.left, box.top, box.left, box.top) if tallest > max(1.9 * usual, _LINE_HEIGHT[1] * width) else None
+    usual = median(line.ink.height for line in lines) if len(lines) >= 3 else usual
+    filling = tallest > max(1.9 * usual, _LINE_HEIGHT[1] * width) or (
+        len(lines) >= 3 and tallest > max(_TALL * usual, _BLOCK[0] * width)
+    )
+    return Box(box.left, box.top, box.left, box.top) if filling else None
 
 
 def _even(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> bool:

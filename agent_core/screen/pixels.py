@@ -138,12 +138,14 @@ def block(mask: Mask, *, share: float = 0.35) -> Box | None:
     columns = mask.sum(axis=0)
     if not columns.size or columns.max() == 0:
         return None
-    across = max(spans(columns >= share * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
+    # An icon in a bubble leaves less of its columns than letters do.
+    low = 0.6 * share
+    across = max(spans(columns >= low * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
     rows = mask[:, across[0] : across[1]].sum(axis=1)
     down = max(spans(rows >= share * rows.max(), gap=4), key=lambda s: int(rows[s[0] : s[1]].sum()))
     # Once more without what stands above and below, which may be wider.
     columns = mask[down[0] : down[1]].sum(axis=0)
-    across = max(spans(columns >= share * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
+    across = max(spans(columns >= low * columns.max(), gap=3), key=lambda s: int(columns[s[0] : s[1]].sum()))
     return Box(across[0], down[0], across[1], down[1])
 
 

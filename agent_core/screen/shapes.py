@@ -45,6 +45,7 @@ _CHORD = 0.7  # of its width that a bubble has near its ends; a circle has 0.6
 _MARK = (0.018, 0.085)  # a red mark, a spinner, a download arrow
 _LINE = 0.10  # a line of the app's own is no higher
 _PLAY_PART = 0.36  # of a picture's shorter side
+_REMNANT = 0.05
 _NEAR = 0.035  # so far below a message at most stands what belongs to it
 
 
@@ -83,12 +84,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The messages part of a chat page. ``plain`` is False on a wallpaper: shapes there are by colour alone."""
+    """The messages part of a chat page. ``plain`` is False on a wallpaper: shapes there are by colour alone.
+
+    ``remnant``: the lower edge of an older message is seen under the header.
+    """
 
     box: Box
     shapes: tuple[Shape, ...]
     ground: Ground
     doubts: tuple[str, ...] = ()
+    remnant: bool = False
 
     @property
     def plain(self) -> bool:
@@ -128,7 +133,8 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     reading = _Reading(grid, filled, rows, seen, [], [])
     for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
         reading.take(_band(filled, span, grid.width))
-    return Page(area, tuple(_sided(reading.shapes, profile, grid.image.width)), seen, tuple(reading.doubts))
+    found = tuple(_sided(reading.shapes, profile, grid.image.width))
+    return Page(area, found, seen, tuple(reading.doubts), reading.remnant)
 
 
 def _band(filled: Mask, rows: Span, width: int) -> _Band:
@@ -178,6 +184,7 @@ class _Reading:
     seen: Ground
     shapes: list[Shape]
     doubts: list[str]
+    remnant: bool = False  # the last pixels of a message that scrolled away under the header
 
     @property
     def width(self) -> int:
@@ -185,6 +192,10 @@ class _Reading:
 
     def take(self, band: _Band) -> None:
         """Add what a band is to the shapes, or what is not understood of it to the doubts."""
+        bare = band.left_avatar is None and band.right_avatar is None
+        if bare and band.top <= 1 and band.height < _REMNANT * self.width:
+            self.remnant = True
+            return
         if band.content is None:
             if (band.left_avatar or band.right_avatar) and not _cut_by(band, self.rows):
                 self.doubts.append("an avatar stands on the page without a message")
@@ -198,8 +209,7 @@ class _Reading:
             self._add(band, found[0], found[1], Form.PACKET if _is_red(found[1]) else Form.BUBBLE)
         else:
             content = _content(self.filled, band, Box(placed.left, band.top, placed.right, band.bottom))
-            # The last pixels of what scrolled away under the header are no message.
-            if content is not None and band.height >= 0.03 * self.width:
+            if content is not None:
                 box = Box(content.left, content.top + top, content.right, content.bottom + top)
                 self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
 
@@ -483,13 +493,15 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
         if shape.sure or shape.doubt:
             found.append(shape)
             continue
-        if any(_close(shape.color, color) for color in ours):
-            side = Side.ME
-        elif any(_close(shape.color, color) for color in theirs):
-            side = Side.THEM
+        mine = any(_close(shape.color, color) for color in ours)
+        other = any(_close(shape.color, color) for color in theirs)
+        if mine or other:
+            side = Side.ME if mine else Side.THEM
         else:
             side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
-        found.append(replace(shape, side=side, doubt="a message has no avatar beside it"))
+        # The header hides the avatar of a message that it cuts; its colour is that of one side's messages alone.
+        cut = shape.cut and mine is not other and bool(learnt[side])
+        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else "a message has no avatar beside it"))
     return found
 
 

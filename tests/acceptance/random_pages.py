@@ -255,7 +255,7 @@ def _told(one: Page) -> str:
 BAD = ("title wrong, sure", "question wrong, no doubt", "page missed", "group wrong, sure", "draft wrong, sure")
 
 
-async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tree: str) -> Tally:
+async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tree: str = "") -> Tally:
     """Draw and read the pages with these seeds. ``tree``: "" by the picture alone, "both", or "tree" alone."""
     sources = {"": [Source.OCR], "both": [Source.OCR, Source.TREE], "tree": [Source.TREE]}[tree]
     reader = ScreenReader(ocr=OcrEngine(), model=None, sources=sources)

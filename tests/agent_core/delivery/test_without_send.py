@@ -52,7 +52,7 @@ def by(choice: str) -> Answer:
     return Answer(choice=choice, by="店长")
 
 
-async def reply(bench: Lab, look: str, calls: Sequence[str] = (ASK, FINISH), **kwargs: object) -> Session:
+async def reply(bench: Lab, look: str, calls: Sequence[Any] = (ASK, FINISH), **kwargs: object) -> Session:
     async with ScriptedModel(list(calls)) as model:
         return await bench.run(model, TASKS[LOOKS[look].app], **kwargs)  # type: ignore[arg-type]
 

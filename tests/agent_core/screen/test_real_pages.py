@@ -226,7 +226,7 @@ async def test_letters_of_another_colour_are_no_quotation(look: str, text: str) 
 @pytest.mark.parametrize("side", ["them", "me"])
 @pytest.mark.parametrize("look", LOOKED_AT)
 async def test_what_is_no_text_is_never_taken_for_words(look: str, side: str) -> None:
-    parts = [
+    parts: list[dict[str, object]] = [
         {"kind": "voice", "text": "16"},
         {"kind": "file", "text": "说明书.pdf"},
         {"kind": "card", "text": "新品上架全场八折"},
