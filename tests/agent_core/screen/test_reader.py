@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.world import Kind, MessageState
 from agent_core.errors import ModelUnreachable
@@ -24,6 +25,7 @@ from .support import LONG, NOON, QQ, QQ_PACKAGE, image, look, me, open_chat, sce
 
 ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 OCR = OcrEngine()
+IDS = LOOKS["qq-plain"].ids
 BY_PICTURE = ScreenReader(ocr=OCR, model=None, sources=[Source.OCR])
 BY_BOTH = ScreenReader(ocr=OCR, model=None)
 BY_TREE = ScreenReader(ocr=None, model=None)
@@ -166,7 +168,7 @@ async def test_a_long_draft_makes_the_input_grow(reader: ScreenReader) -> None:
     assert found.input_box.height > 200
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", READERS[1:])
 async def test_an_empty_chat_is_a_chat(reader: ScreenReader) -> None:
     found = await sure_chat(reader, await open_chat(scenario()))
     assert (found.title, found.bubbles, found.draft) == ("11", (), "")
@@ -372,25 +374,27 @@ RECITED = (them("几天能发货？", 60), me("48小时内", 50), image(Kind.IMA
 
 
 async def test_without_tree_and_ocr_the_model_writes_down_crops_and_the_picture_says_where() -> None:
-    model = Reciter(ANSWERS)
-    seen = await look(await open_chat(scenario(*RECITED), typing=True))
+    model = Reciter({**ANSWERS, transcribe.DRAFT: '<|begin_of_box|>{"draft": "好的"}<|end_of_box|>'})
+    seen = await look(await open_chat(scenario(*RECITED, draft="好的"), typing=True))
     found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
     assert found is not None
-    assert (found.title, found.draft, found.source, found.sure) == ("11", "", Source.MODEL, True)
+    assert (found.title, found.draft, found.source, found.sure) == ("11", "好的", Source.MODEL, True)
     assert [(b.side, b.text, b.kind) for b in found.bubbles] == [
         (Side.THEM, "几天能发货？", BubbleKind.TEXT),
         (Side.ME, "48小时\n内", BubbleKind.TEXT),
         (Side.THEM, "", BubbleKind.IMAGE),
     ]
     for node, bubble in zip(
-        [n for n in seen.nodes if "chat_item_content" in n.resource_id], found.bubbles, strict=True
+        [n for n in seen.nodes if n.resource_id.rpartition("/")[2] in (IDS.text, IDS.picture)],
+        found.bubbles,
+        strict=True,
     ):
         assert bubble.box is not None
         assert _close(bubble.box, node.box)
-    send = next(node for node in seen.nodes if node.resource_id.endswith("/send_btn")).box
+    send = next(node for node in seen.nodes if node.resource_id.endswith(f"/{IDS.send}")).box
     assert found.send_point is not None
     assert send.contains(found.send_point)
-    field = next(node for node in seen.nodes if node.resource_id.endswith("/input")).box
+    field = next(node for node in seen.nodes if node.resource_id.endswith(f"/{IDS.input}")).box
     assert found.input_box is not None
     assert _close(found.input_box, field)
     assert model.crops[transcribe.DRAFT].height < 2 * field.height  # the input, not the keyboard
