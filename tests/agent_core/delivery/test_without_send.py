@@ -11,7 +11,6 @@ import pytest
 from agent_core.apps.learnt import LearntApp
 from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.scenario import ContactPart, EventPart, Scenario
-from agent_core.ports import ReplyState
 from agent_core.session import Answer, Question, QuestionKind, Session, Status
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab
 from tests.support.model_server import ScriptedModel

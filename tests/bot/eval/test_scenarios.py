@@ -6,9 +6,6 @@ day of the year; ``EVAL_DAY=45`` runs those of that day again.
 
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime
-
 import pytest
 
 from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
@@ -17,6 +14,7 @@ from bot.eval.case import run_case
 from bot.eval.result import Case
 from bot.eval.scenario import Mode
 from bot.eval.suite import find_cases
+from tests.support.looks import OTHER_LOOKS, day, look_of_the_day
 
 # All of them by pictures take five minutes of two cores. These are where a picture may deceive.
 BY_PICTURES = {
@@ -42,27 +40,26 @@ BY_PICTURES = {
 ALL = find_cases([])
 CASES = [case for case in ALL if case.mode is Mode.TREE or case.path.stem in BY_PICTURES]
 
-OTHER_LOOKS = [key for key in LOOKS if key not in DEFAULT_LOOKS.values()]
 IN_ANOTHER_LOOK = 8  # cases
 
 
-def cases_in_another_look(day: int) -> list[Case]:
+def cases_in_another_look(number: int) -> list[Case]:
     """A look for the day, and a part of the scenarios of its app that comes round with the days."""
-    look = OTHER_LOOKS[day % len(OTHER_LOOKS)]
+    look = look_of_the_day(number)
     cases = [
         case
         for case in find_cases([], looks=[look])
         if case.mode is (Mode.PICTURES if case.path.stem in BY_PICTURES else Mode.TREE)
     ]
     parts = -(-len(cases) // IN_ANOTHER_LOOK)
-    return cases[day // len(OTHER_LOOKS) % parts :: parts]
+    return cases[number // len(OTHER_LOOKS) % parts :: parts]
 
 
-DAY = int(os.environ.get("EVAL_DAY") or datetime.now(UTC).timetuple().tm_yday)
+DAY = day()
 
 
 def test_every_scenario_comes_round_in_every_look() -> None:
-    seen = {(case.path.stem, case.look) for day in range(366) for case in cases_in_another_look(day)}
+    seen = {(case.path.stem, case.look) for number in range(366) for case in cases_in_another_look(number)}
     assert {look for _, look in seen} == set(OTHER_LOOKS)
     by_app = {app: {case.path.stem for case in ALL if app in case.scenario.chat_apps} for app in DEFAULT_LOOKS}
     assert seen == {(name, look) for look in OTHER_LOOKS for name in by_app[LOOKS[look].app]}
