@@ -121,6 +121,13 @@ class LeaseLost(DeviceError):
     default_advice = "Wait until the other run has ended, or stop it."
 
 
+class LearningFailed(DeviceError):
+    """An app could not be learnt on a phone."""
+
+    kind = "device.learning"
+    default_advice = "Open the chat by hand and use --here, or write a kit with phonedesk apps export."
+
+
 class ModelError(PhonedeskError):
     kind = "model"
 

@@ -114,12 +114,24 @@ def no_send(session: Session, planned: Planned) -> Question:
     )
 
 
-def first_delivery(session: Session, planned: Planned, app: str, version: str) -> Question:
-    """The text that is about to be sent, before the first reply in a version of the app that nobody has tried."""
+def first_delivery(
+    session: Session, planned: Planned, app: str, version: str, changed: Sequence[str] = ()
+) -> Question:
+    """The text that is about to be sent, before the first reply in a version of the app that nobody has tried.
+
+    ``changed``: the version is known, but these parts of it look otherwise now (fields of ``AppLook``).
+    """
+    contact, between = session.gate.contact, say(session.lang, "learnt.between")
+    parts = between.join(say(session.lang, f"learnt.{part}") for part in changed)
+    said = (
+        say(session.lang, "delivery.looks_changed", app=app, contact=contact, parts=parts)
+        if changed
+        else say(session.lang, "delivery.first", app=app, version=version or "?", contact=contact)
+    )
     return _question(
         session,
         QuestionKind.FIRST_DELIVERY,
-        say(session.lang, "delivery.first", app=app, version=version or "?", contact=session.gate.contact),
+        said,
         {"send": "send", SKIP: "skip"},
         answer=planned.text,
         customer=planned.question,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import structlog
@@ -16,6 +16,31 @@ log = structlog.get_logger(__name__)
 SendsBy = Literal["button", "enter", "keyboard_key"]
 
 
+_COLOR_TOLERANCE = 14  # levels of a channel: another theme is farther off, a compressed picture is nearer
+_TOLERANCE = 0.03  # of the screen's width
+MOST_LOOKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class AppLook:
+    """How a chat page of an app looks: its theme and its layout. "" and None are not known.
+
+    ground, mine, theirs: the colours of the page, of our own bubbles and of the other side's, as ``#rrggbb``.
+    header: the header's lower edge; bar: the height from the input bar's upper edge to the screen's end, without a
+        keyboard; avatar_left, avatar_size: of the other side's avatars. All are fractions of the screen's width.
+    send_always: whether Send is seen while the input is empty.
+    """
+
+    ground: str = ""
+    mine: str = ""
+    theirs: str = ""
+    header: float | None = None
+    bar: float | None = None
+    avatar_left: float | None = None
+    avatar_size: float | None = None
+    send_always: bool | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LearntApp:
     """One app in one version, as it was found on one phone.
@@ -23,11 +48,49 @@ class LearntApp:
     app: the profile's key.
     sends_by: what sends a text if no Send is seen after typing. "enter": the Enter key; "keyboard_key": the key of the
         keyboard that says 发送; "button": nothing but a button that is seen.
+    looks: the looks that a person has confirmed, the newest last; () if nobody has shown us the app.
+    tree: how much the accessibility tree tells: full, no_texts or empty.
+    confirmed_by, confirmed_at: the person, and the time in ISO format.
     """
 
     app: str
     version: str
     sends_by: SendsBy = "button"
+    looks: tuple[AppLook, ...] = ()
+    tree: str = ""
+    confirmed_by: str = ""
+    confirmed_at: str = ""
+
+    def with_look(self, look: AppLook) -> LearntApp:
+        """Return it with one more look that a person has confirmed; the oldest are forgotten."""
+        return replace(self, looks=(*self.looks, look)[-MOST_LOOKS:])
+
+
+def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
+    """Return the names of what is not as in any look that was learnt: fields of AppLook, of the look that is nearest.
+
+    What is not known on one side is no difference. [] if nothing was learnt.
+    """
+    return min((_differences(look, seen) for look in learnt.looks), key=len, default=[])
+
+
+def _differences(one: AppLook, other: AppLook) -> list[str]:
+    found = [
+        name
+        for name in ("ground", "mine", "theirs")
+        if getattr(one, name) and getattr(other, name) and _apart(getattr(one, name), getattr(other, name))
+    ]
+    for name in ("header", "bar", "avatar_left", "avatar_size"):
+        was, now = getattr(one, name), getattr(other, name)
+        if was is not None and now is not None and abs(was - now) > _TOLERANCE:
+            found.append(name)
+    if None not in (one.send_always, other.send_always) and one.send_always is not other.send_always:
+        found.append("send_always")
+    return found
+
+
+def _apart(one: str, other: str) -> bool:
+    return any(abs(int(one[i : i + 2], 16) - int(other[i : i + 2], 16)) > _COLOR_TOLERANCE for i in (1, 3, 5))
 
 
 async def version_of(device: Device, profile: AppProfile) -> str:

@@ -6,13 +6,14 @@ knowledge base that keeps failing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from agent_core import questions
-from agent_core.apps.learnt import version_of
+from agent_core.apps.learnt import LearntApp, differs, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import next_query, query_for
 from agent_core.delivery.hand_over import HandOver
@@ -77,6 +78,7 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
+        self._look_known = False  # the look was compared in this leg, and is one that was learnt
 
     # -- before the model is asked ------------------------------------------------------------------------------
 
@@ -327,11 +329,12 @@ class ReplyFlow:
         return await self._first_delivery(planned) or await self._hand_over.go_on(planned)
 
     async def _first_delivery(self, planned: Planned) -> ActResult | None:
-        """In a version of the app that was never answered in, a person looks at it first."""
+        """In a version of the app that was never answered in, or one that looks otherwise now, a person looks first."""
         session, version = self._session, await self._version()
-        if await self._version_known(version):
+        changed = await self._changed(version)
+        if not changed and await self._version_known(version):
             return None
-        question = questions.first_delivery(session, planned, self._profile.name, version)
+        question = questions.first_delivery(session, planned, self._profile.name, version, changed)
         return ask(session, question, "run.waiting")
 
     async def _version(self) -> str:
@@ -342,7 +345,31 @@ class ReplyFlow:
             return True
         if f"{self._profile.key} {version}" in self._answering.checked:
             return True
+        learnt = await self._learnt(version)
+        if learnt is not None and learnt.looks:
+            return True
         return await self._ledger.version_known(self._profile.key, version)
+
+    async def _learnt(self, version: str) -> LearntApp | None:
+        return await self._ledger.learnt(self._session.serial, self._profile.key, version) if version else None
+
+    async def _changed(self, version: str) -> list[str]:
+        """What does not look as it was learnt on this phone, once in a leg; a look that a person allowed is learnt."""
+        learnt = None if self._look_known else await self._learnt(version)
+        if learnt is None or not learnt.looks:
+            return []
+        seen = await self._looks.again()
+        if seen.chat is None:
+            return []
+        from agent_core.screen.app_look import look_of  # NumPy: it is loaded when a picture is read
+
+        look = await asyncio.to_thread(look_of, seen.frame.image, seen.chat, self._profile)
+        changed = differs(learnt, look)
+        if changed and version == self._session.version_allowed:
+            await self._ledger.learn(self._session.serial, learnt.with_look(look))
+            changed = []
+        self._look_known = not changed
+        return changed
 
     def _plan_for(self, question: AskedQuestion, cluster: Cluster, query: str) -> Planned:
         return Planned(

@@ -21,6 +21,7 @@ from agent_core.geometry import Box
 from agent_core.kits.disguise import Disguise
 from agent_core.kits.kit import MOST_COLORS, MOST_NODES, Band, Kit, NodePart, TextPart
 from agent_core.screen import badges, layout, picture, shapes
+from agent_core.screen.app_look import edge_avatars
 from agent_core.screen.messages import own_box
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.page_report import MessageKind, Page, PageReport, read_page, report
@@ -30,8 +31,7 @@ from agent_core.screen.readings import Reading
 
 # Lengths are fractions of the screen's width.
 _SIGN = 0.065  # no larger is a small sign, which stays
-_STRIP = 0.142  # avatars of a chat stand within this distance of an edge
-_AVATAR = 0.06  # and are no smaller
+_AVATAR = 0.06  # an avatar is no smaller
 _DENSE = 0.3  # of its box that what has no flat colour covers in a picture
 _CELL = 1 / 14  # a blurred cell
 _HEADER = 0.20  # of a page that is no chat
@@ -180,18 +180,7 @@ def _avatars(grid: Grid, page: Page, seen: shapes.Page | None) -> list[Box]:
         return [*_header_avatars(grid, page), *(row.avatar for row in page.rows if row.avatar is not None)]
     if seen is None or not seen.plain:
         return []
-    rows = (seen.box.top // grid.step, seen.box.bottom // grid.step)
-    strip = round(_STRIP * grid.width)
-    found = []
-    for left in (0, grid.width - strip):
-        filled = far(grid.pixels[rows[0] : rows[1], left : left + strip], seen.ground.color) > 6
-        for start, end in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
-            columns = spans(filled[start:end].any(axis=0), gap=1, least=2)
-            wide = [span for span in columns if span[1] - span[0] >= _AVATAR * grid.width]
-            if wide and end - start >= 0.3 * _AVATAR * grid.width:
-                first, last = wide[0][0], wide[-1][1]
-                found.append(grid.full(Box(left + first, rows[0] + start, left + last, rows[0] + end)))
-    return found
+    return edge_avatars(grid, seen)
 
 
 def _header_avatars(grid: Grid, page: Page) -> list[Box]:

@@ -27,6 +27,8 @@ _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are somethin
 _LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
 _WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
 _KNOWN_SIGNS = frozenset("()（）[]【】-_—–·.,，。、/&+@#!！?？~～:：;；'\"“”‘’《》…|*%=<>")
+# WeChat shows it in the place of the name.
+_STATUS = re.compile(r"(?:对方)?正在(?:输入|讲话|说话)|(?:手机|电脑)?在线(?:$|\s*[-－])|(?:未连接|连接中|收取中)")
 _WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look so, too
 _CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, and none to compare with
 _STROKES = frozenset("一—–ー")  # one long stroke each, and read as one another
@@ -64,11 +66,16 @@ class Title:
     @property
     def sure(self) -> bool:
         least = _LATIN_CONFIDENCE if self.text.isascii() else CONFIDENCE
-        known = all(_is_known(char) for char in self.text) and not _STROKES.intersection(self.text)
-        known = (
-            known and not _WIDE_DIGITS.search(self.text) and not (self.text.isascii() and _CASELESS.match(self.text))
+        text = self.text
+        ambiguous = (
+            not all(_is_known(char) for char in text)
+            or bool(_STROKES.intersection(text))
+            or bool(_WIDE_DIGITS.search(text))
+            or (text.isascii() and bool(_CASELESS.match(text)))
+            or bool(_STATUS.match(text))
         )
-        return bool(self.text) and known and not (self.flawed or self.blank or self.signed) and self.confidence >= least
+        read = bool(text) and self.confidence >= least
+        return read and not (ambiguous or self.flawed or self.blank or self.signed)
 
 
 async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:

@@ -98,7 +98,7 @@ class Veil:
 
 def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[int, int]) -> list[Box]:
     """Where the rules find something to cover on a screen of ``size``; the whole screen for a page of theirs."""
-    texts = [(_plain(reading.text), reading.box) for reading in readings]
+    texts = _written([(_plain(reading.text), reading.box) for reading in readings])
     if any(re.search(page, text, re.IGNORECASE) for page in rules.pages for text, _ in texts):
         return [_whole(size)]
     found = [region_box(region, size) for region in rules.regions]
@@ -115,6 +115,31 @@ def tells_secret(text: str, package: str | None) -> bool:
 
 
 _Text = tuple[str, Box]
+
+
+def _written(texts: Sequence[_Text]) -> list[_Text]:
+    """Leave out of a text what others inside its box say; what no other text says stays.
+
+    A tree may describe a whole row, of which nothing is drawn.
+    """
+    found = []
+    for text, box in texts:
+        inner = {other for other, place in texts if place != box and other != text and _inside(place, box)}
+        rest = text
+        for part in sorted(inner, key=len, reverse=True):
+            rest = re.sub(rf"(?<![^\s,，]){re.escape(part)}(?![^\s,，])", "", rest)
+        if rest.strip(" ,，"):
+            found.append((rest, box))
+    return found
+
+
+def _inside(inner: Box, outer: Box) -> bool:
+    return (
+        outer.left <= inner.left
+        and outer.top <= inner.top
+        and inner.right <= outer.right
+        and inner.bottom <= outer.bottom
+    )
 
 
 def _alone(rule: SecretRule, texts: Sequence[_Text]) -> list[Box]:

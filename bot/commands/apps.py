@@ -27,11 +27,6 @@ apps = typer.Typer(
 )
 
 
-@apps.callback()
-def about() -> None:
-    """Keep the group a group while it has one command."""
-
-
 @apps.command()
 def export(
     picture: Annotated[Path | None, typer.Argument(help="A screenshot: PNG or JPEG. Without it, --device.")] = None,
@@ -151,3 +146,53 @@ def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
     typer.echo(words.get(f"kit.page_{page.page.value}", messages=len(page.messages), rows=len(page.rows)))
     for one in found:
         err.print(words.get("kit.differs", what=one), style="yellow", markup=False, highlight=False)
+
+
+@apps.command()
+def learn(
+    app: AppName = "",
+    chat: Annotated[str, typer.Option(metavar="NAME", help="A chat of your own: a second account, or a friend.")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Take the chat that is in front; you opened it.")] = False,
+    device: Serial = "",
+    allow_send: Annotated[
+        bool, typer.Option("--allow-send", help="Send one short text to that chat, to see it arrive.")
+    ] = False,
+    marks: Annotated[
+        Path | None, typer.Option(metavar="OUT.png", help="Where to write the picture with what was read.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+) -> None:
+    """Get to know QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text.
+
+    Example: phonedesk apps learn --app wechat --chat 小号
+    """
+    from agent_core.errors import PhonedeskError
+    from bot.commands.learning import learn_in_terminal
+    from bot.desk.actors import BadRequest
+
+    try:
+        profile = app_profile(app)
+        if not chat and not here:
+            raise BadRequest(
+                "It is not said which chat may be opened.",
+                advice="Name one of your own with --chat, or open it on the phone and use --here.",
+                key="learn_which_chat",
+            )
+    except PhonedeskError as error:
+        fail(error)
+    settings = settings_from()
+    code, told = run_async(
+        lambda: learn_in_terminal(
+            settings,
+            profile,
+            chat,
+            serial=device,
+            here=here,
+            allow_send=allow_send,
+            marks=marks,
+            quiet=as_json,
+        )
+    )
+    if as_json:
+        print_json(told)
+    raise typer.Exit(code)

@@ -29,6 +29,7 @@ from agent_core.devices.base import (
     Window,
     WindowKind,
 )
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.errors import AppNotFound, CommandFailed, TextInputFailed
 from agent_core.geometry import Box, Point
 from agent_core.screen.reader import ScreenReader
@@ -44,7 +45,7 @@ QQ, PAY, WECHAT, SETTINGS = (
 )
 LAUNCHER = "com.android.launcher3"
 ICONS = {"QQ": QQ, "支付宝": PAY, "微信": WECHAT, "设置": SETTINGS}
-VERSION = "9.1.30"
+VERSION = LOOKS["qq-plain"].version
 AI = "智能助理"
 PICTURE_SECONDS = 0.25  # what a picture takes
 ROW = 36  # pixels of a bubble

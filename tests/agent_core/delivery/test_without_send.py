@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 
 from agent_core.apps.learnt import LearntApp
+from agent_core.defaults import MemoryLedger
 from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import ContactPart, EventPart, Scenario
-from agent_core.session import Answer, Question, QuestionKind, Session, Status
+from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
+from agent_core.devices.virtual.world import ContactKind
+from agent_core.ports import ReplyState
+from agent_core.session import Answer, QuestionKind, Session, Status
+from tests.agent_core.delivery.dying import Killed, Reaper, mortal
+from tests.agent_core.delivery.test_crashes import sensible
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab
 from tests.support.model_server import ScriptedModel
 
@@ -22,31 +27,24 @@ ENTER = "wechat-enter"
 VERSION = LOOKS[ENTER].version
 
 
-@dataclass
 class Colleagues(People):
-    """Says yes to the first answer in a version; ``answers`` are for what else is asked."""
-
-    async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        if question.kind is QuestionKind.FIRST_DELIVERY:
-            return Answer(choice="send", by="店长")
-        return await super().ask(session, question, picture=picture)
-
     @property
     def kinds(self) -> list[QuestionKind]:
         return [question.kind for question in self.asked]
 
 
 @asynccontextmanager
-async def chat_of(look: str, *answers: Answer, tree: bool = False) -> AsyncIterator[Lab]:
+async def chat_of(
+    look: str, *answers: Answer, tree: bool = False, status: str = "", others: Sequence[ContactPart] = ()
+) -> AsyncIterator[Lab]:
     """A phone with the chat of 11 in front, who has asked something. ``tree`` False: there are pictures alone."""
     app = LOOKS[look].app
-    contact = ContactPart(name="11", app=app)
-    key = "11" if app == "qq" else f"{app}:11"
-    events = [EventPart(at=0, contact=key, text=QUESTION)]
-    async with lab(Scenario(look=look, contacts=[contact], events=events)) as bench:
+    contact = ContactPart(name="11", app=app, status=status, history=[MessagePart(text=QUESTION)])
+    twins = [other.model_copy(update={"history": contact.history}) for other in others]
+    async with lab(Scenario(look=look, contacts=[contact, *twins])) as bench:
         bench.tree = "auto" if tree else "off"
         bench.people = Colleagues(list(answers))
-        bench.phone.show_chat(key)
+        bench.phone.show_chat(contact.key)
         yield bench
 
 
@@ -61,6 +59,12 @@ async def reply(bench: Lab, look: str, calls: Sequence[str] = (ASK, FINISH), **k
 
 def sent_once(bench: Lab) -> bool:
     return list(bench.sent.values()) == [[ANSWER]] and not any(bench.drafts.values())
+
+
+async def states(bench: Lab) -> list[ReplyState]:
+    """Of all rows of the ledger."""
+    assert isinstance(bench.ledger, MemoryLedger)
+    return [row.state for row in bench.ledger._rows.values()]
 
 
 def kinds(bench: Lab) -> list[QuestionKind]:
@@ -140,24 +144,171 @@ async def test_the_answer_may_come_later_and_elsewhere() -> None:
         assert sent_once(bench)
 
 
-async def test_enter_that_makes_a_new_line_sends_nothing_and_is_not_remembered() -> None:
-    async with chat_of("wechat-light", by("enter")) as bench:
-        bench.phone._chat_apps["wechat"].look = replace(bench.phone._chat_apps["wechat"].look, enter_sends=True)
-        bench.phone.faults.ignored_taps = False
-        session = await reply(bench, "wechat-light")
+async def test_an_enter_that_only_makes_a_new_line_is_asked_about_and_not_remembered() -> None:
+    async with chat_of(ENTER, by("enter")) as bench:
+        field = bench.phone.chat_field()
+        assert field is not None
+        field.enter_acts = False
+        session = await reply(bench, ENTER)
         assert session.status is Status.WAITING
+        assert kinds(bench) == [QuestionKind.NO_SEND] * 2
         assert bench.sent == {}
+        assert await bench.ledger.learnt(bench.device.serial, "wechat", VERSION) is None
 
 
-async def test_what_a_person_sent_by_hand_is_found_and_not_sent_again() -> None:
+@pytest.mark.parametrize("choice", ["enter", "sent", "skip"])
+async def test_what_a_person_sent_by_hand_is_found_and_not_sent_again(choice: str) -> None:
     async with chat_of(ENTER) as bench:
         waiting = await reply(bench, ENTER)
         bench.phone.press("ENTER")  # the person, on the phone
         assert bench.sent == {"wechat:11": [ANSWER]}
-        for choice in ("sent",):
-            later = Session.model_validate_json(waiting.model_dump_json())
-            later.answered = by(choice)
-            session = await reply(bench, ENTER, [FINISH], session=later)
-            assert session.status is Status.SUCCEEDED, session.message
-            assert sent_once(bench)
-            assert [one.text for one in session.replies] == [ANSWER]
+        waiting.answered = by(choice)
+        session = await reply(bench, ENTER, [FINISH], session=waiting)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert sent_once(bench)
+        assert [one.text for one in session.replies] == [ANSWER]
+
+
+async def test_who_says_that_it_was_sent_is_asked_again_if_it_stands_there_yet() -> None:
+    async with chat_of(ENTER, by("sent"), by("enter")) as bench:
+        session = await reply(bench, ENTER)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert kinds(bench) == [QuestionKind.NO_SEND] * 2
+        assert sent_once(bench)
+
+
+async def test_what_a_person_gave_up_leaves_the_input() -> None:
+    async with chat_of(ENTER, by("skip")) as bench:
+        session = await reply(bench, ENTER)
+        assert session.status is Status.SUCCEEDED
+        assert "跳过" in session.message
+        assert (bench.sent, bench.drafts) == ({}, {})
+        assert await states(bench) == [ReplyState.SKIPPED]
+        assert kinds(bench) == [QuestionKind.NO_SEND]
+
+
+async def test_what_was_given_up_while_another_page_is_in_front_ends_the_run() -> None:
+    async with chat_of(ENTER) as bench:
+        waiting = await reply(bench, ENTER)
+        await bench.phone.key("HOME")
+        waiting.answered = by("skip")
+        session = await reply(bench, ENTER, [], session=waiting)
+        assert session.status is Status.SUCCEEDED
+        assert bench.sent == {}
+        # The next run of this contact clears what stands there, and asks again.
+        bench.phone.show_chat("wechat:11")
+        bench.people.answers = [by("skip")]
+        await reply(bench, ENTER)
+        assert (bench.sent, bench.drafts) == ({}, {})
+
+
+# -- killed between typing and Enter, and after it
+
+REPLY = ("kept_awake", "keyboard", "advance", "type", "advance", "key", "advance")  # to typing, to sending, to sent
+
+
+@pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
+@pytest.mark.parametrize("at", range(3, len(REPLY) + 1), ids=lambda n: f"{n}_{REPLY[n - 1]}")
+async def test_killed_before(at: int, new_run: bool) -> None:
+    """In the end the customer has the answer once, and nobody is asked."""
+    async with chat_of(ENTER) as bench:
+        await bench.ledger.learn(bench.device.serial, LearntApp("wechat", VERSION, "enter"))
+        reaper = Reaper(at=at)
+        acts = frozenset(REPLY)
+        with pytest.raises(Killed):
+            await reply(
+                bench,
+                ENTER,
+                device=mortal(bench.another(), reaper, acts),
+                ledger=mortal(bench.ledger, reaper, acts),
+                store=mortal(bench.story, reaper, acts),
+            )
+        assert reaper.calls == list(REPLY[:at])
+        session = None if new_run else Session.model_validate_json(bench.story.saved)
+        done = await reply(bench, ENTER, [sensible] * 4, session=session, device=bench.another())
+        assert done.status is Status.SUCCEEDED, done.message
+        assert sent_once(bench), bench.phone.report()
+        assert kinds(bench) == []
+
+
+async def test_stopped_while_it_waits_for_the_way_to_send_the_next_run_clears_and_answers() -> None:
+    async with chat_of(ENTER) as bench:
+        await reply(bench, ENTER)
+        assert bench.drafts
+        await bench.ledger.learn(bench.device.serial, LearntApp("wechat", VERSION, "enter"))
+        session = await reply(bench, ENTER, [sensible] * 4)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert sent_once(bench)
+
+
+# -- the bar to hold and talk
+
+
+async def test_a_voice_bar_that_stays_is_for_a_person() -> None:
+    async with chat_of("wechat-voice") as bench:
+        bench.phone.set_fault("ignored_taps", True)
+        session = await reply(bench, "wechat-voice")
+        assert session.status is Status.WAITING
+        assert kinds(bench) == [QuestionKind.TAKE_OVER]
+        assert "按住说话" in bench.people.asked[0].text
+        assert (bench.sent, bench.drafts, bench.phone.report()["typed"]) == ({}, {}, [])
+        bench.phone.set_fault("ignored_taps", False)
+        session.answered = by("done")
+        done = await reply(bench, "wechat-voice", [FINISH], session=session)
+        assert done.status is Status.SUCCEEDED, done.message
+        assert sent_once(bench)
+
+
+# -- the header
+
+
+@dataclass
+class Happening:
+    """A lease that is always ours. It is asked directly before the last look's picture; then ``happen`` happens."""
+
+    happen: Callable[[], Awaitable[None]]
+
+    async def check(self) -> None:
+        await self.happen()
+
+
+async def test_a_status_line_that_changes_all_the_time_keeps_nothing_from_being_sent() -> None:
+    async with chat_of("qq-plain", status="在线") as bench:
+        _, chat = bench.phone._find("11")
+
+        async def types_on() -> None:
+            chat.status = "对方正在输入..." if chat.status == "在线" else "在线"
+            bench.phone._changed()
+
+        session = await reply(bench, "qq-plain", lease=Happening(types_on))
+        assert session.status is Status.SUCCEEDED, session.message
+        assert sent_once(bench)
+
+
+async def test_another_chat_that_differs_in_its_name_alone_gets_nothing() -> None:
+    """The same question, the same text in the input, and a name that begins alike."""
+    like = ContactPart(name="110", draft=ANSWER)
+    async with chat_of("qq-plain", others=[like]) as bench:
+        went = False
+
+        async def goes_there() -> None:
+            nonlocal went
+            if not went and await states(bench) == [ReplyState.SENDING]:
+                went = True
+                bench.phone.show_chat("110")
+                bench.phone.focus_on(bench.phone.chat_field())
+                bench.phone._changed()
+
+        await reply(bench, "qq-plain", [ASK], lease=Happening(goes_there))
+        assert went
+        assert bench.sent == {}
+
+
+async def test_a_group_of_the_contacts_name_gets_nothing_without_a_persons_word() -> None:
+    group = ContactPart(name="11", app="qq", kind=ContactKind.GROUP, members=3, history=[MessagePart(text=QUESTION)])
+    async with lab(Scenario(look="qq-plain", contacts=[group])) as bench:
+        bench.people = Colleagues()
+        bench.phone.show_chat("11")
+        session = await reply(bench, "qq-plain", [ASK] * 4, max_steps=4)
+        assert session.status is not Status.SUCCEEDED
+        assert (bench.sent, bench.phone.report()["typed"]) == ({}, [])

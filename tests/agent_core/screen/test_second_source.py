@@ -94,3 +94,12 @@ async def test_letters_that_look_like_others_are_not_made_sure() -> None:
     model = Writer({transcribe.TITLE: '{"title":"00"}'})
     seen = await read(draw("qq-plain", "O0", PAGE), OcrEngine(), model)
     assert not seen.title_sure
+
+
+async def test_a_status_in_the_place_of_the_name_is_no_name() -> None:
+    """WeChat shows it there for as long as the other side types."""
+    drawn = draw("wechat-light", "对方正在输入...", PAGE)
+    reader = ScreenReader(ocr=OcrEngine(), model=None, sources=[Source.OCR])
+    seen = await reader.chat(Frame(drawn.image, "page", 0.0), None, profile("wechat"))
+    assert seen is not None
+    assert not seen.title_sure

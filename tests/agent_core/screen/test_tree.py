@@ -370,6 +370,11 @@ def test_two_people_make_a_group_without_a_count() -> None:
     assert not seen(dumps.qq(*rows[:1])).group
 
 
+def test_the_count_beside_a_name_makes_a_group_of_which_one_person_is_in_sight() -> None:
+    page = seen(dumps.qq(*dumps.ANSWERED, dumps.ASKS, header=dumps.qq_header("买家群", count="3")))
+    assert (page.title, page.title_sure, page.group) == ("买家群", True, True)
+
+
 @pytest.mark.parametrize(("version", "group"), [("9.3.50", False), ("8.8.0", True), (None, True)])
 def test_brackets_in_a_name_count_members_only_if_the_version_writes_them_there(
     version: str | None, group: bool

@@ -264,6 +264,16 @@ def test_a_value_belongs_to_the_label_beside_above_or_below_it() -> None:
     assert covered(at("我的余额", 100, 500), at("1,234.56", 100, 420, height=80)) == ["1,234.56"]
 
 
+def test_what_a_tree_says_of_a_whole_row_covers_its_words_alone() -> None:
+    row = at("11, ,有2条未读,验证码 483920,17:34", 0, 400, 1080, 180)
+    words = at("验证码 483920", 200, 490)
+    below = at("另一位, ,在吗,17:34", 0, 580, 1080, 180)
+    parts = (at("11", 200, 420), at("17:34", 950, 420, 100), at("另一位", 200, 600), at("在吗", 200, 670))
+    time = at("17:34", 950, 600, 100)
+    assert covered(row, *parts[:2], words, below, *parts[2:], time) == [words.text]
+    assert covered(row, *parts[:2]) == [row.text]  # what is said nowhere else
+
+
 def test_a_number_that_a_line_breaks_in_two_is_covered_in_both() -> None:
     assert covered(at("您的验证码是48", 100, 500), at("3920，五分钟内有效", 100, 560)) == [
         "您的验证码是48",

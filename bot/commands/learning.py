@@ -1,0 +1,153 @@
+"""``phonedesk apps learn`` at the terminal: what is shown, what is asked, what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from agent_core.apps.learnt import LearntApp, SendsBy
+from agent_core.apps.profile import AppProfile
+from agent_core.learning import Tried
+from agent_core.screen.page_report import report
+from bot.app import open_core
+from bot.chat.learning import WRONG, found_line, result_lines
+from bot.chat.page_reading import marked, page_lines
+from bot.chat.texts import Texts, texts
+from bot.commands.common import Exit, err
+from bot.desk.actors import BadRequest
+from bot.learning import ShownChat, keep, show_chat, try_input
+from bot.settings import Settings
+from bot.terminal.lines import read_line
+from bot.terminal.render import harmless
+
+PERSON = "terminal"
+_YES = {"y", "yes", "j", "是", "对", "好", "1"}
+_NO = {"n", "no", "否", "不", "不对", "2"}
+_WAYS: dict[str, SendsBy] = {"1": "enter", "2": "keyboard_key", "3": "button"}
+
+
+async def learn_in_terminal(
+    settings: Settings,
+    app: AppProfile,
+    chat: str,
+    *,
+    serial: str,
+    here: bool,
+    allow_send: bool,
+    marks: Path | None,
+    quiet: bool,
+) -> tuple[Exit, dict[str, Any]]:
+    """Go through it with the person at the terminal; the exit code, and what happened as JSON data.
+
+    quiet: standard output is kept free for JSON; what people are told goes to standard error.
+    """
+    words = texts(settings.lang)
+    console = err if quiet else Console(soft_wrap=True)
+    async with open_core(settings) as core:
+        shown = await show_chat(core, app, chat, serial=serial, here=here, interruptible=True)
+        place = marks or settings.data_dir / f"learn-{app.key}.png"
+        _write_marks(place, shown, words)
+        told = _told(shown, place)
+        _show(console, shown, words, place)
+        right = await _yes(console, words, "learn.confirm")
+        if right is None:
+            return Exit.WAITING, {**told, "status": "waiting"}
+        if not right:
+            return Exit.FAILED, {**told, "status": "wrong", "wrong": await _what_is_wrong(console, words, app)}
+        send = allow_send or bool(await _yes(console, words, "learn.may_send", contact=shown.contact))
+        tried = await try_input(core, shown, words.get("learn.text"), send=send, interruptible=True)
+        sends_by = await _confirmed(console, words, tried)
+        if sends_by is None:
+            return Exit.WAITING, {**told, "status": "waiting", "sends_by": tried.sends_by, "sent": tried.sent}
+        learnt = await keep(core, shown, sends_by, person=PERSON)
+        for line in result_lines(learnt, app.name, tried, words):
+            console.print(harmless(line), markup=False, highlight=False)
+        return Exit.OK, {**told, "status": "learnt", **_kept(learnt), "sent": tried.sent}
+
+
+def _show(console: Console, shown: ShownChat, words: Texts, place: Path) -> None:
+    seen = report(shown.page.page)
+    console.print(harmless(found_line(seen, shown.app.name, words)), markup=False, highlight=False)
+    for line in page_lines(seen, shown.app.name, words):
+        said = f"{line.label}: {line.text}" if line.label else line.text
+        console.print(harmless(said), markup=False, highlight=False)
+    console.print(words.get("learn.picture", file=str(place)), markup=False, highlight=False)
+
+
+async def _what_is_wrong(console: Console, words: Texts, app: AppProfile) -> str:
+    console.print(words.get("learn.what_is_wrong"), markup=False, highlight=False)
+    for number, name in enumerate(WRONG, 1):
+        console.print(f"{number}  {words.get(f'learn.wrong_{name}')}", markup=False, highlight=False)
+    line = ((await read_line(console)) or "").strip()
+    wrong = WRONG[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(WRONG) else WRONG[-1]
+    console.print(words.get("learn.send_a_kit", app=app.key), markup=False, highlight=False)
+    return wrong
+
+
+async def _confirmed(console: Console, words: Texts, tried: Tried) -> SendsBy | None:
+    """What sends, by what was seen, else by what the person says; None at the end of the input."""
+    if tried.sends_by == "button" or tried.sent:
+        return tried.sends_by
+    console.print(words.get("learn.no_button"), markup=False, highlight=False)
+    for number, way in _WAYS.items():
+        guess = words.get("learn.guess") if way == tried.sends_by else ""
+        console.print(f"{number}  {words.get(f'learn.by_{way}')}{guess}", markup=False, highlight=False)
+    while True:
+        line = await read_line(console)
+        if line is None:
+            return None
+        if line.strip() in _WAYS:
+            return _WAYS[line.strip()]
+        if not line.strip():
+            return tried.sends_by
+        console.print(words.get("learn.one_of", choices=" / ".join(_WAYS)), markup=False, highlight=False)
+
+
+async def _yes(console: Console, words: Texts, key: str, **values: object) -> bool | None:
+    console.print(words.get(key, **values), markup=False, highlight=False)
+    while True:
+        line = await read_line(console)
+        if line is None:
+            console.print()
+            return None
+        said = line.strip().casefold()
+        if said in _YES or said in _NO:
+            return said in _YES
+        console.print(words.get("learn.one_of", choices="y / n"), markup=False, highlight=False)
+
+
+def _write_marks(place: Path, shown: ShownChat, words: Texts) -> None:
+    try:
+        marked(shown.page.image, shown.page.page, words).save(place, "PNG")
+    except OSError as error:
+        raise BadRequest(
+            f"{place} cannot be written: {error.strerror or error}.",
+            advice="Give another place.",
+            key="file_unwritable",
+            name=str(place),
+            why=error,
+        ) from error
+
+
+def _told(shown: ShownChat, place: Path) -> dict[str, Any]:
+    return {
+        "serial": shown.serial,
+        "app": shown.app.key,
+        "version": shown.version,
+        "contact": shown.contact,
+        "page": report(shown.page.page).model_dump(mode="json"),
+        "look": asdict(shown.look),
+        "tree": shown.tree,
+        "marks": str(place),
+    }
+
+
+def _kept(learnt: LearntApp) -> dict[str, Any]:
+    return {
+        "sends_by": learnt.sends_by,
+        "confirmed_by": learnt.confirmed_by,
+        "confirmed_at": learnt.confirmed_at,
+    }

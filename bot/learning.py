@@ -1,0 +1,114 @@
+"""Getting to know an app on a phone of this process: read a chat, have a person confirm it, try the input, keep it.
+
+The phone is taken for the reading and for the trying; nobody has it while a person looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+from agent_core.apps.learnt import AppLook, LearntApp, SendsBy, differs, version_of
+from agent_core.apps.profile import AppProfile
+from agent_core.devices.adb.device import AdbDevice
+from agent_core.errors import AppNotFound, LearningFailed
+from agent_core.learning import Learning, Tried
+from agent_core.observer import Observer, SeenPage
+from bot.app import Core
+from bot.running import stopped_by_interrupt
+from scheduler.ports import StoredLedger
+from scheduler.worker import HeldLease, lease_of
+
+WHY = "learn"  # stands in the lease's row, where a run's id would
+
+
+@dataclass(frozen=True)
+class ShownChat:
+    """A chat as a person is shown it. ``version`` is the app's, ``tree`` how much the accessibility tree tells."""
+
+    serial: str
+    app: AppProfile
+    version: str
+    contact: str
+    here: bool
+    look: AppLook
+    tree: str
+    page: SeenPage
+
+    def learnt(self, sends_by: SendsBy) -> LearntApp:
+        return LearntApp(self.app.key, self.version, sends_by, (self.look,), self.tree)
+
+
+async def show_chat(
+    core: Core, app: AppProfile, contact: str, *, serial: str = "", here: bool = False, interruptible: bool = False
+) -> ShownChat:
+    """Open the chat with ``contact`` (``here``: take the one in front) and read it.
+
+    Raises LeaseLost if somebody has the phone, LearningFailed if there is nothing to confirm.
+    """
+    async with _phone(core, serial, interruptible=interruptible) as (device, lease):
+        if not set(app.packages) & set(await device.packages()):
+            raise AppNotFound(f"{app.name} is not on the phone {device.serial}.")
+        version = await version_of(device, app)
+        if not version:
+            said = f"The phone does not tell the version of {app.name}."
+            raise LearningFailed(said, key="learn_no_version", app=app.name)
+        learning = Learning(_observer(core, device), app, lease)
+        read = await (learning.in_front(contact) if here else learning.open_chat(contact))
+        page = await core.page(device)
+        return ShownChat(device.serial, app, version, read.chat.title, here, read.look, read.tree.value, page)
+
+
+async def try_input(
+    core: Core, shown: ShownChat, text: str, *, send: bool = False, interruptible: bool = False
+) -> Tried:
+    """Type ``text`` into the chat that a person has confirmed and delete it; ``send``: send it first.
+
+    Raises LearningFailed if the chat does not look as it was confirmed.
+    """
+    async with _phone(core, shown.serial, interruptible=interruptible) as (device, lease):
+        learning = Learning(_observer(core, device), shown.app, lease)
+        read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
+        if differs(shown.learnt("button"), read.look):
+            raise LearningFailed(
+                f"The chat with {shown.contact} does not look as it did when it was confirmed.",
+                advice="Begin again.",
+                key="learn_changed",
+                contact=shown.contact,
+            )
+        return await learning.type_and_delete(read, text, send=send)
+
+
+async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
+    """Remember what a person has confirmed, beside the looks that were confirmed before for this version."""
+    ledger = StoredLedger(core.db)
+    before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
+    learnt = shown.learnt(sends_by)
+    if before is not None and before.looks:
+        looks = [look for look in before.looks if differs(replace(before, looks=(look,)), shown.look)]
+        learnt = replace(learnt, looks=tuple(looks)).with_look(shown.look)
+    learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
+    await ledger.learn(shown.serial, learnt)
+    return learnt
+
+
+def _observer(core: Core, device: AdbDevice) -> Observer:
+    return Observer(device, core.reader, tree=core.settings.observe.tree, blur=core.settings.pictures.blur)
+
+
+@asynccontextmanager
+async def _phone(core: Core, serial: str, *, interruptible: bool) -> AsyncIterator[tuple[AdbDevice, HeldLease]]:
+    """The phone with its lease in hand, awake, and what a run left switched put back."""
+    device = await core.device(serial)
+    try:
+        async with lease_of(core.db, device.serial, owner=f"learn-{os.getpid()}", why=WHY) as lease:
+            with stopped_by_interrupt(lease.stop) if interruptible else nullcontext():
+                await device.recover()
+                await device.wake()
+                async with device.kept_awake(), core.turnover.used():
+                    yield device, lease
+    finally:
+        await asyncio.shield(device.close())
