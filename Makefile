@@ -12,7 +12,7 @@ help:
 	@echo "make demo    the main job on a virtual phone, in this terminal"
 	@echo "make test    every test"
 	@echo "make check   lint, types, imports"
-	@echo "make eval    every scenario, with the tree and by pictures only"
+	@echo "make eval    every scenario in every look of its app, with the tree and by pictures only"
 
 setup: $(STAMP)
 
@@ -36,7 +36,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 eval: $(STAMP)
-	$(BIN)/phonedesk eval --jobs 2
+	$(BIN)/phonedesk eval --look all --jobs 2
 
 demo: $(STAMP)
 	$(BIN)/phonedesk demo

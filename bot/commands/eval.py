@@ -31,6 +31,12 @@ def evaluate(
     mode: Annotated[
         Literal["tree", "pictures", "both"], typer.Option(help="With the tree, by pictures only, or both.")
     ] = "both",
+    look: Annotated[
+        str,
+        typer.Option(
+            help="Looks of the chat apps: qq-classic,wechat-dark …; or all. A scenario runs in each of its app."
+        ),
+    ] = "",
     match: Annotated[str, typer.Option(help="Only files with this in their name or title.")] = "",
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
     model_url: Annotated[str, typer.Option(help="Measure the model at this OpenAI-compatible endpoint.")] = "",
@@ -41,7 +47,7 @@ def evaluate(
 ) -> None:
     """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model.
 
-    Example: phonedesk eval --mode tree --match injection
+    Example: phonedesk eval --mode tree --look qq-classic,wechat-dark --match injection
     """
     from bot.eval import report
     from bot.eval.bench import RealModel
@@ -53,7 +59,7 @@ def evaluate(
     try:
         if bool(model_url) != bool(model_name):
             raise ConfigMissing("A model has an address and a name.", advice="Give --model-url and --model-name.")
-        cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match)
+        cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match, looks=_looks(look))
     except BrokenFiles as error:
         err.print(error.message, style="red", markup=False, highlight=False)
         err.print(error.advice, markup=False)
@@ -70,8 +76,8 @@ def evaluate(
         if ending.exit_code != Exit.STOPPED:
             raise
         stopped = ending
-    order = {(str(case.path), case.mode.value): index for index, case in enumerate(cases)}
-    results.sort(key=lambda result: order[result.file, result.mode])
+    order = {case.key: index for index, case in enumerate(cases)}
+    results.sort(key=lambda result: order[result.key])
     seconds, model = time.monotonic() - begun, model_name or "scripted"
     if as_json:
         print_json(report.as_json(results, model, seconds))
@@ -81,6 +87,13 @@ def evaluate(
         err.print(f"Stopped: {len(cases) - len(results)} of {len(cases)} were not run.", markup=False)
         raise stopped
     raise typer.Exit(Exit.OK if all(result.passed for result in results) else Exit.FAILED)
+
+
+def _looks(words: str) -> list[str]:
+    """Return the looks that ``--look`` names, with commas between them."""
+    from agent_core.devices.virtual.apps.looks import LOOKS
+
+    return list(LOOKS) if words.strip() == "all" else [part.strip() for part in words.split(",") if part.strip()]
 
 
 async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult]) -> None:
@@ -98,7 +111,7 @@ async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult
                 async for result in coming:
                     results.append(result)
                     failed = sum(not one.passed for one in results)
-                    name = f"{Path(result.file).stem} {result.mode}"
+                    name = f"{Path(result.file).stem} {result.mode} {result.look}".rstrip()
                     status.update(f"{len(results)} of {len(cases)}, {failed} failed: {name}")
                     if not result.passed:
                         console.print(f"{name}: {result.problems[0]}", style="red", markup=False)

@@ -112,7 +112,10 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     from agent_core.devices.virtual.scenario_file import default_scenario, load_scenario
     from bot.eval.scenario import EvalScenario
 
-    world = load_scenario(file, EvalScenario) if file else default_scenario()
+    try:
+        world = load_scenario(file, EvalScenario) if file else default_scenario()
+    except ConfigInvalid as error:
+        fail(error)
     try:
         chosen = world.looks | looks_by_app(looks)
     except ValueError as error:

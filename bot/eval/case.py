@@ -34,13 +34,13 @@ class Interrupted(Exception):
 
 async def run_case(bench: Bench, case: Case, *, keep: Path | None = None) -> CaseResult:
     """Run it and judge it. ``keep``: a folder for the pictures and the log of a case that failed."""
-    result = CaseResult(str(case.path), case.title, case.mode.value)
+    result = case.result()
     begun = time.monotonic()
     async with bench.stage(case.scenario, case.mode) as stage:
         await _run(stage, case, result, REAL_SECONDS if bench.real else CASE_SECONDS)
         result.seconds = time.monotonic() - begun
         if keep is not None and not result.passed:
-            folder = keep / f"{case.name}-{case.mode.value}"
+            folder = keep / "-".join(filter(None, (case.name, case.mode.value, case.look)))
             await _keep(stage, result, folder)
             result.kept = str(folder)
     return result

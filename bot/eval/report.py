@@ -30,15 +30,22 @@ def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[s
 
 
 def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float) -> None:
-    """A row a case, below it what went wrong in full, then the sums. A narrow screen gets the case, its mode and its
-    result; JSON has everything.
+    """Show a row for each case, below it what went wrong in full, then the sums.
+
+    A narrow screen gets the case, its mode and its result; JSON has everything.
     """
     wide = console.width >= WIDE
     table = Table(Column("case", overflow="fold"), Column("mode", no_wrap=True), Column("result", overflow="fold"))
-    for name in ("replies", "asked", "calls", "seconds") if wide else ():
+    for name in ("look", "replies", "asked", "calls", "seconds") if wide else ():
         table.add_column(name, justify="right" if name in ("calls", "seconds") else "left")
     for result in results:
-        figures = [_replies(result), " ".join(result.asked) or "–", str(result.model_calls), f"{result.seconds:.1f}"]
+        figures = [
+            result.look or "–",
+            _replies(result),
+            " ".join(result.asked) or "–",
+            str(result.model_calls),
+            f"{result.seconds:.1f}",
+        ]
         table.add_row(
             Text(harmless(result.title)),
             result.mode,
@@ -48,7 +55,7 @@ def show(console: Console, results: Sequence[CaseResult], model: str, seconds: f
     console.print(table)
     for result in results:
         if not result.passed:
-            console.print(Text(f"{result.file} ({result.mode})", "bold red"))
+            console.print(Text(f"{result.file} ({', '.join(filter(None, (result.mode, result.look)))})", "bold red"))
             for problem in result.problems:
                 console.print(Text(f"  {harmless(problem)}"))
             if result.kept:

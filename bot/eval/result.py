@@ -28,6 +28,20 @@ class Case:
     def title(self) -> str:
         return self.scenario.title or self.path.stem
 
+    @property
+    def look(self) -> str:
+        """The looks of the chat apps that it is about: ``qq-plain``; "" if there is none."""
+        return "+".join(self.scenario.looks[app] for app in self.scenario.chat_apps)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What no other case has: the file, the mode and the look."""
+        return str(self.path), self.mode.value, self.look
+
+    def result(self, *problems: str) -> CaseResult:
+        """Return a result of this case in which nothing has happened but ``problems``."""
+        return CaseResult(str(self.path), self.title, self.mode.value, self.look, list(problems))
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -45,6 +59,7 @@ class CaseResult:
     file: str
     title: str
     mode: str
+    look: str
     problems: list[str] = field(default_factory=list)
     statuses: list[str] = field(default_factory=list)  # of each run
     message: str = ""  # of the last run
@@ -58,6 +73,11 @@ class CaseResult:
     tokens_out: int = 0
     seconds: float = 0.0
     kept: str = ""  # the folder with pictures and log
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """As its case's."""
+        return self.file, self.mode, self.look
 
     @property
     def passed(self) -> bool:

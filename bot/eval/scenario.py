@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS
 from agent_core.devices.virtual.scenario import Scenario
 from agent_core.ports import Provenance, ReplyState
 from agent_core.session import QuestionKind, Status
@@ -179,6 +180,11 @@ class EvalScenario(Scenario):
     """What people answer. A question that nothing here answers leaves its run waiting."""
     chooser: ChooserPart | None = None
     expect: ExpectPart = Field(default_factory=ExpectPart)
+
+    @property
+    def chat_apps(self) -> list[str]:
+        """The chat apps that come to the front in it."""
+        return [app for app in DEFAULT_LOOKS if app in self.expect.apps]
 
     @property
     def runs(self) -> list[str]:

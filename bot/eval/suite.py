@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from agent_core.devices.adb.server import open_adb
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.scenario_file import load_scenario
 from agent_core.errors import ConfigInvalid, ConfigMissing, PhonedeskError
 from agent_core.screen.ocr import use_threads
@@ -44,12 +45,19 @@ def shipped() -> Path:
     return Path(str(resources.files("bot.eval"))) / "scenarios"
 
 
-def find_cases(paths: Sequence[Path], *, mode: Mode | None = None, match: str = "") -> list[Case]:
-    """The cases of files and folders (with the folders in them), in the order of their names.
+def find_cases(
+    paths: Sequence[Path], *, mode: Mode | None = None, match: str = "", looks: Sequence[str] = ()
+) -> list[Case]:
+    """Return the cases of files and folders (with the folders in them), in the order of their names.
 
-    ``mode`` alone is run of each, ``match`` stands in the file's name or title, in any case of letters. ConfigMissing
-    where there is none; BrokenFiles names every fault in them.
+    mode: the only one to run each file in.
+    match: stands in the file's name or title, in any case of letters.
+    looks: how the chat app of a file is to look, one case for each look of that app; files about no app of these are
+        left out. None: each file as it says, else in the default looks.
+    Raises ConfigInvalid if there is no such look, ConfigMissing if no case is left, and BrokenFiles, which names every
+    fault in the files.
     """
+    known_looks(looks)
     files = _placed(paths or [shipped()])
     if not files:
         where = ", ".join(map(str, paths))
@@ -63,15 +71,31 @@ def find_cases(paths: Sequence[Path], *, mode: Mode | None = None, match: str = 
             broken.append(error.message)
             continue
         modes = [one for one in scenario.modes if mode in (None, one)]
-        cases += [Case(file, scenario, one, files[file]) for one in modes]
+        cases += [Case(file, world, one, files[file]) for world in in_looks(scenario, looks) for one in modes]
     if broken:
         raise BrokenFiles("\n".join(broken), advice="docs/reference/scenario.md names every field.")
     wanted = [case for case in cases if match.casefold() in f"{case.path.stem} {case.title}".casefold()]
     if not wanted:
         raise ConfigMissing(
-            f"None of {len(files)} scenarios is left.", advice="Look at --match, and at --mode and the files' modes."
+            f"None of {len(files)} scenarios is left.",
+            advice="Look at --match, at --look, and at --mode and the files' modes.",
         )
     return wanted
+
+
+def known_looks(looks: Sequence[str]) -> None:
+    """Raise ConfigInvalid if one of ``looks`` is none."""
+    if unknown := [look for look in looks if look not in LOOKS]:
+        raise ConfigInvalid(f"There is no look {unknown[0]!r}.", advice=f"There are {', '.join(LOOKS)}.")
+
+
+def in_looks(scenario: EvalScenario, looks: Sequence[str]) -> list[EvalScenario]:
+    """Return the scenario once for each of ``looks`` that is of an app in it; as it is if none is asked for."""
+    if not looks:
+        return [scenario]
+    chosen = [LOOKS[key] for key in dict.fromkeys(looks) if LOOKS[key].app in scenario.chat_apps]
+    worlds = [scenario.looks | {look.app: look.key} for look in chosen]
+    return [scenario.model_copy(update={"look": list(world.values())}) for world in worlds]
 
 
 def _placed(paths: Sequence[Path]) -> dict[Path, str]:
@@ -119,19 +143,19 @@ async def _in_processes(cases: Sequence[Case], options: Options) -> AsyncGenerat
         stack.callback(_end, workers)
         for worker in workers:
             worker.start()
-        left = {(str(case.path), case.mode.value): case for case in cases}
+        left = {case.key: case for case in cases}
         why = ""
         while left and (result := await asyncio.to_thread(_next, done, workers)) is not None:
             if isinstance(result, str):
                 why = result
                 continue
-            del left[result.file, result.mode]
+            del left[result.key]
             yield result
         if why and len(left) == len(cases):
             raise PhonedeskError(why)
         for lost in left.values():
             problem = f"its process ended: {why}" if why else "its process ended"
-            yield CaseResult(str(lost.path), lost.title, lost.mode.value, problems=[problem])
+            yield lost.result(problem)
 
 
 def _next(

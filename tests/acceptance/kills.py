@@ -1,11 +1,12 @@
 """``kill -9`` at random instants across a reply, again and again, in one world that goes on.
 
-    .venv/bin/python -m tests.acceptance.kills --kills 200 --seed 1 [--mode tree|pictures] [--json]
+    .venv/bin/python -m tests.acceptance.kills --kills 200 --seed 1 [--mode pictures] [--look LOOK,LOOK|all] [--json]
 
 One phone behind one adb server, ``phonedesk serve`` as a process over one database. A customer writes, a run is put
 into the line, the server is killed at an instant between the run's first and last moment, drawn evenly over what such
 a run usually takes, and started again. Once the run is over: has the customer every answer exactly once and in full, is
 the phone as it was found and free, does the ledger say what happened? Exits with 1 where anything is not so.
+With several looks the kills are shared out: each look has a world of its own.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from agent_core.apps.learnt import LearntApp
 from agent_core.delivery.parts import in_parts
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS, Look
 from agent_core.devices.virtual.report import MessageReport
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.world import Side
 from agent_core.session import QuestionKind
 from knowledge.embedded import EmbeddedKnowledge, Entry
+from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
 from storage.engine import Database
 from storage.leases import Leases
@@ -42,6 +46,7 @@ from storage.runs import WAITING, RunRow
 from tests.acceptance.stage import Server, Stage, stage
 
 Mode = Literal["tree", "pictures"]
+TASKS = {"qq": "QQ回复联系人", "wechat": "微信回复联系人"}
 CONTACTS = ("11", "110", "12", "21")
 PART_CHARS = 120
 PATIENCE = 90.0  # seconds for a run to be over
@@ -83,10 +88,11 @@ class Reply:
 
 
 class Shop:
-    """Customers' questions, drawn by ``chance``, and the entries that answer them."""
+    """Questions of customers in the app of ``look``, drawn by ``chance``, and the entries that answer them."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, look: Look) -> None:
         self._chance = chance
+        self._look = look
         self._recent: deque[str] = deque(maxlen=RECENT)
         self._numbers: Iterator[int] = iter(range(1, 10_000))
         self._answers = {q.format(thing): a.format(thing) for thing in GOODS for q, a in ASKED.items()}
@@ -103,7 +109,12 @@ class Shop:
     @property
     def world(self) -> Scenario:
         said = [MessagePart(text="在吗", ago=7200), MessagePart(side=Side.ME, text="在的，您说。", ago=7100)]
-        return Scenario(contacts=[ContactPart(name=name, history=said) for name in CONTACTS])
+        contacts = [ContactPart(name=name, app=self._look.app, history=said) for name in CONTACTS]
+        return Scenario(look=self._look.key, contacts=contacts)
+
+    def key(self, contact: str) -> str:
+        """The contact as the phone's report names it."""
+        return ContactPart(name=contact, app=self._look.app).key
 
     def reply(self, kind: Kind) -> Reply:
         contact = self._chance.choice(CONTACTS)
@@ -136,8 +147,8 @@ class Figures:
     seconds: float = 0.0
     usual: dict[str, float] = field(default_factory=dict)
 
-    def as_json(self) -> str:
-        data = {
+    def as_data(self) -> dict[str, object]:
+        return {
             "kills": self.kills,
             "doubles": self.doubles,
             "lost": self.lost,
@@ -148,7 +159,6 @@ class Figures:
             "hits": [{"kind": k, "state": s, "count": n} for (k, s), n in sorted(self.hits.items())],
             "problems": self.problems,
         }
-        return json.dumps(data, ensure_ascii=False, indent=2)
 
     def as_table(self) -> str:
         states = sorted({state for _, state in self.hits}, key=_place)
@@ -199,14 +209,15 @@ def _place(state: str) -> int:
 class Killing:
     """Replies in one world, each with a kill in it."""
 
-    def __init__(self, on: Stage, db: Database, mode: Mode, seed: int) -> None:
+    def __init__(self, on: Stage, db: Database, mode: Mode, seed: int, look: Look) -> None:
         self._on = on
         self._db = db
         self._service = RunService(db)
         self._questions = Questions(db)
         self._ledger = Ledger(db)
         self._chance = random.Random(seed)
-        self.shop = Shop(self._chance)
+        self._look = look
+        self.shop = Shop(self._chance, look)
         self._mode = mode
         self._usual: dict[Kind, float] = {}
         self._server: Server | None = None
@@ -254,8 +265,9 @@ class Killing:
         reply = self.shop.reply(kind)
         before = len(self._chat(reply.contact))
         for message in reply.messages:
-            self._on.phone.phone.receive(reply.contact, message)
-        run_id = await self._service.submit(f"QQ回复联系人{reply.contact}", serial=self._on.phone.address)
+            self._on.phone.phone.receive(self.shop.key(reply.contact), message)
+        task = f"{TASKS[self._look.app]}{reply.contact}"
+        run_id = await self._service.submit(task, serial=self._on.phone.address)
         async with asyncio.timeout(PATIENCE):
             while (run := await self._service.get(run_id)) is None or run.started_at is None:
                 await asyncio.sleep(LOOK_SECONDS)
@@ -287,14 +299,14 @@ class Killing:
     # -- what is seen
 
     def _chat(self, contact: str) -> list[MessageReport]:
-        return self._on.report["chats"][contact]
+        return self._on.report["chats"][self.shop.key(contact)]
 
     def _ours(self, contact: str, before: int) -> list[str]:
         """What left from the phone since."""
         return [message["text"] for message in self._chat(contact)[before:] if message["from_here"]]
 
     async def _rows(self, run: RunRow, contact: str) -> list[LedgerRow]:
-        rows = await self._ledger.recent(self._on.phone.address, "qq", contact)
+        rows = await self._ledger.recent(self._on.phone.address, self._look.app, contact)
         return [row for row in reversed(rows) if row.run_id == run.id]
 
     async def _state(self, run: RunRow, reply: Reply, before: int) -> str:
@@ -367,22 +379,25 @@ class Killing:
 
 
 @asynccontextmanager
-async def killing(folder: Path, *, mode: Mode, seed: int) -> AsyncIterator[Killing]:
-    """A world of its own in ``folder``."""
-    shop = Shop(random.Random(seed))
+async def killing(folder: Path, *, mode: Mode, seed: int, look: Look) -> AsyncIterator[Killing]:
+    """A world of its own in ``folder``; the phone is learnt to send by Enter if its app never shows a Send."""
+    shop = Shop(random.Random(seed), look)
     (folder / "data").mkdir(parents=True, exist_ok=True)
     store = EmbeddedKnowledge(folder / "data" / "knowledge.sqlite3")
     await store.add_all(shop.entries)
     await store.close()
     async with stage(folder, shop.world) as on, on.database() as db:
         await db.migrate()
-        yield Killing(on, db, mode, seed)
+        if look.enter_sends:
+            learnt = LearntApp(look.app, look.version, sends_by="enter")
+            await StoredLedger(db).learn(on.phone.address, learnt)
+        yield Killing(on, db, mode, seed, look)
 
 
-async def kills(folder: Path, count: int, *, mode: Mode, seed: int, say: bool = False) -> Figures:
-    """``count`` kills, all kinds of replies in turn."""
+async def kills(folder: Path, count: int, *, mode: Mode, seed: int, look: str, say: bool = False) -> Figures:
+    """Kill ``count`` times in one look, all kinds of replies in turn."""
     begun = time.monotonic()
-    async with killing(folder, mode=mode, seed=seed) as world:
+    async with killing(folder, mode=mode, seed=seed, look=LOOKS[look]) as world:
         figures = world.figures
         for number in range(count):
             try:
@@ -392,7 +407,7 @@ async def kills(folder: Path, count: int, *, mode: Mode, seed: int, say: bool = 
                 break
             figures.seconds = time.monotonic() - begun
             if say:
-                told = f"{figures.kills}/{count}, {figures.seconds:.0f} s, {len(figures.problems)} problems"
+                told = f"{look}: {figures.kills}/{count}, {figures.seconds:.0f} s, {len(figures.problems)} problems"
                 sys.stderr.write(told + "\n")
     return figures
 
@@ -402,12 +417,25 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mode", choices=["tree", "pictures"], default="tree")
+    parser.add_argument("--look", default=DEFAULT_LOOKS["qq"], help="Looks of QQ and WeChat, with commas; or all.")
     parser.add_argument("--json", action="store_true", help="Print JSON.")
     options = parser.parse_args()
+    looks = list(LOOKS) if options.look == "all" else options.look.split(",")
+    if unknown := [look for look in looks if look not in LOOKS]:
+        parser.error(f"there is no look {unknown[0]!r}; there are {', '.join(LOOKS)}")
     folder = Path(tempfile.mkdtemp(prefix="kills-"))
-    figures = asyncio.run(kills(folder, options.kills, mode=options.mode, seed=options.seed, say=True))
-    sys.stdout.write((figures.as_json() if options.json else figures.as_table()) + "\n")
-    if figures.problems:
+    found: dict[str, Figures] = {}
+    for number, look in enumerate(looks):
+        share = options.kills // len(looks) + (number < options.kills % len(looks))
+        found[look] = asyncio.run(
+            kills(folder / look, share, mode=options.mode, seed=options.seed + number, look=look, say=True)
+        )
+    if options.json:
+        told = json.dumps({look: figures.as_data() for look, figures in found.items()}, ensure_ascii=False, indent=2)
+    else:
+        told = "\n\n".join(f"{look}\n{figures.as_table()}" for look, figures in found.items())
+    sys.stdout.write(told + "\n")
+    if any(figures.problems for figures in found.values()):
         sys.stderr.write(f"What was left is in {folder}.\n")
         return 1
     shutil.rmtree(folder)

@@ -1,13 +1,21 @@
-"""A small form of ``kills.py``: one kill in each kind of reply."""
+"""A small form of ``kills.py``: one kill in each kind of reply, in today's look and in one look more.
+
+The other look changes with the day of the year; ``EVAL_DAY=45`` takes that day's again.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS
 from tests.acceptance.kills import Kind, kills
+from tests.support.looks import look_of_the_day
 
 
-async def test_killed_at_random_every_customer_has_the_answer_once(tmp_path: Path) -> None:
-    figures = await kills(tmp_path, len(Kind), mode="tree", seed=4)
+@pytest.mark.parametrize("look", [DEFAULT_LOOKS["qq"], look_of_the_day()])
+async def test_killed_at_random_every_customer_has_the_answer_once(tmp_path: Path, look: str) -> None:
+    figures = await kills(tmp_path, len(Kind), mode="tree", seed=4, look=look)
     assert figures.problems == []
     assert (figures.kills, figures.doubles, figures.lost) == (len(Kind), 0, 0)

@@ -122,8 +122,8 @@ async def test_three_parts_through_planner_and_executors(tmp_path: Path) -> None
 
 
 def focus_input(body: dict[str, Any]) -> str:
-    """Tap left of the send button: the input."""
-    _, y = seen_on(body)["发送"]
+    """Tap right of the voice icon: the input, which shows no words while it is empty."""
+    _, y = seen_on(body)["切换到按住说话"]
     return act(f'do(action="Tap", element=[400,{y}])')
 
 

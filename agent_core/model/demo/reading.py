@@ -7,6 +7,7 @@ import binascii
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -216,7 +217,7 @@ def _avatars(picture: Image.Image) -> list[Seen]:
     found = []
     for left, right in _COLUMNS:
         strip = picture.crop((round(left * width), 0, round(right * width), height)).resize((_ACROSS, height))
-        ground = max(strip.getcolors(_ACROSS * height) or [(0, (0, 0, 0))])[1]
+        ground = Counter(zip(*[iter(strip.tobytes())] * 3, strict=True)).most_common(1)[0][0]
         channels = ImageChops.difference(strip, Image.new("RGB", strip.size, ground)).split()
         unlike = ImageChops.lighter(ImageChops.lighter(channels[0], channels[1]), channels[2]).tobytes()
         start = None

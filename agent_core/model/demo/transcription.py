@@ -13,18 +13,19 @@ _HINT = re.compile(r"^(?:说点什么|发消息|发送消息|请输入.*|按住�
 
 def transcribe(instruction: str, seen: Sequence[Seen]) -> str:
     """The lines from the top; as JSON lines where the instruction shows the fields title, button, side or draft."""
+    lines = [item for item in seen if item.text]
     if '{"title"' in instruction:
-        return _json({"title": _title(seen)})
+        return _json({"title": _title(lines)})
     if '{"button"' in instruction:
-        return _json({"button": "".join(item.text for item in seen)})
+        return _json({"button": "".join(item.text for item in lines)})
     if '{"side"' in instruction:
         found = bubbles(seen, top=-1, bottom=1001)
         if not found:
             return _json({"empty": True})
         return "\n".join(_json({"side": "right" if b.mine else "left", "text": b.text}) for b in found)
     if '{"draft"' in instruction:
-        return _json({"draft": "".join(item.text for item in seen if not _HINT.match(item.text) and item.x < 850)})
-    return "\n".join(item.text for item in seen) or "(no text)"
+        return _json({"draft": "".join(item.text for item in lines if not _HINT.match(item.text) and item.x < 850)})
+    return "\n".join(item.text for item in lines) or "(no text)"
 
 
 def _json(data: object) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from multiprocessing.queues import Queue
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from agent_core.devices.virtual.apps.looks import LOOKS
 from bot.cli import app
 from bot.commands.common import Exit
 from bot.eval.case import Interrupted
@@ -58,10 +60,10 @@ def test_a_table_with_what_went_wrong_below_it() -> None:
     assert code == Exit.FAILED
     assert "All is well" in out
     assert "passed" in out
-    assert "cases/bad.toml (tree)\n  message: '已回复' does not stand in '没有新消息" in out
-    assert f"kept in {Path('kept') / 'bad-tree'}" in out
+    assert "cases/bad.toml (tree, qq-plain)\n  message: '已回复' does not stand in '没有新消息" in out
+    assert f"kept in {Path('kept') / 'bad-tree-qq-plain'}" in out
     assert "1 of 2 passed" in out
-    assert [folder.name for folder in Path("kept").iterdir()] == ["bad-tree"]
+    assert [folder.name for folder in Path("kept").iterdir()] == ["bad-tree-qq-plain"]
 
 
 def test_json_of_two_processes_in_the_files_order() -> None:
@@ -74,6 +76,29 @@ def test_json_of_two_processes_in_the_files_order() -> None:
     assert (told["passed"], told["failed"], told["model"]) == (2, 0, "scripted")
     assert all(case["passed"] and case["problems"] == [] for case in told["cases"])
     assert told["cases"][0]["statuses"] == ["succeeded"]
+
+
+def test_a_scenario_runs_in_every_look_of_its_app() -> None:
+    write("a")
+    code, out, _ = call("cases", "--look", "wechat-dark,qq-classic,qq-dark,qq-classic", "--json")
+    assert [(case["look"], case["problems"]) for case in json.loads(out)["cases"]] == [
+        ("qq-classic", []),
+        ("qq-dark", []),
+    ]
+    assert code == Exit.OK
+    code, _, told = call("cases", "--look", "wechat-dark")
+    assert code == Exit.USAGE
+    assert "--look" in told
+
+
+def test_without_a_look_files_run_as_they_say() -> None:
+    write("a")
+    write("b")
+    Path("cases/b.toml").write_text('look = "qq-2023"\n' + Path("cases/b.toml").read_text("utf-8"), "utf-8")
+    assert [case.look for case in find_cases([Path("cases")])] == ["qq-plain", "qq-2023"]
+    assert {case.look for case in find_cases([Path("cases")], looks=list(LOOKS))} == {
+        key for key, look in LOOKS.items() if look.app == "qq"
+    }
 
 
 def test_broken_files_are_bad_use() -> None:
@@ -93,6 +118,8 @@ def test_broken_files_are_bad_use() -> None:
         (["empty"], "no scenario in empty"),
         (["none.toml"], "none.toml"),
         (["--match", "no such words"], "--match"),
+        (["--look", "qq-plain,qq-steam"], "no look 'qq-steam'"),
+        (["--look", "qq-steam"], "qq-classic"),
         (["--model-url", "http://127.0.0.1:9/v1"], "--model-name"),
     ],
 )
@@ -137,8 +164,8 @@ def test_files_of_one_name_are_kept_apart() -> None:
         Path(f"cases/{folder}.toml").rename(f"cases/{folder}/same.toml")
     call("cases", "--keep", "kept")
     assert {path.parent.as_posix() for path in Path("kept").rglob("problems.txt")} == {
-        "kept/a/same-tree",
-        "kept/b/same-tree",
+        "kept/a/same-tree-qq-plain",
+        "kept/b/same-tree-qq-plain",
     }
     one, two = find_cases([Path("cases/a"), Path("cases/b")])
     assert (one.name, two.name) == ("same", "same-2")
@@ -159,12 +186,12 @@ def dies_at_the_second(waiting: Queue[Case | None], done: Queue[CaseResult | str
     while (case := waiting.get()) is not None:
         if case.name == "b":
             return
-        done.put(CaseResult(str(case.path), case.title, case.mode.value))
+        done.put(case.result())
 
 
 def test_what_there_is_is_told_when_somebody_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def one_and_then_stopped(cases: Sequence[Case], options: object) -> AsyncGenerator[CaseResult, None]:
-        yield CaseResult(str(cases[0].path), "the first", cases[0].mode.value)
+        yield replace(cases[0].result(), title="the first")
         raise Interrupted
 
     write("a")

@@ -1,14 +1,20 @@
-"""Every shipped scenario with the tree; by pictures only those in which reading decides, and all with ``make eval``."""
+"""Every shipped scenario with the tree; by pictures only those in which reading decides; a few in another look.
+
+``make eval`` runs all of them in all looks, both ways. Which look and which scenarios are tried in it changes with the
+day of the year; ``EVAL_DAY=45`` runs those of that day again.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
 from bot.eval.bench import Bench
 from bot.eval.case import run_case
 from bot.eval.result import Case
 from bot.eval.scenario import Mode
 from bot.eval.suite import find_cases
+from tests.support.looks import OTHER_LOOKS, day, look_of_the_day
 
 # All of them by pictures take five minutes of two cores. These are where a picture may deceive.
 BY_PICTURES = {
@@ -33,6 +39,39 @@ BY_PICTURES = {
 }
 ALL = find_cases([])
 CASES = [case for case in ALL if case.mode is Mode.TREE or case.path.stem in BY_PICTURES]
+
+IN_ANOTHER_LOOK = 8  # cases
+
+
+def cases_in_another_look(number: int) -> list[Case]:
+    """A look for the day, and a part of the scenarios of its app that comes round with the days."""
+    look = look_of_the_day(number)
+    cases = [
+        case
+        for case in find_cases([], looks=[look])
+        if case.mode is (Mode.PICTURES if case.path.stem in BY_PICTURES else Mode.TREE)
+    ]
+    parts = -(-len(cases) // IN_ANOTHER_LOOK)
+    return cases[number // len(OTHER_LOOKS) % parts :: parts]
+
+
+DAY = day()
+
+
+def test_every_scenario_comes_round_in_every_look() -> None:
+    seen = {(case.path.stem, case.look) for number in range(366) for case in cases_in_another_look(number)}
+    assert {look for _, look in seen} == set(OTHER_LOOKS)
+    by_app = {app: {case.path.stem for case in ALL if app in case.scenario.chat_apps} for app in DEFAULT_LOOKS}
+    assert seen == {(name, look) for look in OTHER_LOOKS for name in by_app[LOOKS[look].app]}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize(
+    "case", cases_in_another_look(DAY), ids=lambda case: f"{case.path.stem}-{case.mode.value}-{case.look}"
+)
+async def test_scenario_in_another_look(bench: Bench, case: Case) -> None:
+    result = await run_case(bench, case)
+    assert result.problems == [], f"EVAL_DAY={DAY}"
 
 
 def test_the_ones_by_pictures_are_there() -> None:
