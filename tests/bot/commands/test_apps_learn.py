@@ -82,7 +82,11 @@ async def place(look: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **more
 
 @pytest.mark.parametrize(
     ("look", "sends_by", "answers"),
-    [("qq-plain", "button", "y\nn\n"), ("wechat-light", "button", "y\nn\n"), ("wechat-enter", "keyboard_key", "y\nn\n2\n")],
+    [
+        ("qq-plain", "button", "y\nn\n"),
+        ("wechat-light", "button", "y\nn\n"),
+        ("wechat-enter", "keyboard_key", "y\nn\n2\n"),
+    ],
 )
 async def test_chat_is_read_confirmed_and_learnt_without_sending(
     look: str, sends_by: str, answers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -122,3 +126,98 @@ async def test_chat_is_read_confirmed_and_learnt_without_sending(
         assert (seen.ground, seen.mine, seen.theirs) == (colors.page, colors.mine, colors.theirs)
         assert seen.header == pytest.approx(LOOKS[look].geometry.header / 1080, abs=0.02)
         assert seen.avatar_size == pytest.approx(LOOKS[look].geometry.avatar / 1080, abs=0.015)
+
+
+@pytest.mark.parametrize(("look", "sends_by"), [("wechat-light", "button"), ("wechat-enter", "keyboard_key")])
+async def test_text_is_sent_once_and_to_the_named_chat_alone_if_that_is_allowed(
+    look: str, sends_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with place(look, tmp_path, monkeypatch) as where:
+        code, out, err = await where.learn("--app", "wechat", "--chat", FRIEND, "--allow-send", "--json", said="y\n")
+        assert code == 0, err
+        told = json.loads(out)
+        assert (told["sends_by"], told["sent"]) == (sends_by, True)  # no further question: it was seen to arrive
+        state = where.state()
+        assert state["sent"] == {where.key + FRIEND: ["test"]}
+        assert state["drafts"] == {}
+
+
+async def test_other_chat_in_front_is_left_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with place("qq-plain", tmp_path, monkeypatch) as where:
+        where.phone.show_chat(OTHER)
+        code, _, err = await where.learn("--app", "qq", "--chat", FRIEND, said="y\nn\n")
+        assert code == 0, err
+        state = where.state()
+        assert state["sent"] == {}
+        assert {typed["field"] for typed in state["typed"]} == {FRIEND}
+
+
+async def test_chat_that_its_owner_opened_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with place("qq-plain", tmp_path, monkeypatch) as where:
+        where.phone.show_chat(OTHER)
+        assert (await where.learn("--app", "qq", "--here", "--chat", FRIEND))[0] == 1  # another one is in front
+        assert where.state()["typed"] == []
+        code, out, err = await where.learn("--app", "qq", "--here", "--json", said="y\nn\n")
+        assert code == 0, err
+        assert json.loads(out)["contact"] == OTHER
+        assert where.state()["chats_opened"] == [OTHER]
+
+
+async def test_nothing_is_kept_if_it_was_read_wrongly_or_nobody_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with place("wechat-light", tmp_path, monkeypatch) as where:
+        args = ("--app", "wechat", "--chat", FRIEND)
+        code, out, _ = await where.learn(*args, "--json", said="n\n2\n")
+        told = json.loads(out)
+        assert (code, told["status"], told["wrong"]) == (1, "wrong", "sides")
+        code, out, _ = await where.learn(*args, said="n\n1\n")
+        assert code == 1
+        assert "phonedesk apps export" in out
+        code, out, _ = await where.learn(*args, "--json")
+        assert (code, json.loads(out)["status"]) == (3, "waiting")
+        assert where.state()["typed"] == []
+        assert await where.known("wechat", told["version"]) is None
+
+
+async def test_draft_of_the_owner_stays_and_nothing_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with place("qq-plain", tmp_path, monkeypatch) as where:
+        where.phone.show_chat(FRIEND)
+        where.phone.focus_on(where.phone.chat_field())
+        where.phone.insert("mine")
+        code, _, err = await where.learn("--app", "qq", "--here", said="y\nn\n")
+        assert code == 1
+        assert "A text stands in the input already" in err
+        assert where.state()["drafts"] == {FRIEND: "mine"}
+
+
+async def test_phone_that_a_run_has_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with place("qq-plain", tmp_path, monkeypatch) as where, open_core(load()) as core:
+        async with lease_of(core.db, where.serial, owner="other", why="run"):
+            code, _, err = await where.learn("--app", "qq", "--chat", FRIEND)
+        assert code == 1
+        assert "Another task is using the phone" in err
+        state = where.state()
+        assert (state["taps"], state["opened"]) == ([], [])
+
+
+async def test_keyboard_and_input_are_put_back_if_the_text_does_not_get_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with place("qq-plain", tmp_path, monkeypatch, faults={"stuck_keyboard": True}) as where:
+        before = where.state()["input_method"]
+        code, _, _ = await where.learn("--app", "qq", "--chat", FRIEND, said="y\nn\n")
+        assert code == 1
+        state = where.state()
+        assert (state["drafts"], state["sent"], state["input_method"]) == ({}, {}, before)
+
+
+async def test_what_is_not_said_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with place("qq-plain", tmp_path, monkeypatch) as where:
+        code, _, err = await where.learn("--app", "qq")
+        assert code == 2
+        assert "--here" in err
+        assert (await where.learn("--chat", FRIEND))[0] == 2
+        code, _, err = await where.learn("--app", "qq", "--chat", "没有这个人")
+        assert code == 1
+        assert "is not on the first page" in err
