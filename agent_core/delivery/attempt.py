@@ -148,7 +148,7 @@ class Attempt:
         await self._tools.lease.check()
         await self._tools.device.tap(chat.input_box.center)
         now = await self._tools.observer.observe(None, read=False)
-        if now.window != before.window or not self._same_title(now.frame):
+        if now.window != before.window or not same_title(self._seen, now.frame, self._tools.profile):
             refusal = await self._look()  # taking the keyboard took its time: somebody may have gone elsewhere
             if refusal is not None:
                 return refusal
@@ -234,26 +234,11 @@ class Attempt:
         button = _button(chat)
         input_same = _changed_width(now, then, chat.input_box) * CURSOR <= now.size[0]
         return (
-            self._same_title(now)
+            same_title(self._seen, now, self._tools.profile)
             and input_same
             and _same(now, then, messages)
             and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
         )
-
-    def _same_title(self, now: Frame) -> bool:
-        """Return whether the name in the header is, pixel by pixel, the one that was read."""
-        chat, then = self._seen.chat, self._seen.frame
-        if now.size != then.size:
-            return False
-        width, height = now.size
-        if chat is not None and chat.title_box is not None:
-            # The name with room for one more letter. The line below it comes and goes, and so do the unread before it.
-            name = chat.title_box
-            right = min(width, name.right + name.height)
-            return _same(now, then, Box(name.left, name.top, right, name.bottom))
-        region = self._tools.profile.title_region
-        left, top, right, bottom = (round(edge * side) for edge, side in zip(region, (width, height) * 2, strict=True))
-        return _same(now, then, Box(left, top, right, bottom))
 
     async def _back_out(self) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
@@ -379,6 +364,20 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
         log.info("look_failed", serial=tools.device.serial, kind=error.kind)
         return None, None
     return seen.chat, seen.frame
+
+
+def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
+    """Return whether the name in the header is, pixel by pixel, the one that was seen."""
+    if now.size != seen.size:
+        return False
+    width, height = now.size
+    if seen.chat is not None and seen.chat.title_box is not None:
+        # The name, with room for one more letter. The line below it comes and goes, and so does the count before it.
+        name = seen.chat.title_box
+        return _same(now, seen.frame, replace(name, right=min(width, name.right + name.height)))
+    left, top, right, bottom = profile.title_region
+    box = Box(round(left * width), round(top * height), round(right * width), round(bottom * height))
+    return _same(now, seen.frame, box)
 
 
 def _button(chat: ChatScreen | None) -> Point | None:
