@@ -164,7 +164,7 @@ class Attempt:
     async def _way(self) -> SendsBy | None:
         """Return what sends the typed text: the button that is seen, else what a person chose or the phone was learnt
         to send by. None if nothing is known to."""
-        if _button(self._seen.chat) is not None:
+        if send_button(self._seen.chat) is not None:
             return "button"
         if self._planned.send_by:
             return self._planned.send_by
@@ -191,7 +191,7 @@ class Attempt:
         return Outcome(Result.NO_SEND, title=chat.title if chat else "", frame=self._seen.frame)
 
     async def _send(self, way: SendsBy) -> None:
-        button = _button(self._seen.chat)
+        button = send_button(self._seen.chat)
         match way:
             case "button" if button is not None:
                 await self._keyboard.tap(button)
@@ -209,7 +209,7 @@ class Attempt:
             chat = self._seen.chat
             if chat is None or not self._typed:
                 return self._mistyped()
-            if (_button(chat) is not None) is not (way == "button"):
+            if (send_button(chat) is not None) is not (way == "button"):
                 continue
             asked_at = self._tools.clock()
             await self._tools.lease.check()
@@ -231,7 +231,7 @@ class Attempt:
         tops = [bubble.box.top for bubble in chat.question if bubble.box is not None]
         top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
         messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
-        button = _button(chat)
+        button = send_button(chat)
         input_same = _changed_width(now, then, chat.input_box) * CURSOR <= now.size[0]
         return (
             same_title(self._seen, now, self._tools.profile)
@@ -380,7 +380,7 @@ def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
     return _same(now, seen.frame, box)
 
 
-def _button(chat: ChatScreen | None) -> Point | None:
+def send_button(chat: ChatScreen | None) -> Point | None:
     """Return where Send stands on the page. A key of the keyboard that says so is none."""
     if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
         return None
