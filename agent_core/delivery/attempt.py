@@ -148,7 +148,7 @@ class Attempt:
         await self._tools.lease.check()
         await self._tools.device.tap(chat.input_box.center)
         now = await self._tools.observer.observe(None, read=False)
-        if now.window != before.window or not self._same_title(now.frame):
+        if now.window != before.window or not same_title(self._seen, now.frame, self._tools.profile):
             refusal = await self._look()  # taking the keyboard took its time: somebody may have gone elsewhere
             if refusal is not None:
                 return refusal
@@ -164,7 +164,7 @@ class Attempt:
     async def _way(self) -> SendsBy | None:
         """Return what sends the typed text: the button that is seen, else what a person chose or the phone was learnt
         to send by. None if nothing is known to."""
-        if _button(self._seen.chat) is not None:
+        if send_button(self._seen.chat) is not None:
             return "button"
         if self._planned.send_by:
             return self._planned.send_by
@@ -191,7 +191,7 @@ class Attempt:
         return Outcome(Result.NO_SEND, title=chat.title if chat else "", frame=self._seen.frame)
 
     async def _send(self, way: SendsBy) -> None:
-        button = _button(self._seen.chat)
+        button = send_button(self._seen.chat)
         match way:
             case "button" if button is not None:
                 await self._keyboard.tap(button)
@@ -209,7 +209,7 @@ class Attempt:
             chat = self._seen.chat
             if chat is None or not self._typed:
                 return self._mistyped()
-            if (_button(chat) is not None) is not (way == "button"):
+            if (send_button(chat) is not None) is not (way == "button"):
                 continue
             asked_at = self._tools.clock()
             await self._tools.lease.check()
@@ -231,29 +231,14 @@ class Attempt:
         tops = [bubble.box.top for bubble in chat.question if bubble.box is not None]
         top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
         messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
-        button = _button(chat)
+        button = send_button(chat)
         input_same = _changed_width(now, then, chat.input_box) * CURSOR <= now.size[0]
         return (
-            self._same_title(now)
+            same_title(self._seen, now, self._tools.profile)
             and input_same
             and _same(now, then, messages)
             and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
         )
-
-    def _same_title(self, now: Frame) -> bool:
-        """Return whether the name in the header is, pixel by pixel, the one that was read."""
-        chat, then = self._seen.chat, self._seen.frame
-        if now.size != then.size:
-            return False
-        width, height = now.size
-        if chat is not None and chat.title_box is not None:
-            # The name with room for one more letter. The line below it comes and goes, and so do the unread before it.
-            name = chat.title_box
-            right = min(width, name.right + name.height)
-            return _same(now, then, Box(name.left, name.top, right, name.bottom))
-        region = self._tools.profile.title_region
-        left, top, right, bottom = (round(edge * side) for edge, side in zip(region, (width, height) * 2, strict=True))
-        return _same(now, then, Box(left, top, right, bottom))
 
     async def _back_out(self) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
@@ -381,7 +366,21 @@ async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
     return seen.chat, seen.frame
 
 
-def _button(chat: ChatScreen | None) -> Point | None:
+def same_title(seen: Observation, now: Frame, profile: AppProfile) -> bool:
+    """Return whether the name in the header is, pixel by pixel, the one that was seen."""
+    if now.size != seen.size:
+        return False
+    width, height = now.size
+    if seen.chat is not None and seen.chat.title_box is not None:
+        # The name, with room for one more letter. The line below it comes and goes, and so does the count before it.
+        name = seen.chat.title_box
+        return _same(now, seen.frame, replace(name, right=min(width, name.right + name.height)))
+    left, top, right, bottom = profile.title_region
+    box = Box(round(left * width), round(top * height), round(right * width), round(bottom * height))
+    return _same(now, seen.frame, box)
+
+
+def send_button(chat: ChatScreen | None) -> Point | None:
     """Return where Send stands on the page. A key of the keyboard that says so is none."""
     if chat is None or chat.send_state not in (SendState.ON, SendState.DIMMED):
         return None

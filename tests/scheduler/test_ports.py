@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core.apps.learnt import LearntApp
 from agent_core.defaults import MemoryLedger
 from agent_core.ports import (
     AnswerEvent,
@@ -42,6 +43,16 @@ async def session_in(db: Database) -> Session:
 def ledger(request: pytest.FixtureRequest, db: Database) -> Ledger:
     """One suite over both: what an agent sees does not depend on where its ledger stands."""
     return StoredLedger(db) if request.param == "stored" else MemoryLedger()
+
+
+async def test_what_was_learnt_of_an_app_is_of_the_phone_and_the_version(ledger: Ledger) -> None:
+    learnt = LearntApp("wechat", "8.0.58", "enter")
+    await ledger.learn("a", learnt)
+    assert await ledger.learnt("a", "wechat", "8.0.58") == learnt
+    assert await ledger.learnt("b", "wechat", "8.0.58") is None
+    assert await ledger.learnt("a", "wechat", "8.0.59") is None
+    await ledger.learn("a", replace(learnt, sends_by="button"))
+    assert await ledger.learnt("a", "wechat", "8.0.58") == replace(learnt, sends_by="button")
 
 
 async def test_a_row_from_open_to_sent(ledger: Ledger) -> None:

@@ -10,10 +10,13 @@ import pytest
 
 from agent_core.apps.learnt import LearntApp
 from agent_core.defaults import MemoryLedger
+from agent_core.delivery.attempt import send_button
 from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.world import ContactKind
+from agent_core.geometry import Point
 from agent_core.ports import ReplyState
+from agent_core.screen.readings import ChatScreen, SendState, Source
 from agent_core.session import Answer, QuestionKind, Session, Status
 from tests.agent_core.delivery.dying import Killed, Reaper, mortal
 from tests.agent_core.delivery.test_crashes import sensible
@@ -80,6 +83,16 @@ async def test_the_customer_gets_the_answer_once(look: str, tree: bool) -> None:
         assert session.status is Status.SUCCEEDED, session.message
         assert sent_once(bench), bench.phone.report()
         assert kinds(bench) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "is_button"),
+    [(SendState.ON, True), (SendState.DIMMED, True), (SendState.KEYBOARD, False), (SendState.ABSENT, False)],
+)
+def test_a_key_of_the_keyboard_is_never_taken_for_send(state: SendState, is_button: bool) -> None:
+    place = Point(980, 2300)
+    page = ChatScreen("11", (), ANSWER, Source.OCR, send_point=place, send_state=state)
+    assert send_button(page) == (place if is_button else None)
 
 
 # -- Enter sends: never a Send

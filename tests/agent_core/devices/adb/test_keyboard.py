@@ -69,6 +69,19 @@ async def test_clearing_by_keys(bench: Bench) -> None:
     assert bench.draft() == ""
 
 
+@pytest.mark.parametrize(("enter_acts", "left"), [(True, ""), (False, "在的")])
+async def test_the_send_action_is_what_the_keyboards_own_key_does(bench: Bench, enter_acts: bool, left: str) -> None:
+    await bench.open_chat()
+    field = bench.phone.chat_field()
+    assert field is not None
+    field.enter_acts = enter_acts
+    async with bench.device.keyboard() as keyboard:
+        await keyboard.type("在的")
+        await keyboard.send_action()
+    assert bench.draft() == left  # never a new line
+    assert bench.phone.report()["sent"] == ({"11": ["在的"]} if enter_acts else {})
+
+
 async def test_nothing_is_sent_for_an_empty_text(bench: Bench) -> None:
     async with bench.device.keyboard() as keyboard:
         before = bench.device.round_trips
@@ -193,7 +206,7 @@ async def test_what_a_holder_of_before_does_too_late_is_left_undone(bench: Bench
 
 
 async def attempts_of(late: TextInput, point: Point) -> None:
-    for act in (late.type("您好，"), late.clear(), late.tap(point), late.key(Key.ENTER)):
+    for act in (late.type("您好，"), late.clear(), late.tap(point), late.key(Key.ENTER), late.send_action()):
         with pytest.raises(LeaseLost):
             await act
 
