@@ -9,37 +9,21 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from agent_core.apps.learnt import AppLook, LearntApp, SendsBy, differs, version_of
+from agent_core.apps.learnt import LearntApp, SendsBy, differs, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import AppNotFound, LearningFailed
 from agent_core.learning import Learning, Tried
-from agent_core.observer import Observer, SeenPage
+from agent_core.observer import Observer
 from bot.app import Core
+from bot.desk.learning_port import ShownChat
 from bot.running import stopped_by_interrupt
 from scheduler.ports import StoredLedger
 from scheduler.worker import HeldLease, lease_of
 
 WHY = "learn"  # stands in the lease's row, where a run's id would
-
-
-@dataclass(frozen=True)
-class ShownChat:
-    """A chat as a person is shown it. ``version`` is the app's, ``tree`` how much the accessibility tree tells."""
-
-    serial: str
-    app: AppProfile
-    version: str
-    contact: str
-    here: bool
-    look: AppLook
-    tree: str
-    page: SeenPage
-
-    def learnt(self, sends_by: SendsBy) -> LearntApp:
-        return LearntApp(self.app.key, self.version, sends_by, (self.look,), self.tree)
 
 
 async def show_chat(
@@ -72,7 +56,7 @@ async def try_input(
     async with _phone(core, shown.serial, interruptible=interruptible) as (device, lease):
         learning = Learning(_observer(core, device), shown.app, lease)
         read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
-        if differs(shown.learnt("button"), read.look):
+        if differs(_learnt(shown, "button"), read.look):
             raise LearningFailed(
                 f"The chat with {shown.contact} does not look as it did when it was confirmed.",
                 advice="Begin again.",
@@ -86,13 +70,33 @@ async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) 
     """Remember what a person has confirmed, beside the looks that were confirmed before for this version."""
     ledger = StoredLedger(core.db)
     before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
-    learnt = shown.learnt(sends_by)
+    learnt = _learnt(shown, sends_by)
     if before is not None and before.looks:
         looks = [look for look in before.looks if differs(replace(before, looks=(look,)), shown.look)]
         learnt = replace(learnt, looks=tuple(looks)).with_look(shown.look)
     learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
     await ledger.learn(shown.serial, learnt)
     return learnt
+
+
+class CoreLearning:
+    """``bot.desk.learning_port.PhoneLearning`` over the phones of this process."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
+        return await show_chat(self._core, app, contact, serial=serial, here=here)
+
+    async def attempt(self, shown: ShownChat, text: str, *, send: bool) -> Tried:
+        return await try_input(self._core, shown, text, send=send)
+
+    async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
+        return await keep(self._core, shown, sends_by, person=person)
+
+
+def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:
+    return LearntApp(shown.app.key, shown.version, sends_by, (shown.look,), shown.tree)
 
 
 def _observer(core: Core, device: AdbDevice) -> Observer:

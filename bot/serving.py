@@ -20,6 +20,7 @@ from bot.desk.house import House
 from bot.desk.pairing import Pace
 from bot.ending import wait_no_longer
 from bot.health import Health
+from bot.learning import CoreLearning
 from bot.mcp.door import mcp_door
 from bot.models import prices_of
 from bot.plans import PlanService
@@ -113,6 +114,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
                 fleet=fleet_of(core),
                 host=work.host.name if work is not None else "",
                 planning=planning,
+                learning=CoreLearning(core) if work is not None else None,
             )
         )
         quiet = quiet_of(settings.quiet.hours, settings.timezone)

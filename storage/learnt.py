@@ -28,6 +28,12 @@ class LearntApps:
             data: Mapping[str, Any] | None = (await connection.execute(statement)).scalar_one_or_none()
             return data
 
+    async def all(self) -> dict[tuple[str, str, str], Mapping[str, Any]]:
+        """Return everything that was learnt, by phone, app and version."""
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(learnt_apps))
+            return {(row.serial, row.app, row.version): row.data for row in found}
+
     async def put(self, serial: str, app: str, version: str, data: Mapping[str, Any]) -> None:
         """Remember ``data`` in the place of what was known."""
         values = {"data": dict(data), "learnt_at": self._db.now()}

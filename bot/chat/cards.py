@@ -371,6 +371,8 @@ def question_card(
         if question.kind is QuestionKind.NO_SURE_ANSWER and _own_words(view):
             lines.append(Line(texts.get("question.learnt")))
         return Card(texts.get(f"question.{question.kind.value}"), tuple(lines), picture)
+    if question.kind is QuestionKind.FIRST_DELIVERY:
+        lines.append(Line(texts.get("question.learn_first")))
     lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
         lines.append(Line(_until(view, texts)))

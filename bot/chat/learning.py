@@ -1,17 +1,29 @@
-"""Getting to know an app on a phone, in words for people: for the terminal and the chat."""
+"""Getting to know an app on a phone: the words for the terminal and the chat, and the chat's cards and buttons."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
 
+from agent_core.apps.learnt import SendsBy
+from agent_core.apps.profile import AppProfile, profiles
+from agent_core.screen.marks import to_jpeg
 from agent_core.screen.readings import SendState
+from bot.chat.cards import Button, Card, Line
+from bot.chat.commands import unquoted
+from bot.chat.page_reading import marked, page_lines
 from bot.chat.texts import Texts
+from bot.chat.turn import Said, Subject, Turn
 
 if TYPE_CHECKING:
     from agent_core.apps.learnt import LearntApp
     from agent_core.learning import Tried
     from agent_core.screen.page_report import PageReport
+    from bot.desk.learning_port import TriedChat
 
+_LEARN = {"learn", "认识", "学习"}
+_HERE = {"here", "这里", "当前"}
 WRONG = ("title", "sides", "words", "input", "other")  # what a person may say was read wrongly
 
 
@@ -49,3 +61,94 @@ def result_lines(learnt: LearntApp, app: str, tried: Tried, words: Texts) -> tup
         lines.append(words.get("learn.arrived" if tried.sent else "learn.not_arrived"))
     lines.append(words.get(f"learn.tree_{learnt.tree}"))
     return tuple(lines)
+
+
+# The chat -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``/devices learn [PHONE] APP NAME``. ``contact`` is "" for the chat in front; ``app`` None if none is named."""
+
+    serial: str = ""
+    app: AppProfile | None = None
+    contact: str = ""
+    here: bool = False
+
+
+def asked(rest: str) -> Asked | None:
+    """What is to be learnt; None if the words ask for something else."""
+    verb, _, words = rest.strip().partition(" ")
+    if verb.casefold() not in _LEARN:
+        return None
+    serial, app, name = "", None, words.strip()
+    for _ in range(2):
+        first, _, others = name.partition(" ")
+        app = _app(first)
+        if app is not None:
+            name = others.strip()
+            break
+        serial, name = unquoted(first), others.strip()
+    here = name.casefold() in _HERE
+    return Asked(serial, app, "" if here else unquoted(name), here)
+
+
+def _app(word: str) -> AppProfile | None:
+    called = word.casefold()
+    return next((p for p in profiles() if called in {n.casefold() for n in (p.key, p.name, *p.aliases)}), None)
+
+
+async def learn(turn: Turn, wanted: Asked) -> Said:
+    """Read a chat and show what was read, with buttons to confirm it."""
+    from agent_core.screen.page_report import report
+
+    words = turn.texts
+    if wanted.app is None or not (wanted.contact or wanted.here):
+        return turn.tell(words.get("learn.usage"))
+    serial = wanted.serial or turn.incoming.phone
+    key, shown = await turn.desk.learning.show(turn.actor, wanted.app, wanted.contact, serial=serial, here=wanted.here)
+    picture = await asyncio.to_thread(lambda: to_jpeg(marked(shown.page.image, shown.page.page, words)))
+    page = report(shown.page.page)
+    lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
+    buttons = (
+        (Button(f"learn:{key} yes", words.get("learn.button_yes"), "success"),),
+        (Button(f"learn:{key} send", words.get("learn.button_send")),),
+        (Button(f"learn:{key} wrong", words.get("learn.button_wrong"), "danger"),),
+    )
+    return turn.say(Card(words.get("learn.title", app=shown.app.name, contact=shown.contact), lines, picture, buttons))
+
+
+async def _button(turn: Turn, value: str) -> Said:
+    """``KEY yes``, ``KEY send``, ``KEY wrong``, or ``KEY`` and what sends a text."""
+    key, _, wish = value.partition(" ")
+    words, desk = turn.texts, turn.desk.learning
+    if wish == "wrong":
+        shown = await desk.shown(turn.actor, key)
+        return turn.tell(words.get("learn.send_a_kit", app=shown.app.key))
+    if wish in get_args(SendsBy):
+        chosen = await desk.choose(turn.actor, key, _way(wish))
+        return _result(turn, chosen.learnt, chosen) if chosen.learnt is not None else Said()
+    if wish not in {"yes", "send"}:
+        return Said()  # no button of ours
+    done = await desk.attempt(turn.actor, key, words.get("learn.text"), send=wish == "send")
+    if done.learnt is not None:
+        return _result(turn, done.learnt, done)
+    ways: tuple[SendsBy, ...] = ("enter", "keyboard_key", "button")
+    buttons = tuple((Button(f"learn:{key} {way}", _choice(way, done.tried, words)),) for way in ways)
+    return turn.say(Card(words.get("learn.no_button"), (), None, buttons))
+
+
+def _way(word: str) -> SendsBy:
+    return next(way for way in get_args(SendsBy) if way == word)
+
+
+def _choice(way: SendsBy, tried: Tried, words: Texts) -> str:
+    return words.get(f"learn.by_{way}") + (words.get("learn.guess") if way == tried.sends_by else "")
+
+
+def _result(turn: Turn, learnt: LearntApp, done: TriedChat) -> Said:
+    first, *more = result_lines(learnt, done.shown.app.name, done.tried, turn.texts)
+    return turn.tell(first, *more)
+
+
+SUBJECT = Subject(buttons={"learn": _button})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from bot.chat import cards, commands, sweeps
+from bot.chat import cards, commands, learning, sweeps
 from bot.chat.cards import Button, Card, Line, Style
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
@@ -50,6 +50,9 @@ async def status(turn: Turn) -> Said:
 
 
 async def devices(turn: Turn) -> Said:
+    wanted = learning.asked(turn.rest)
+    if wanted is not None:
+        return await learning.learn(turn, wanted)
     return turn.say(cards.devices_card(await turn.desk.status(turn.actor), turn.texts))
 
 

@@ -18,7 +18,8 @@ from bot.chat.page_reading import marked, page_lines
 from bot.chat.texts import Texts, texts
 from bot.commands.common import Exit, err
 from bot.desk.actors import BadRequest
-from bot.learning import ShownChat, keep, show_chat, try_input
+from bot.desk.learning_port import ShownChat
+from bot.learning import keep, show_chat, try_input
 from bot.settings import Settings
 from bot.terminal.lines import read_line
 from bot.terminal.render import harmless

@@ -12,6 +12,7 @@ from bot.desk.digest import DigestPart
 from bot.desk.history import HistoryPart
 from bot.desk.house import sees
 from bot.desk.knowledge import KnowledgePart
+from bot.desk.learning import LearningPart
 from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
 from bot.desk.plans import PlansPart
@@ -44,6 +45,10 @@ class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk
     @property
     def team(self) -> TeamPart:
         return TeamPart(self.house)
+
+    @property
+    def learning(self) -> LearningPart:
+        return LearningPart(self.house)
 
     @property
     def plans(self) -> PlansPart:

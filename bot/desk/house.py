@@ -17,6 +17,7 @@ from agent_core.errors import RateLimited
 from agent_core.model.prices import Prices
 from agent_core.observer import SeenPage, look_for_people, read_for_people
 from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
+from bot.desk.learning_port import PhoneLearning, ShownChats
 from bot.desk.pairing import Pace
 from bot.desk.phonebook import PhoneBook
 from bot.desk.plans_port import Planning
@@ -65,6 +66,8 @@ class House:
     fleet: Fleet | None = None  # the phones of all hosts; None: of this database, with the usual times
     host: str = ""  # the name under which this process works its phones; "": it works none
     planning: Planning | None = None  # who makes plans; None where this process has no phones
+    learning: PhoneLearning | None = None  # who learns apps on phones; None if this process has no phones
+    shown: ShownChats = field(default_factory=ShownChats)  # what owners are asked to confirm
 
 
 class DeskPart:

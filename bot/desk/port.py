@@ -18,6 +18,7 @@ from bot.desk.actors import Actor, ChatRef, MessageRef
 from bot.desk.answers_port import AnswersDesk, AnswerView
 from bot.desk.contacts_port import ContactsDesk
 from bot.desk.knowledge_port import KnowledgeDesk
+from bot.desk.learning_port import LearningDesk
 from bot.desk.plans_port import PlansDesk, PlanView
 from bot.desk.schedules_port import SchedulesDesk
 from bot.desk.sweeps_port import SweepsDesk, SweepView
@@ -167,6 +168,9 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
 
     @property
     def plans(self) -> PlansDesk: ...
+
+    @property
+    def learning(self) -> LearningDesk: ...
 
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
         """Take a stranger in by a pairing code; the first person becomes the owner.

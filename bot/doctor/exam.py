@@ -52,6 +52,7 @@ class Exam:
     transport: Transport | None = None
     look: Look | None = None
     held: frozenset[str] = field(default_factory=frozenset)  # phones that runs have at the moment
+    learnt: frozenset[tuple[str, str, str]] = field(default_factory=frozenset)  # serial, app and version
     used_today: Used | None = None  # of models, where there are limits a day
     model: ChatModel | None = None
     model_check: ModelCheck | None = None

@@ -32,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     Check("keyboard", phone.keyboard, ("authorised",)),
     Check("input", phone.touch, ("authorised",)),
     Check("app", phone.app, ("authorised",)),
+    Check("learnt", phone.learnt, ("database", "authorised")),
     Check("tree", phone.tree, ("authorised", "screen"), seconds=6),
     Check("ocr", machine.ocr, ("settings",), seconds=20),
     Check("model", services.model, ("settings",), seconds=2 * services.MODEL_SECONDS + 1),

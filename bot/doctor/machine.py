@@ -22,6 +22,7 @@ from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.limits import limits_a_day
 from bot.settings import ENV_FILE, config_file, unknown_names
 from storage.engine import Database
+from storage.learnt import LearntApps
 from storage.leases import Leases
 from storage.spending import Spending
 
@@ -95,6 +96,8 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
             return warning("older", url=shown, current=current, head=head)
         leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
         exam.held = frozenset(lease.serial for lease in await leases.held())
+        known = await LearntApps(db).all()
+        exam.learnt = frozenset(key for key, data in known.items() if data.get("looks"))
         if limits_a_day(exam.settings.limits):
             today = db.now().astimezone(ZoneInfo(exam.settings.timezone)).date()
             exam.used_today = await Spending(db).of_day(today)

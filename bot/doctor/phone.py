@@ -7,7 +7,7 @@ import re
 import time
 from contextlib import aclosing, suppress
 
-from agent_core.apps.profile import profile
+from agent_core.apps.profile import profile, profiles
 from agent_core.devices.adb.keyboard import METHOD
 from agent_core.devices.adb.parse import denies_input, first_line
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, find_adb, open_adb
@@ -244,6 +244,26 @@ async def app(exam: Exam) -> Verdict:
             else (failed("missing", app=wanted.name, package=wanted.packages[0]))
         )
     return ok("installed", app=wanted.name, package=package, version=await device.app_version(package) or "?")
+
+
+async def learnt(exam: Exam) -> Verdict:
+    """Offers to get to know the chat apps on the phone that are not known yet."""
+    device = found(exam.device)
+    installed = await device.packages()
+    known, unknown, first = [], [], ""
+    for one in profiles():
+        package = next((name for name in one.packages if name in installed), None)
+        if package is None:
+            continue
+        version = await device.app_version(package) or "?"
+        if (device.serial, one.key, version) in exam.learnt:
+            known.append(f"{one.name} {version}")
+        else:
+            unknown.append(f"{one.name} {version}")
+            first = first or one.key
+    if unknown:
+        return ok("offered", apps=", ".join(unknown), app=first)
+    return ok("known", apps=", ".join(known)) if known else skipped("no_app")
 
 
 _RELATIVES = frozenset({"com.tencent.tim", "com.tencent.qqlite", "com.tencent.minihd.qq", "com.tencent.eim"})

@@ -58,6 +58,7 @@ PHONE = (
     "keyboard",
     "input",
     "app",
+    "learnt",
     "tree",
 )
 MODEL = ("settings", "model", "model_name", "model_vision")

@@ -26,7 +26,7 @@ FORMS: Mapping[str, Mapping[str, Role]] = {
     "resume": {"own": OPERATOR, "one": OPERATOR},
     "ask": {"open": VIEWER},
     "status": {"all": VIEWER},
-    "devices": {"all": VIEWER},
+    "devices": {"all": VIEWER, "learn": OWNER},
     "screen": {"photo": VIEWER, "file": VIEWER, "read": VIEWER},
     "history": {"runs": VIEWER},
     "replay": {"run": VIEWER},

@@ -50,6 +50,7 @@ class MemoryDesk:
         self.refused: list[tuple[str, str]] = []
         self.digest: Any = None  # a DigestDesk; tests/bot/chat/test_digest.py has the real one
         self.history: Any = None  # a HistoryDesk; tests/bot/chat/test_history.py has the real one
+        self.learning: Any = None  # a LearningDesk; tests/bot/chat/test_learning.py has the real one
         self.plans: Any = None  # a PlansDesk; tests/bot/telegram/test_plans.py has the real one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)

@@ -1,0 +1,73 @@
+"""Getting to know an app on a phone, step by step with an owner: shown, confirmed, tried, kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from bot.desk.actors import Actor, BadRequest, NotFound, Role
+from bot.desk.house import DeskPart, no_phone
+from bot.desk.learning_port import PhoneLearning, ShownChat, TriedChat
+
+if TYPE_CHECKING:
+    from agent_core.apps.learnt import SendsBy
+    from agent_core.apps.profile import AppProfile
+    from agent_core.learning import Tried
+
+
+class LearningPart(DeskPart):
+    """``bot.desk.learning_port.LearningDesk``."""
+
+    async def show(
+        self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
+    ) -> tuple[str, ShownChat]:
+        entries = await self.house.entries()
+        serial = (await self._book(entries)).serial(serial) if serial else ""
+        wanted = self._phone_for(actor, serial) if actor.phones else serial or self.house.serial
+        await self._allow(actor, Role.OWNER, "learn", phone=wanted, serial=wanted, app=app.key)
+        phones = self._phones()
+        if wanted and wanted not in {entry.serial for entry in entries}:
+            raise no_phone(wanted)
+        shown = await phones.show(app, contact, serial=wanted, here=here)
+        key = uuid4().hex[:8]
+        self.house.shown.put(key, shown)
+        return key, shown
+
+    async def attempt(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
+        shown, _ = await self._of(actor, key, "learn.confirm")
+        tried = await self._phones().attempt(shown, text, send=send)
+        self.house.shown.put(key, shown, tried)
+        if tried.sends_by != "button" and not tried.sent:
+            return TriedChat(shown, tried, None)
+        return TriedChat(shown, tried, await self._phones().keep(shown, tried.sends_by, person=actor.name))
+
+    async def choose(self, actor: Actor, key: str, sends_by: SendsBy) -> TriedChat:
+        shown, tried = await self._of(actor, key, "learn.choose")
+        if tried is None:
+            raise _forgotten()
+        learnt = await self._phones().keep(shown, sends_by, person=actor.name)
+        return TriedChat(shown, replace(tried, sends_by=sends_by), learnt)
+
+    async def shown(self, actor: Actor, key: str) -> ShownChat:
+        return (await self._of(actor, key, "learn.shown"))[0]
+
+    async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, Tried | None]:
+        found = self.house.shown.chats.get(key)
+        await self._allow(actor, Role.OWNER, command, phone=found[0].serial if found else None)
+        if found is None:
+            raise _forgotten()
+        return found
+
+    def _phones(self) -> PhoneLearning:
+        if self.house.learning is None:
+            raise BadRequest(
+                "No phone is worked by this process.",
+                advice="Run phonedesk apps learn on the machine that has the phone.",
+                key="learn_elsewhere",
+            )
+        return self.house.learning
+
+
+def _forgotten() -> NotFound:
+    return NotFound("This is not remembered any more.", advice="Begin again.", key="learn_forgotten")
