@@ -16,7 +16,7 @@ from agent_core.delivery.planning import bind
 from agent_core.delivery.results import ask, end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Frame
-from agent_core.gate.right_chat import is_contacts
+from agent_core.gate.right_chat import is_contacts, wrong_chat
 from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
 from agent_core.result import ActResult
 from agent_core.screen.readings import ChatScreen
@@ -202,7 +202,7 @@ class HandOver:
                 session, questions.right_chat(session, outcome.title, outcome.detail, outcome.chat), "run.waiting"
             )
         if outcome.result is Result.WRONG_CHAT:
-            return fail(session, "gate.wrong_chat", title=outcome.title, contact=session.gate.contact)
+            return fail(session, wrong_chat(outcome.chat), title=outcome.title, contact=session.gate.contact)
         return fail(session, "gate.not_in_chat", contact=session.gate.contact)
 
     async def _tell(self, planned: Planned, state: ReplyState, frame: Frame | None) -> None:

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from agent_core.delivery.match import same_cluster
 from agent_core.devices.base import Frame
-from agent_core.screen.compare import counts_members, name, same_name, tells_status
+from agent_core.gate.right_chat import is_named_group
+from agent_core.screen.compare import name, same_name, tells_status
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState, Planned
 
@@ -56,10 +57,10 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
         return None if known else _unsure(chat, chat.doubt)
     if not gate.contact or not read:
         return _unsure(chat, chat.doubt or chat.title)
-    if not same_name(chat.title, gate.contact):
-        return Outcome(Result.WRONG_CHAT, chat.title, chat.title)
-    if chat.group or counts_members(chat.title):  # a person may have such a name; a group is not answered by itself
-        return _unsure(chat, f"group? {chat.title}")
+    if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered by itself
+        return _unsure(chat, f"group? {gate.contact}")
+    if chat.group or not same_name(chat.title, gate.contact):
+        return Outcome(Result.WRONG_CHAT, chat.title, chat.title, chat=chat)
     # Once a person has said that what follows the name is a status, another status is none but that.
     status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)
     if tells_status(chat.title) and name(chat.title) != name(gate.contact) and not status_known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.gate.base import Situation, Verdict, allow, block
-from agent_core.screen.compare import same_name
+from agent_core.screen.compare import counts_members, same_name, without_count
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState
 
@@ -12,15 +12,22 @@ from agent_core.session import GateState
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
     """Return whether the title is the contact's: by its whole name, or by a person's word.
 
-    A group may have the contact's name. It is the contact's chat by a person's word alone.
+    A group may have a contact's name. It is the contact's chat by a person's word alone.
     """
     by_name = bool(gate.contact) and same_name(chat.title, gate.contact) and not chat.group
     return by_name or gate.confirmed(chat.title, chat.title_print, group=chat.group)
 
 
+def is_named_group(chat: ChatScreen, contact: str) -> bool:
+    """Return whether the chat is the group that ``contact`` names, with the count of its members as in "11(3)"."""
+    if not counts_members(contact):
+        return False
+    return same_name(chat.title, contact) or (chat.group and same_name(chat.title, without_count(contact)))
+
+
 class RightChat:
-    """A query in another chat is blocked. An unsure chat, and a group of the contact's name, are left to delivery,
-    which asks a person."""
+    """A query in another chat is blocked. An unsure chat, and a group that the task names, are left to delivery, which
+    asks a person."""
 
     name = "right_chat"
 
@@ -28,6 +35,11 @@ class RightChat:
         contact, chat = situation.gate.contact, situation.chat
         if not isinstance(proposal, GetKnowledgeData) or not contact or chat is None or not chat.sure:
             return allow(proposal)
-        if is_contacts(chat, situation.gate) or (chat.group and same_name(chat.title, contact)):
+        if is_contacts(chat, situation.gate) or is_named_group(chat, contact):
             return allow(proposal)
-        return block(situation.say("gate.wrong_chat", title=chat.title, contact=contact))
+        return block(situation.say(wrong_chat(chat), title=chat.title, contact=contact))
+
+
+def wrong_chat(chat: ChatScreen | None) -> str:
+    """Return the key of the text that says that this is another chat. A group may have the very name."""
+    return "gate.wrong_group" if chat is not None and chat.group else "gate.wrong_chat"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ from agent_core.session import Answer, QuestionKind, Session, Status
 from tests.agent_core.delivery.dying import Killed, Reaper, mortal
 from tests.agent_core.delivery.test_crashes import sensible
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab
-from tests.support.model_server import ScriptedModel
+from tests.support.model_server import Script, ScriptedModel
 
 QUESTION = "请问几天能发货？"
 ASK = do('do(action="GET_KNOWLEDGE_DATA", query="几天能发货")')
@@ -56,7 +55,7 @@ def by(choice: str) -> Answer:
     return Answer(choice=choice, by="店长")
 
 
-async def reply(bench: Lab, look: str, calls: Sequence[Any] = (ASK, FINISH), **kwargs: object) -> Session:
+async def reply(bench: Lab, look: str, calls: Sequence[Script] = (ASK, FINISH), **kwargs: object) -> Session:
     async with ScriptedModel(list(calls)) as model:
         return await bench.run(model, TASKS[LOOKS[look].app], **kwargs)  # type: ignore[arg-type]
 
@@ -318,7 +317,7 @@ async def test_another_chat_that_differs_in_its_name_alone_gets_nothing() -> Non
         assert bench.sent == {}
 
 
-async def test_a_group_of_the_contacts_name_gets_nothing_without_a_persons_word() -> None:
+async def test_a_group_of_the_contacts_name_gets_nothing() -> None:
     group = ContactPart(name="11", app="qq", kind=ContactKind.GROUP, members=3, history=[MessagePart(text=QUESTION)])
     async with lab(Scenario(look="qq-plain", contacts=[group])) as bench:
         bench.people = Colleagues()

@@ -54,20 +54,31 @@ def confirmed(*, group: bool) -> GateState:
     return GATE.model_copy(update={"chat_confirmed": "11", "group_confirmed": group})
 
 
+def result(chat: ChatScreen, gate: GateState) -> Result | None:
+    outcome = check_chat(chat, gate)
+    return None if outcome is None else outcome.result
+
+
 def test_a_groups_name_does_not_pass_for_a_contact() -> None:
     assert is_contacts(page(), GATE)
-    assert not is_contacts(page(group=True), GATE)
-    outcome = check_chat(page(group=True), GATE)
-    assert outcome is not None
-    assert outcome.result is Result.UNSURE_CHAT
     assert check_chat(page(), GATE) is None
+    assert not is_contacts(page(group=True), GATE)
+    assert result(page(group=True), GATE) is Result.WRONG_CHAT
+
+
+@pytest.mark.parametrize("title", ["11(3)", "11"])  # the count may stand in a place of its own
+def test_a_group_that_the_task_names_is_for_a_person(title: str) -> None:
+    named = GATE.model_copy(update={"contact": "11(3)"})
+    assert result(page(title, group=True), named) is Result.UNSURE_CHAT
+    assert result(page("12", group=True), named) is Result.WRONG_CHAT
+    assert result(page("11"), named) is Result.WRONG_CHAT
 
 
 def test_a_yes_to_a_chat_is_none_to_a_group_of_its_name() -> None:
     assert is_contacts(page(group=True), confirmed(group=True))
-    assert check_chat(page(group=True), confirmed(group=True)) is None
+    assert result(page(group=True), confirmed(group=True)) is None
     assert not is_contacts(page(group=True), confirmed(group=False))
-    assert check_chat(page(group=True), confirmed(group=False)) is not None
+    assert result(page(group=True), confirmed(group=False)) is Result.WRONG_CHAT
 
 
 def test_nothing_new_in_a_group_says_nothing_of_the_contact() -> None:
@@ -76,10 +87,13 @@ def test_nothing_new_in_a_group_says_nothing_of_the_contact() -> None:
     assert NothingNew().review(wait, situation(page(side=Side.ME, group=True))).decision is Decision.ALLOW
 
 
-def test_a_query_in_another_group_is_blocked_and_in_one_of_the_name_left_to_a_person() -> None:
+def test_a_query_in_a_group_is_blocked_unless_the_task_names_the_group() -> None:
     query = GetKnowledgeData(query="几天能发货")
-    assert RightChat().review(query, situation(page("12", group=True))).decision is Decision.BLOCK
-    assert RightChat().review(query, situation(page(group=True))).decision is Decision.ALLOW
+    verdict = RightChat().review(query, situation(page(group=True)))
+    assert verdict.decision is Decision.BLOCK
+    assert "群" in verdict.message
+    named = GATE.model_copy(update={"contact": "11(3)"})
+    assert RightChat().review(query, situation(page(group=True), named)).decision is Decision.ALLOW
 
 
 def blocked(action: Action, chat: ChatScreen) -> bool:
