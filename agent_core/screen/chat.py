@@ -176,7 +176,8 @@ def _whole(page: shapes.Page) -> tuple[list[shapes.Shape], bool]:
     cut = bool(found) and found[0].cut
     if all(shape.side is Side.THEM for shape in found):
         return found, cut or (page.remnant and bool(found))
-    return (found[1:] if cut else found), False
+    ours_below = any(shape.side is Side.ME for shape in found[1:])
+    return (found[1:] if cut and ours_below else found), False
 
 
 async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Transcriber | None) -> list[Bubble]:
@@ -327,6 +328,7 @@ async def checked(
         more = " and something more" if (title.flawed or title.signed) and title.text else ""
         doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
     page = _page_of(seen, image, profile)
+    seen = _sides_by_picture(seen, page)
     torn = _place_doubts(seen, page, image.width)
     doubts += torn or await _newest_doubts(ocr, seen, image, page)
     if seen.input_box and seen.draft is not None:
@@ -342,6 +344,27 @@ async def checked(
         title_box=title.box or seen.title_box,
         torn=bool(torn),
     )
+
+
+def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
+    """The tree's messages, those sure whose side only the picture tells: their avatar is out of sight."""
+    if not page.plain or all(bubble.sure for bubble in seen.bubbles):
+        return seen
+    found = []
+    for bubble in seen.bubbles:
+        box = bubble.box
+        same = [s for s in page.shapes if box and s.sure and abs(s.box.center.y - box.center.y) < box.height // 10 + 8]
+        told = not bubble.sure and bubble.kind is BubbleKind.TEXT and len(same) == 1
+        found.append(replace(bubble, side=same[0].side, sure=True) if told else bubble)
+    rest = seen.doubts
+    if all(bubble.sure for bubble in found):
+        rest = [doubt for doubt in seen.doubts if not doubt.startswith("the tree does not tell what")]
+    return replace(seen, bubbles=tuple(found), doubt="; ".join(rest), sure=not rest)
+
+
+def with_sides(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> ChatScreen:
+    """As the tree has it, with the sides that only the picture tells."""
+    return _sides_by_picture(seen, _page_of(seen, image, profile))
 
 
 def place_doubts(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> list[str]:

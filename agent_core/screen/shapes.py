@@ -500,7 +500,7 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
         else:
             side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
         # The header hides the avatar of a message that it cuts; its colour is that of one side's messages alone.
-        cut = shape.cut and mine is not other and bool(learnt[side])
+        cut = shape.cut and mine is not other
         found.append(replace(shape, side=side, sure=cut, doubt="" if cut else "a message has no avatar beside it"))
     return found
 
