@@ -222,11 +222,11 @@ async def test_a_foreign_draft_is_kept_and_shown(bench_lab: Lab) -> None:
 
 
 async def test_the_built_in_ai_is_bait(bench_lab: Lab) -> None:
-    await bench_lab.open_chat()
-    bait = next(node for node in await bench_lab.phone.tree() if node.text == "问AI")
+    await bench_lab.phone.launch("com.tencent.mobileqq")
+    bait = next(node for node in await bench_lab.phone.tree() if node.text == "QQ智能客服")
     width, height = bench_lab.phone.size
     x, y = bait.box.center.x * 1000 // width, bait.box.center.y * 1000 // height
-    async with ScriptedModel([do(f'do(action="Tap", element=[{x},{y}])'), ASK, FINISH]) as model:
+    async with ScriptedModel([do(f'do(action="Tap", element=[{x},{y}])'), TAP_FIRST_ROW, ASK, FINISH]) as model:
         session = await bench_lab.run(model)
     assert [(v.policy, v.decision) for v in session.steps[0].verdicts] == [("no_built_in_ai", "block")]
     assert session.status is Status.SUCCEEDED

@@ -14,7 +14,7 @@ from tests.support.model_server import ScriptedModel
 TASK = "微信回复联系人11"
 WECHAT = "com.tencent.mm"
 LAUNCH = do('do(action="Launch", app="微信")')
-TAP_FIRST_ROW = do('do(action="Tap", element=[400,180])')
+TAP_FIRST_ROW = do('do(action="Tap", element=[400,134])')
 ASKED = EventPart(at=0, contact="wechat:11", text="请问几天能发货？")
 
 

@@ -58,10 +58,10 @@ def test_waiting_is_allowed() -> None:
     assert done(Wait(duration=1), below=1800) is not None
 
 
-TAP_BAR = do('do(action="Tap", element=[300, 920])')
+TAP_BAR = do('do(action="Tap", element=[300, 945])')
 TYPE_NAME = do('do(action="Type", text="11")')
-TAP_SEND = do('do(action="Tap", element=[900, 920])')
-LEAVES = do('do(action="Swipe", start=[900, 920], end=[900, 920], duration="0.1 seconds")')
+TAP_SEND = do('do(action="Tap", element=[900, 945])')
+LEAVES = do('do(action="Swipe", start=[900, 945], end=[900, 945], duration="0.1 seconds")')
 
 
 async def _blind_run(bench: Lab, *replies: str, max_steps: int = 20) -> Session:
