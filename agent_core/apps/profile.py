@@ -126,8 +126,11 @@ class AppProfile(Parts):
     chat_url: str = ""  # opens the chat with the account ``{number}``; "" where the app has no such address
     avatar_texts: tuple[str, ...] = ("{name}头像",)  # what the tree says of the avatar of a person
     my_avatar_texts: tuple[str, ...] = ()  # … of our own; () if it says the same of everybody
-    voice_bar_texts: tuple[str, ...] = ("按住 说话",)  # a bar to hold and talk, in the place of the input
-    hints: tuple[str, ...] = ()  # what an empty input says
+    voice_bar_texts: tuple[str, ...] = (
+        "按住 说话",
+        "按住讲话",
+        "Hold to Talk",
+    )  # a bar to hold and talk, in the place of the input
     list_activities: tuple[str, ...] = ()
     chat_activities: tuple[str, ...] = ()
     search_activities: tuple[str, ...] = ()

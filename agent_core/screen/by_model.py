@@ -26,12 +26,13 @@ async def read_by_model(
 ) -> ChatScreen | None:
     """The chat page, or None where it is not one. ``nodes``: a tree without texts may still say where things are."""
     image, size = frame.image, frame.size
-    header = layout.header(Grid.of(image))
+    grid = Grid.of(image)
+    header = layout.header(grid)
     place = header.line if header else picture.region_box(profile.title_region, size)
     title = await transcriber.title(image.crop(place.as_tuple()))
     if not title:
         return None
-    field, send = await _places(transcriber, frame, nodes, profile)
+    field, send = await _places(transcriber, frame, grid, nodes, profile)
     region = picture.region_box(profile.messages_region, size)
     lower = field.top if field else region.bottom
     readable, draft = await transcriber.draft(
@@ -42,7 +43,7 @@ async def read_by_model(
     if readable and draft is None and field is None:
         return None
     written = await transcriber.bubbles(image.crop((0, region.top, size[0], max(region.top + 1, lower))))
-    page = page_between(image, profile, field)
+    page = page_between(grid, header, profile, field)
     if not page.plain and picture.card_over(image):
         return None  # a dialog over a dimmed chat
     doubts = []
@@ -91,7 +92,7 @@ def _placed(written: Sequence[Bubble], page: shapes.Page) -> list[Bubble] | None
 
 
 async def _places(
-    transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
+    transcriber: Transcriber, frame: Frame, grid: Grid, nodes: Sequence[Node], profile: AppProfile
 ) -> tuple[Box | None, Box | None]:
     """Input and Send: from nodes that say nothing but stand somewhere, else a light box and the button that says it."""
     field = tree.input_node(nodes, profile, frame.size)
@@ -99,7 +100,7 @@ async def _places(
         send = tree.send_node(nodes, profile, field, frame.size)
         return field.box, send.box if send else None
     wanted = {normalise(text) for text in profile.send_texts}
-    for found in layout.fields(Grid.of(frame.image)):
+    for found in layout.fields(grid):
         for button in found.buttons:
             if normalise(await transcriber.button(_around(frame, button)) or "") in wanted:
                 return found.box, button

@@ -36,7 +36,6 @@ from agent_core.screen.transcribe import Transcriber
 
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
-_HOLD_TO_TALK = frozenset({"按住说话", "按住讲话", "holdtotalk"})
 _DIMMED = (70, 205)  # how light an input bar is behind a dialog: no theme's is
 
 
@@ -57,7 +56,7 @@ async def find_footer(ocr: OcrEngine, grid: Grid, profile: AppProfile) -> Footer
         sends = [button for button in field.buttons if await _says(ocr, grid.image, button, profile.send_texts)]
         if not sends and (field.buttons or not any(icon.left >= field.box.right for icon in field.icons)):
             continue
-        draft, voice = await read_input(ocr, grid.image, field)
+        draft, voice = await read_input(ocr, grid.image, field, profile)
         if sends:
             state = SendState.ON if draft.text else SendState.DIMMED
             return Footer(field, sends[-1], state, draft)
@@ -78,15 +77,17 @@ async def _send_key(ocr: OcrEngine, grid: Grid, field: layout.Field, profile: Ap
         return None
     corner = Box(round(0.66 * image.width), top + (image.height - top) // 2, image.width, image.height)
     wanted = {normalise(text) for text in profile.send_texts}
-    found = [line.box for line in await ocr.read(image, corner) if normalise(line.text) in wanted]
+    found = [line.box for line in await ocr.read_part(image, corner) if normalise(line.text) in wanted]
     return found[-1] if found else None
 
 
-async def read_input(ocr: OcrEngine, image: Image.Image, field: layout.Field) -> tuple[Words, bool]:
+async def read_input(
+    ocr: OcrEngine, image: Image.Image, field: layout.Field, profile: AppProfile
+) -> tuple[Words, bool]:
     """Return what was typed into an input, and whether it is a bar to hold and talk."""
     words = await _read_typed(ocr, image, field.box)
-    voice = normalise(words.text).casefold() in _HOLD_TO_TALK
-    return (Words(), True) if voice else (Words() if tree.is_hint(words.text) else words, False)
+    voice = normalise(words.text).casefold() in {normalise(text).casefold() for text in profile.voice_bar_texts}
+    return Words() if voice or tree.is_hint(words.text) else words, voice
 
 
 async def read_draft(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
@@ -319,15 +320,17 @@ async def checked(
     A tree that is older than the picture shows here.
     """
     image = frame.image
+    grid = Grid.of(image)
+    header = layout.header(grid)
     doubts = []
-    title = await read_title(ocr, image, _header(title_box, image, profile))
+    title = await read_title(ocr, image, _header(title_box, header, image, profile))
     agreed = _agree(seen.title, title) or (
         seen.group and _agree(without_count(seen.title), replace(title, text=without_count(title.text)))
     )
     if not agreed:
         more = " and something more" if (title.flawed or title.signed) and title.text else ""
         doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
-    page = _page_of(seen, image, profile)
+    page = page_between(grid, header, profile, seen.input_box)
     seen = _sides_by_picture(seen, page)
     torn = _place_doubts(seen, page, image.width)
     doubts += torn or await _newest_doubts(ocr, seen, image, page)
@@ -362,24 +365,20 @@ def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
     return replace(seen, bubbles=tuple(found), doubt="; ".join(rest), sure=not rest)
 
 
-def with_sides(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> ChatScreen:
-    """As the tree has it, with the sides that only the picture tells."""
-    return _sides_by_picture(seen, _page_of(seen, image, profile))
+def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[str]]:
+    """Return the tree's page with the sides that only the picture tells, and what stands elsewhere in the picture.
 
-
-def place_doubts(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> list[str]:
-    """Whether the picture has its newest message where the tree has it. A page of other colours tells nothing."""
-    return _place_doubts(seen, _page_of(seen, image, profile), image.width)
-
-
-def _page_of(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> shapes.Page:
-    return page_between(image, profile, seen.input_box)
-
-
-def page_between(image: Image.Image, profile: AppProfile, field: Box | None) -> shapes.Page:
-    """Return the messages between header and input; ``field`` is the input as another source has it."""
+    A page with a picture behind it tells nothing.
+    """
     grid = Grid.of(image)
-    header = layout.header(grid)
+    page = page_between(grid, layout.header(grid), profile, seen.input_box)
+    seen = _sides_by_picture(seen, page)
+    return seen, _place_doubts(seen, page, image.width)
+
+
+def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, field: Box | None) -> shapes.Page:
+    """Return the messages between header and input; ``field`` is the input as another source has it."""
+    image = grid.image
     top = header.bottom if header else picture.region_box(profile.messages_region, image.size).top
     found = next((f for f in layout.fields(grid) if field is None or f.box.intersects(field)), None)
     if found is not None:
@@ -426,9 +425,8 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
     return [f"the newest message is {newest.text!r} in the tree and {text!r} in the picture"]
 
 
-def _header(title: Box | None, image: Image.Image, profile: AppProfile) -> Box:
+def _header(title: Box | None, header: layout.Header | None, image: Image.Image, profile: AppProfile) -> Box:
     """Where the title is read: the header's line, so that no letter is cut; without one the rows that the tree says."""
-    header = layout.header(Grid.of(image))
     if header is not None and (title is None or header.line.intersects(title)):
         return header.line
     region = picture.region_box(profile.title_region, image.size)

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from agent_core.geometry import Box
-from agent_core.screen.pixels import Color, Grid, Mask, Pixels, bounds, far, greatest, luminance, mode, pieces, spans
+from agent_core.screen.pixels import Color, Grid, Mask, Pixels, far, greatest, mode, pieces, spans
 
 # Lengths are fractions of the screen's width.
 _FIELD_TOP = 0.30  # of the screen's height: no input begins above
@@ -63,10 +63,6 @@ class Ground:
 
     color: Color
     plain: bool
-
-    @property
-    def dark(self) -> bool:
-        return luminance(self.color) < 110
 
 
 # The input
@@ -381,11 +377,3 @@ def keyboard_top(grid: Grid, field: Field) -> int | None:
     """Return the row (pixels of the picture) where a keyboard or a panel begins below the input; None without one."""
     below = grid.image.height - field.bottom
     return field.bottom if below > 0.12 * grid.image.height else None
-
-
-def ink_box(grid: Grid, box: Box, color: Color, tolerance: int = 24) -> Box | None:
-    """Return the box of what stands out from ``color`` within ``box``; both in pixels of the small copy."""
-    inner = bounds(far(grid.crop(box), color) > tolerance)
-    if inner is None:
-        return None
-    return Box(box.left + inner.left, box.top + inner.top, box.left + inner.right, box.top + inner.bottom)

@@ -122,14 +122,6 @@ def pieces(mask: Mask, *, gap: int, least: int = 1) -> Iterator[tuple[Box, Mask]
         yield Box(left, top, right, bottom), part[top:bottom]
 
 
-def bounds(mask: Mask) -> Box | None:
-    """Return the box around everything that is set."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not len(rows):
-        return None
-    return Box(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
-
-
 def block(mask: Mask, *, share: float = 0.35) -> Box | None:
     """Return the box of the rows and columns of ``mask`` that are set for ``share`` of the fullest one's length.
 

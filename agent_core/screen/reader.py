@@ -160,8 +160,7 @@ class ScreenReader:
 
         if self._ocr is not None:
             return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
-        seen = pages.with_sides(seen, frame.image, profile)
-        torn = pages.place_doubts(seen, frame.image, profile)
+        seen, torn = pages.placed(seen, frame.image, profile)
         doubt = "; ".join([*_blank_doubts(seen, title.box if title else None, frame), *torn])
         return replace(seen, sure=False, doubt=doubt, torn=bool(torn)) if doubt else seen
 

@@ -115,13 +115,8 @@ class _Band:
         return self.bottom - self.top
 
 
-def page(image: Image.Image, profile: AppProfile, *, top: int, bottom: int) -> Page:
-    """Return the messages between the header's lower edge and the input bar's upper edge (pixels)."""
-    return page_of(Grid.of(image), profile, top=top, bottom=bottom)
-
-
 def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
-    """As ``page``, on a small copy that is there already."""
+    """Return the messages between the header's lower edge and the input bar's upper edge (pixels of the picture)."""
     area = Box(0, top, grid.image.width, max(top + 1, bottom))
     seen = ground(grid, top, bottom)
     rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))

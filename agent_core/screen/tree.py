@@ -328,7 +328,7 @@ def _list(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> 
 def _draft(field: Node | None, profile: AppProfile) -> str | None:
     if field is None:
         return None
-    return "" if is_hint(field.text) or field.text.strip() in profile.hints else field.text
+    return "" if is_hint(field.text) else field.text
 
 
 def _several(read: Messages) -> bool:

@@ -28,8 +28,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
 from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side, Sign
 
-CHAT_APPS = ("qq", "wechat")
-
 
 class TreeMode(StrEnum):
     FULL = "full"

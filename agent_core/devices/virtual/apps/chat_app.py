@@ -18,7 +18,6 @@ from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, M
 
 class ChatApp(App):
     prefix = ""  # of the keys of its contacts
-    list_title = ""
     ai_name = ""  # its built-in AI, where it has one
 
     def __init__(self, host: Host, world: World, look: Look) -> None:

@@ -13,7 +13,6 @@ class QQ(ChatApp):
     package = "com.tencent.mobileqq"
     label = "QQ"
     activity = ".activity.SplashActivity"
-    list_title = "消息"
     ai_name = "问AI"
 
     def elements(self) -> list[Element]:

@@ -10,4 +10,3 @@ class WeChat(ChatApp):
     label = "微信"
     activity = ".ui.LauncherUI"
     prefix = "wechat:"
-    list_title = "微信"
