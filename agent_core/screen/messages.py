@@ -141,12 +141,13 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if not lines:
         kind = BubbleKind.STICKER if _is_small(shape, image) else BubbleKind.IMAGE
         return replace(bubble, kind=kind)
-    heights = [line.ink.height for line in lines]
-    if len(lines) >= 3 and median(heights) < max(_TINY[0] * usual, _TINY[1] * image.width):
-        return replace(bubble, kind=BubbleKind.IMAGE)  # letters too small for a message
     block = _block(image, shape, lines, usual)
+    written = lines if block is None else picture.lines_of(image, _words_beside(shape, block), shape.color)
+    heights = [line.ink.height for line in written]
+    if len(written) >= 3 and median(heights) < max(_TINY[0] * usual, _TINY[1] * image.width):
+        return replace(bubble, kind=BubbleKind.IMAGE)  # letters too small for a message
     if block is not None or not _even(image, shape, lines):
-        return await _card(ocr, image, shape, bubble, block)
+        return await _card(ocr, image, bubble, block, written)
     words = joined(await read_lines(ocr, image, [line.box for line in lines]))
     if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
@@ -272,17 +273,18 @@ def is_coloured(crop: Image.Image, ground: Color) -> bool:
     return sum(levels[_COLOURED:]) > 0.5 * max(1, sum(levels))
 
 
-async def _card(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble, block: Box | None) -> Bubble:
-    """The kind of a card and its name or title. OTHER, with all its words, if it cannot be told."""
+def _words_beside(shape: Shape, block: Box) -> Box:
+    """The part of a card that is written on: beside its icon or picture."""
     words = own_box(shape)
-    if block is not None and block.width:
-        left = block.left - words.left > words.right - block.right
-        words = (
-            Box(words.left, words.top, block.left, words.bottom)
-            if left
-            else Box(block.right, words.top, words.right, words.bottom)
-        )
-    lines = picture.lines_of(image, words, shape.color)
+    if not block.width:
+        return words
+    if block.left - words.left > words.right - block.right:
+        return Box(words.left, words.top, block.left, words.bottom)
+    return Box(block.right, words.top, words.right, words.bottom)
+
+
+async def _card(ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box | None, lines: Sequence[Line]) -> Bubble:
+    """Return the card with its kind and its name or title. OTHER, with all its words, if it cannot be told."""
     found = [line.text for line in await read_lines(ocr, image, [line.box for line in lines]) if line.text]
     if len(found) > 1 and _FILE_SIZE.match(found[-1]) and any(char.isdigit() for char in found[-1]):
         return replace(bubble, kind=BubbleKind.FILE, text="".join(found[:-1]))
@@ -305,7 +307,7 @@ async def _card(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble
 async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble, usual: float) -> Bubble:
     """A message without a flat ground: a picture, a film, a sticker, or a text in a decorated bubble."""
     if shape.box.height < 0.75 * image.width:
-        lines = [line for line in await ocr.read(image, shape.box) if line.confidence >= TEXT_CONFIDENCE]
+        lines = [line for line in await ocr.read_part(image, shape.box) if line.confidence >= TEXT_CONFIDENCE]
         heights = [line.box.height for line in lines]
         if heights and usual and all(0.8 * usual <= height <= 2.0 * usual for height in heights):
             written = sum(line.box.width * line.box.height for line in lines)

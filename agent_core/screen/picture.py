@@ -134,7 +134,9 @@ def lines_of(image: Image.Image, box: Box, background: Color | None = None, *, w
         columns = spans(projections(marks.crop((0, top, crop.width, bottom)))[0])
         if not columns:
             continue
-        tall = max(0, round(34 * unit) - (bottom - top)) // 2  # a lone 一 or … wants a line's height around it
+        # A lone 一 or … wants a line's height around it, and a whole letter's if it is a single stroke.
+        usual = 46 if bottom - top < 12 * unit else 34
+        tall = max(0, round(usual * unit) - (bottom - top)) // 2
         aside, above = round(10 * unit), round(7 * unit) + tall
         own = Box(area.left + columns[0][0], area.top + top, area.left + columns[-1][1], area.top + bottom)
         wider = Box(
@@ -179,17 +181,6 @@ def without_colors(image: Image.Image, ground: Color) -> Image.Image:
     picture = image.copy()
     picture.paste(ground, (0, 0), colored)
     return picture
-
-
-def segments(image: Image.Image, line: Box, *, apart: int) -> list[Box]:
-    """The parts of one line that stand at least ``apart`` pixels from one another."""
-    crop = image.crop(line.as_tuple())
-    columns = spans(projections(ink(crop, common_color(crop)))[0], gap=apart)
-    margin = max(2, round(10 * image.width / _UNIT))
-    return [
-        Box(max(line.left, line.left + a - margin), line.top, min(line.right, line.left + b + margin), line.bottom)
-        for a, b in columns
-    ]
 
 
 def glyphs(image: Image.Image, line: Box) -> list[tuple[int, int]]:
