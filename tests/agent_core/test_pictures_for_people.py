@@ -13,7 +13,6 @@ from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhoneP
 from agent_core.devices.virtual.world import Side
 from agent_core.observer import Observer, TreeUse, look_for_people
 from agent_core.ports import Event
-from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.page_report import report
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
@@ -21,8 +20,9 @@ from agent_core.screen.secret_texts import COVER as COVERED
 from agent_core.session import Answer, Question, Session
 from tests.support.lab import FINISH, OCR, Lab, lab
 from tests.support.model_server import ScriptedModel
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 COVER = ((142, 149, 158), (168, 174, 182))
 CODE = "验证码 483920"
 SCENARIO = Scenario(

@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from PIL import Image
 
 from agent_core.devices.base import Frame, Node, Window
@@ -22,7 +21,6 @@ from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.prompt import build_messages
 from agent_core.observer import Observation
 from agent_core.ports import Event
-from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
 from agent_core.screen.secret_texts import COVER
@@ -45,8 +43,9 @@ from agent_core.trajectory import (
 from bot.replay.timings import PHASES
 from tests.support.lab import FINISH, SIZE, Lab, Story, do, lab
 from tests.support.model_server import Chunks, Script, ScriptedModel, Status
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 CODE = "483920"
 SCENARIO = Scenario(
     phone=PhonePart(size=SIZE),

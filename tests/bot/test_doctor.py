@@ -45,6 +45,7 @@ from storage.spending import Spending, Used
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.model_server import Reply, Script, ScriptedModel
 from tests.support.model_server import Status as HttpStatus
+from tests.support.ocr import needs_ocr
 
 SECRET = "plain-looking-secret-value"
 PHONE = (
@@ -264,7 +265,7 @@ def asking(url: str, name: str = "scripted", **more: Any) -> Settings:
     return load(model={"base_url": url, "name": name, "api_key": SECRET, **more})
 
 
-@pytest.mark.skipif(not OcrEngine.available(), reason="the demo model sees by the extra [ocr]")
+@needs_ocr
 async def test_the_demo_model_is_well() -> None:
     model = await start_demo_model()
     try:

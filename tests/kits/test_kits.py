@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 from hashlib import blake2b
@@ -11,7 +10,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from typer.testing import CliRunner
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
@@ -28,12 +26,10 @@ from agent_core.kits.phone import KitPhone
 from agent_core.kits.reading import read_kit
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.page_report import MessageKind, PageKind
-from bot.cli import app
 from tests.kits.make import FOLDER, kits, me, them
 from tests.support.adb import adb_server
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
-
-needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+from tests.support.ocr import needs_ocr
 
 
 async def exported(drawn: Drawn | DrawnList, look: str, *, seed: str = "test", tree: bool = True) -> Kit:
@@ -257,61 +253,3 @@ async def test_virtual_phone_shows_the_page_and_logs_taps() -> None:
         await running.phone.key("BACK")
         await running.phone.tap(540, 2300)
         assert await running.phone.shown() == draw_kit(kit)
-
-
-# The commands
-
-
-def call(*args: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, list(args))
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout, done.stderr
-
-
-@pytest.fixture(autouse=True)
-def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PHONEDESK_LANG", "en")
-
-
-@needs_ocr
-def test_export_writes_a_file_that_the_desk_can_show(tmp_path: Path) -> None:
-    drawn = draw("qq-plain", "王小二", [them("顺丰单号", 600)])
-    drawn.image.save(tmp_path / "chat.png")
-    code, out, err = call("apps", "export", "chat.png", "--app", "qq", "--out", "mine.kit.json")
-    assert (code, err) == (0, "")
-    assert "mine.kit.json" in out
-    assert "1 messages" in out
-    kit = load_kit(tmp_path / "mine.kit.json")
-    assert "顺丰" not in kit.model_dump_json()
-    code, out, _ = call("apps", "export", "chat.png", "--app", "qq", "--json")
-    assert code == 0
-    assert json.loads(out) == {"file": "qq.kit.json", "texts": len(kit.texts), "page": "chat", "differs": []}
-
-
-def test_what_is_no_screen_is_refused(tmp_path: Path) -> None:
-    assert call("apps", "export", "--app", "qq")[0] == 2
-    assert call("apps", "export", "none.png", "--app", "qq")[0] == 2
-    assert call("apps", "export", "none.png")[0] == 2
-    (tmp_path / "bad.kit.json").write_text("{}", encoding="utf-8")
-    code, _, err = call("virtual-phone", "--kit", "bad.kit.json")
-    assert code == 2
-    assert "bad.kit.json" in err
-    code, _, err = call("virtual-phone", "--kit", "bad.kit.json", "--look", "qq-plain")
-    assert code == 2
-
-
-@needs_ocr
-async def test_export_takes_what_a_phone_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kit = load_kit(FOLDER / "qq-plain-chat.kit.json")
-    async with serve(phone=KitPhone(kit)) as running, adb_server() as adb:
-        monkeypatch.setenv("PHONEDESK_DEVICE__ADB_PORT", str(adb.port))
-        monkeypatch.setenv("PHONEDESK_DATA_DIR", str(tmp_path / "data"))
-        args = ("apps", "export", "--app", "qq", "--device", running.address, "--out", "seen.kit.json")
-        code, _, err = await asyncio.to_thread(call, *args)
-        assert (code, err) == (0, "")
-    seen = load_kit(tmp_path / "seen.kit.json")
-    assert seen.version == kit.version
-    assert seen.nodes is not None
-    assert [m.kind for m in seen.page.messages] == [m.kind for m in kit.page.messages]

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import pytest
-
 from agent_core.apps.learnt import AppLook, LearntApp
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
@@ -20,9 +18,10 @@ from agent_core.session import Answer, QuestionKind, Session, Status
 from tests.support.drawing import draw
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, lab
 from tests.support.model_server import ScriptedModel
+from tests.support.ocr import needs_ocr
 
 VERSION = "99.1.0"
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 
 
 @asynccontextmanager

@@ -16,12 +16,12 @@ from agent_core.gate.unread_page import UnreadPage
 from agent_core.model.client import ChatModel
 from agent_core.observer import Observation
 from agent_core.repeats import RepeatWatch
-from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
+from tests.support.ocr import needs_ocr
 
 IN_QQ = Window("com.tencent.mobileqq", ".activity.SplashActivity")
 
@@ -132,7 +132,7 @@ def test_what_is_refused_is_forgotten_once_a_page_is_read() -> None:
     assert watch.count(Wait(), unread) is not None
 
 
-@pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+@needs_ocr
 async def test_a_contact_is_searched_by_its_name_in_pictures() -> None:
     async with lab() as bench:
         bench.phone.set_tree("empty")

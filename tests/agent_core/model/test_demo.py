@@ -33,13 +33,12 @@ from agent_core.model.demo.reading import Seen, bubbles
 from agent_core.model.demo.server import MODEL_NAME, RunningDemoModel, run_demo_model, start_demo_model
 from agent_core.model.demo.transcription import transcribe
 from agent_core.model.prompt import build_messages
-from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import GateState, Session, StepRecord
 from agent_core.texts import say
 from agent_core.wording import query_of
+from tests.support.ocr import needs_ocr
 
-needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 SIZE = (1080, 2400)
 
 

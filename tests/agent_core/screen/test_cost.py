@@ -16,8 +16,9 @@ from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
 from tests.support.drawing import draw
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 
 
 class Counted(OcrEngine):

@@ -17,13 +17,13 @@ from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Side, Source
 from tests.agent_core.screen.support import NOON, look
+from tests.support.ocr import needs_ocr
 
-ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 OCR = OcrEngine()
 READERS = [
     pytest.param(ScreenReader(ocr=None, model=None), id="tree"),
-    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=ocr_only),
-    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=ocr_only),
+    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=needs_ocr),
+    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=needs_ocr),
 ]
 APPS = [pytest.param(profile("qq"), id="qq"), pytest.param(profile("wechat"), id="wechat")]
 FILE_NAME = "产品说明书2026版第三次修订稿.pdf"

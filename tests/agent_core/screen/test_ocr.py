@@ -11,10 +11,11 @@ from agent_core.geometry import Box
 from agent_core.screen import ocr
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.readings import Source
+from tests.support.ocr import needs_ocr
 
 from .support import look, open_chat, scenario, them
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 
 
 async def test_boxes_are_those_of_the_whole_screen_also_in_a_region() -> None:

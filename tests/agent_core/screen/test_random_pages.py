@@ -8,13 +8,13 @@ from __future__ import annotations
 import pytest
 
 from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.screen.ocr import OcrEngine
 from tests.acceptance.random_pages import BAD, run
+from tests.support.ocr import needs_ocr
 
 PAGES, PARTS = 60, 4
 
 
-@pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+@needs_ocr
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_nothing_wrong_is_sure_and_no_page_is_missed(part: int) -> None:
     seeds = list(range(1 + part, 1 + PAGES, PARTS))

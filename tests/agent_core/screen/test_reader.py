@@ -20,10 +20,10 @@ from agent_core.screen.fingerprint import fingerprint, same_message
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import BubbleKind, BubbleState, ChatScreen, Side, Source
+from tests.support.ocr import needs_ocr
 
 from .support import LONG, NOON, QQ, QQ_PACKAGE, image, look, me, open_chat, scenario, them
 
-ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 OCR = OcrEngine()
 IDS = LOOKS["qq-plain"].ids
 BY_PICTURE = ScreenReader(ocr=OCR, model=None, sources=[Source.OCR])
@@ -47,8 +47,8 @@ async def sure_chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen:
 
 READERS = [
     pytest.param(BY_TREE, id="tree"),
-    pytest.param(BY_BOTH, id="both", marks=ocr_only),
-    pytest.param(BY_PICTURE, id="picture", marks=ocr_only),
+    pytest.param(BY_BOTH, id="both", marks=needs_ocr),
+    pytest.param(BY_PICTURE, id="picture", marks=needs_ocr),
 ]
 
 
@@ -174,7 +174,7 @@ async def test_an_empty_chat_is_a_chat(reader: ScreenReader) -> None:
     assert (found.title, found.bubbles, found.draft) == ("11", (), "")
 
 
-@ocr_only
+@needs_ocr
 async def test_tree_and_picture_give_the_same_fingerprint() -> None:
     phone = await open_chat(scenario(*TALK, image(Kind.VOICE, 30, "7"), them("谢谢😀", 20)))
     prints = [fingerprint(await sure_chat(reader, phone)) for reader in (BY_TREE, BY_PICTURE)]
@@ -183,7 +183,7 @@ async def test_tree_and_picture_give_the_same_fingerprint() -> None:
     assert same_message(prints[0], fingerprint(await sure_chat(BY_PICTURE, phone))) is not Match.DIFFERENT
 
 
-@ocr_only
+@needs_ocr
 @pytest.mark.parametrize("mode", ["no_texts", "empty"])
 async def test_a_tree_that_says_nothing_is_no_hindrance(mode: str) -> None:
     phone = await open_chat(scenario(*TALK))
@@ -205,7 +205,7 @@ async def test_a_stale_tree_is_not_believed_where_a_message_came(reader: ScreenR
     assert "newest message" in found.doubt
 
 
-@ocr_only
+@needs_ocr
 async def test_a_stale_tree_of_another_chat_shows_in_the_title() -> None:
     phone = await open_chat(scenario(them("别的事情", 9000)))
     seen = await look(phone)
@@ -218,7 +218,7 @@ async def test_a_stale_tree_of_another_chat_shows_in_the_title() -> None:
     assert "'另一位'" in found.doubt
 
 
-@ocr_only
+@needs_ocr
 @pytest.mark.parametrize(("before", "after"), [("11", "110"), ("11", "11号店"), ("小11", "11")])
 async def test_a_stale_tree_of_a_similar_name_is_not_believed(before: str, after: str) -> None:
     old = await look(await open_chat(scenario(them("好"), name=before)))
@@ -228,7 +228,7 @@ async def test_a_stale_tree_of_a_similar_name_is_not_believed(before: str, after
     assert not found.sure
 
 
-@ocr_only
+@needs_ocr
 async def test_a_stale_tree_whose_words_begin_the_new_ones_is_not_believed() -> None:
     old = await look(await open_chat(scenario(them("可以退"))))
     new = await look(await open_chat(scenario(them("可以退换吗"))))
@@ -238,7 +238,7 @@ async def test_a_stale_tree_whose_words_begin_the_new_ones_is_not_believed() -> 
     assert "可以退换吗" in found.doubt
 
 
-@ocr_only
+@needs_ocr
 async def test_a_stale_draft_is_told() -> None:
     phone = await open_chat(scenario(them("你好")), typing=True)
     before = await look(phone)
@@ -250,7 +250,7 @@ async def test_a_stale_draft_is_told() -> None:
     assert "price 25" in found.doubt
 
 
-@ocr_only
+@needs_ocr
 @pytest.mark.parametrize("name", ["l1", "I1", "11😀", "O0", "1 1", "11 0", "A B", "张 三", "店主 11"])
 async def test_a_name_that_is_read_as_another_is_not_sure(name: str) -> None:
     found = await chat(BY_PICTURE, await open_chat(scenario(them("你好"), name=name)))
@@ -258,7 +258,7 @@ async def test_a_name_that_is_read_as_another_is_not_sure(name: str) -> None:
     assert found.title == name or not found.sure
 
 
-@ocr_only
+@needs_ocr
 async def test_where_the_edge_cuts_what_is_asked_the_picture_alone_is_not_sure() -> None:
     world = scenario(*(them(f"第{i}个问题是这样的，{LONG}", 900 - i) for i in range(5)))
     found = await chat(BY_PICTURE, await open_chat(world))
@@ -284,7 +284,7 @@ async def test_other_pages_are_no_chat(reader: ScreenReader) -> None:
     assert await chat(reader, phone) is None
 
 
-@ocr_only
+@needs_ocr
 async def test_readings_come_from_the_best_source() -> None:
     phone = await open_chat(scenario(*TALK))
     seen = await look(phone)

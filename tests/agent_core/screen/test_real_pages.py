@@ -19,8 +19,9 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import BubbleKind, ChatScreen, SendState, Side, Source
 from tests.agent_core.screen.support import LONG, me, them
 from tests.support.drawing import Drawn, draw
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 
 LOOKED_AT = ["qq-plain", "qq-classic", "qq-dark", "wechat-light", "wechat-dark", "wechat-voice"]
 BOTH = ["qq-plain", "wechat-light"]

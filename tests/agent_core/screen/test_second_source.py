@@ -17,8 +17,9 @@ from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
 from tests.support.drawing import Drawn, draw
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 
 
 class Faint(OcrEngine):

@@ -14,6 +14,7 @@ from agent_core.model.base import Completion, OnThinking
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
+from tests.support.ocr import needs_ocr
 
 from .support import QQ, QQ_PACKAGE, Look, look, open_chat, scenario, them
 
@@ -73,7 +74,7 @@ async def test_a_tree_without_an_input_is_of_no_chat(go: Callable[[VirtualPhone]
     assert await below(NOTHING, await look(phone)) is None
 
 
-@pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+@needs_ocr
 @pytest.mark.parametrize("go", [_list, _search, _home])
 async def test_a_picture_that_is_read_and_shows_no_input_is_of_no_chat(
     go: Callable[[VirtualPhone], Awaitable[None]],

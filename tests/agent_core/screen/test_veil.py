@@ -20,17 +20,17 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, ChatScreen, Reading, Side, Source
 from agent_core.screen.veil import Veil, cover, secret_boxes
 from agent_core.session import Session
+from tests.support.ocr import needs_ocr
 
 from .support import QQ_PACKAGE, Look, look, open_chat, scenario, them
 
-ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 OCR = OcrEngine()
 BY_TREE = ScreenReader(ocr=None, model=None)
 BLIND = ScreenReader(ocr=None, model=None, sources=[])
 READERS = [
     pytest.param(BY_TREE, id="tree"),
-    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=ocr_only),
-    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=ocr_only),
+    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=needs_ocr),
+    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=needs_ocr),
 ]
 SIZE = (1080, 2400)
 PAY = "com.eg.android.AlipayGphone"
@@ -145,7 +145,7 @@ async def test_a_reading_that_fails_covers_everything() -> None:
     assert await veil.boxes(seen.frame) == WHOLE
 
 
-@ocr_only
+@needs_ocr
 async def test_a_notification_over_the_app_is_covered_though_the_tree_knows_nothing_of_it() -> None:
     """A tree is of the app's window alone."""
     seen = await look(await open_chat(scenario(them("在吗？"))))
@@ -158,7 +158,7 @@ async def test_a_notification_over_the_app_is_covered_though_the_tree_knows_noth
     assert colours(picture, Box(220, 130, 480, 150)) == COVER
 
 
-@ocr_only
+@needs_ocr
 @pytest.mark.parametrize("page", ["chat", "list", "home"])
 async def test_where_the_tree_tells_of_everything_at_the_top_no_picture_is_read(page: str) -> None:
     class Unused(OcrEngine):

@@ -11,16 +11,16 @@ from agent_core.devices.virtual.world import Kind, MessageState
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import BubbleKind, BubbleState, ChatScreen, Side, Source
+from tests.support.ocr import needs_ocr
 
 from .support import LONG, NOON, image, look, me, them
 
 WECHAT = profile("wechat")
-ocr_only = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 OCR = OcrEngine()
 READERS = [
     pytest.param(ScreenReader(ocr=None, model=None), id="tree"),
-    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=ocr_only),
-    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=ocr_only),
+    pytest.param(ScreenReader(ocr=OCR, model=None), id="both", marks=needs_ocr),
+    pytest.param(ScreenReader(ocr=OCR, model=None, sources=[Source.OCR]), id="picture", marks=needs_ocr),
 ]
 SEES = READERS[1:]
 

@@ -15,7 +15,6 @@ from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.devices.virtual.world import Side
-from agent_core.screen.ocr import OcrEngine
 from bot.app import Core, open_core
 from bot.chat.cards import Card
 from bot.chat.conversation import Conversation, Incoming, Person
@@ -30,10 +29,10 @@ from bot.settings import load
 from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
 from tests.support.adb import adb_server
+from tests.support.ocr import needs_ocr
 
 FRIEND = "小号"
 CHAT = ChatRef("telegram", "11")
-needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 
 
 @pytest.mark.parametrize(

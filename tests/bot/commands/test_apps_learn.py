@@ -20,15 +20,14 @@ from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.devices.virtual.world import Side
-from agent_core.screen.ocr import OcrEngine
 from bot.app import open_core
 from bot.cli import app
 from bot.settings import load
 from scheduler.ports import StoredLedger
 from scheduler.worker import lease_of
 from tests.support.adb import adb_server
+from tests.support.ocr import needs_ocr
 
-needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 pytestmark = needs_ocr
 
 FRIEND, OTHER = "小号", "真客户"

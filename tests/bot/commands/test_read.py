@@ -19,6 +19,7 @@ from agent_core.devices.base import Node
 from agent_core.screen.ocr import OcrEngine
 from bot.cli import app
 from tests.agent_core.screen.support import Look, look, me, open_chat, scenario, them
+from tests.support.ocr import needs_ocr
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +62,6 @@ def call(*args: str) -> tuple[int, str, str]:
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.stdout, done.stderr
-
-
-needs_ocr = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
 
 
 @needs_ocr

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
-from agent_core.screen.ocr import OcrEngine
 from agent_core.session import Session, Status
 from bot.app import open_core
 from bot.demo.world import World, demo_world
 from bot.running import run_here
 from scheduler.ports import StoredHuman, StoredRuns
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the demo model reads pictures with the extra [ocr]")
+pytestmark = needs_ocr
 PICTURES_ONLY = {"tree": "off", "ocr": "off", "elements": False}
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from agent_core.model.client import ChatModel
 from agent_core.model.profile import model_profile
-from agent_core.screen.ocr import OcrEngine
 from agent_core.session import Status
 from agent_core.settings import AgentSettings, new_session
 from agent_core.trajectory import Trajectory
@@ -25,8 +22,9 @@ from tests.support.database import empty_sqlite
 from tests.support.lab import ASK, FINISH, TASK, do, lab
 from tests.support.model_server import Script, ScriptedModel
 from tests.support.model_server import Status as Refusal
+from tests.support.ocr import needs_ocr
 
-pytestmark = pytest.mark.skipif(not OcrEngine.available(), reason="the extra [ocr] is not installed")
+pytestmark = needs_ocr
 USUAL = model_profile("autoglm-phone")
 
 
