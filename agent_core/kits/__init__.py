@@ -1,5 +1,5 @@
 """Screen kits: one page of an app as geometry, colours and replaced texts, in a file that its owner can give away."""
 
-from agent_core.kits.kit import Kit, differences, load_kit, write_kit
+from agent_core.kits.kit import Kit, differences, kit_text, load_kit
 
-__all__ = ["Kit", "differences", "load_kit", "write_kit"]
+__all__ = ["Kit", "differences", "kit_text", "load_kit"]

@@ -129,16 +129,16 @@ def load_kit(path: Path) -> Kit:
         raise _refused(path, _first_problem(error)) from error
 
 
-def write_kit(kit: Kit, path: Path) -> None:
-    """Write a kit with one part a line. Raises InputRejected if it would be too large, and OSError."""
+def kit_text(kit: Kit) -> str:
+    """Return a kit as its file holds it, one part a line. Raises InputRejected if it would be too large."""
     data = kit.model_dump(mode="json", exclude_defaults=True) | {"format": kit.format}
     if "rows" not in data["page"]:
         data["page"] = kit.page.model_dump(mode="json")
     lines = [f"{_json(name)}: {_value(name, data[name])}" for name in Kit.model_fields if name in data]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     if len(text.encode()) > MOST_BYTES:
-        raise _refused(path, "the screen is too restless to be written as areas of colour")
-    path.write_text(text, encoding="utf-8")
+        raise _refused(kit.app, "the screen is too restless to be written as areas of colour")
+    return text
 
 
 def differences(wanted: PageReport, seen: PageReport) -> list[str]:
@@ -177,7 +177,7 @@ def _first_problem(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else first["msg"]
 
 
-def _refused(path: Path, why: str) -> InputRejected:
+def _refused(path: Path | str, why: str) -> InputRejected:
     return InputRejected(
         f"{path} is no screen kit: {why}.",
         advice="Write it again with phonedesk apps export.",

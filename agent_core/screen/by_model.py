@@ -18,35 +18,34 @@ from agent_core.screen.chat import page_between
 from agent_core.screen.compare import normalise
 from agent_core.screen.pixels import Grid
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
+from agent_core.screen.title import name_place
 from agent_core.screen.transcribe import Transcriber
 
 
 async def read_by_model(
     transcriber: Transcriber, frame: Frame, nodes: Sequence[Node], profile: AppProfile
 ) -> ChatScreen | None:
-    """The chat page, or None where it is not one. ``nodes``: a tree without texts may still say where things are."""
-    image, size = frame.image, frame.size
+    """Return the chat page; None if it is not one. ``nodes``: a tree without texts may still say where things are."""
+    image = frame.image
     grid = Grid.of(image)
     header = layout.header(grid)
-    place = header.line if header else picture.region_box(profile.title_region, size)
-    title = await transcriber.title(image.crop(place.as_tuple()))
+    field, send = await _places(transcriber, frame, grid, nodes, profile)
+    if header is None or field is None:
+        return None
+    place = name_place(image, header.line)
+    title = await transcriber.title(image.crop((place.box if place else header.line).as_tuple()))
     if not title:
         return None
-    field, send = await _places(transcriber, frame, grid, nodes, profile)
-    region = picture.region_box(profile.messages_region, size)
-    lower = field.top if field else region.bottom
-    readable, draft = await transcriber.draft(
-        image.crop((0, max(0, field.top - 12), send.left if send else size[0], min(size[1], field.bottom + 12)))
-        if field
-        else image.crop((0, round(0.5 * size[1]), *size))
-    )
-    if readable and draft is None and field is None:
+    readable, draft = await transcriber.draft(_around(frame, field))
+    if readable and draft is None:
         return None
-    written = await transcriber.bubbles(image.crop((0, region.top, size[0], max(region.top + 1, lower))))
     page = page_between(grid, header, profile, field)
+    written = await transcriber.bubbles(image.crop(page.box.as_tuple()))
     if not page.plain and picture.card_over(image):
         return None  # a dialog over a dimmed chat
     doubts = []
+    if place is None or place.strange or place.signed:
+        doubts.append(f"the title may be {title!r} and something more")
     if not readable:
         doubts.append("the model's transcription of the input cannot be read")
     bubbles: Sequence[Bubble] = ()
@@ -94,7 +93,10 @@ def _placed(written: Sequence[Bubble], page: shapes.Page) -> list[Bubble] | None
 async def _places(
     transcriber: Transcriber, frame: Frame, grid: Grid, nodes: Sequence[Node], profile: AppProfile
 ) -> tuple[Box | None, Box | None]:
-    """Input and Send: from nodes that say nothing but stand somewhere, else a light box and the button that says it."""
+    """Return input and Send: from nodes that say nothing but stand somewhere, else by shape.
+
+    A box with icons beside it is an input, and so is one whose button says what sends.
+    """
     field = tree.input_node(nodes, profile, frame.size)
     if field is not None:
         send = tree.send_node(nodes, profile, field, frame.size)
@@ -104,10 +106,11 @@ async def _places(
         for button in found.buttons:
             if normalise(await transcriber.button(_around(frame, button)) or "") in wanted:
                 return found.box, button
-        if not found.buttons:
+        if not found.buttons and any(icon.left >= found.box.right for icon in found.icons):
             return found.box, None
     return None, None
 
 
-def _around(frame: Frame, button: Box) -> Image.Image:
-    return frame.image.crop((button.left - 6, button.top - 6, button.right + 6, button.bottom + 6))
+def _around(frame: Frame, box: Box) -> Image.Image:
+    """The picture of a box with its edges, and without what stands beside it."""
+    return frame.image.crop((box.left - 6, box.top - 6, box.right + 6, box.bottom + 6))

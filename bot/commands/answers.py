@@ -22,6 +22,7 @@ from bot.commands.at_desk import with_desk
 from bot.commands.common import err, fail, print_json
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.answers_port import AnswersAsked, AnswerView
+from bot.files import write
 from bot.terminal.render import harmless
 from knowledge.importing.text import guarded
 
@@ -147,9 +148,9 @@ def _write_csv(found: Sequence[AnswerView], file: Path) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        file.write_bytes(encoded)
-    except OSError as error:
-        fail(BadRequest(f"{file} cannot be written: {error.strerror}.", advice="Give another place, or - ."))
+        write(file, encoded)
+    except BadRequest as error:
+        fail(error)
     err.print(f"{file}: {len(found)}", markup=False, highlight=False)
 
 

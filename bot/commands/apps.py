@@ -43,15 +43,16 @@ def export(
     Example: phonedesk apps export chat.png --app wechat --out wechat.kit.json
     """
     from agent_core.errors import PhonedeskError
-    from agent_core.kits import differences
+    from agent_core.kits import differences, kit_text
+    from bot.files import write
 
     try:
         profile = app_profile(app)
         place = out or Path(f"{profile.key}.kit.json")
-        kit, read_back = _from_device(device, profile) if device else _from_file(picture, tree, profile)
         if device and picture is not None:
             raise _of_what()
-        _write(kit, place)
+        kit, read_back = _from_device(device, profile) if device else _from_file(picture, tree, profile)
+        write(place, kit_text(kit).encode())
     except PhonedeskError as error:
         fail(error)
     found = differences(kit.page, read_back)
@@ -118,22 +119,6 @@ async def _exported(
 
     kit = await export_kit(frame, nodes, profile, version=version, activity=activity)
     return kit, await read_kit(kit)
-
-
-def _write(kit: Kit, place: Path) -> None:
-    from agent_core.kits import write_kit
-    from bot.desk.actors import BadRequest
-
-    try:
-        write_kit(kit, place)
-    except OSError as error:
-        raise BadRequest(
-            f"{place} cannot be written: {error.strerror or error}.",
-            advice="Give another place.",
-            key="file_unwritable",
-            name=str(place),
-            why=error,
-        ) from error
 
 
 def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:

@@ -12,9 +12,10 @@ from rich.console import Console
 from bot.chat.cards import Card
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import Exit, print_json
-from bot.desk.actors import Actor
+from bot.commands.common import Exit, fail, print_json
+from bot.desk.actors import Actor, BadRequest
 from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile
+from bot.files import write
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -159,9 +160,9 @@ def export(
     """Write every entry to a file, which can be imported again. Example: phonedesk kb export faq.xlsx"""
     made, lang = with_desk(lambda desk, me: desk.kb.export(me, file.suffix))
     try:
-        file.write_bytes(made.data)
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be written: {error}.") from None
+        write(file, made.data)
+    except BadRequest as error:
+        fail(error)
     if as_json:
         print_json({"file": str(file), "bytes": len(made.data)})
     else:

@@ -17,8 +17,8 @@ from bot.chat.learning import WRONG, found_line, result_lines
 from bot.chat.page_reading import marked, page_lines
 from bot.chat.texts import Texts, texts
 from bot.commands.common import Exit, err
-from bot.desk.actors import BadRequest
 from bot.desk.learning_port import ShownChat
+from bot.files import written
 from bot.learning import keep, show_chat, try_input
 from bot.settings import Settings
 from bot.terminal.lines import read_line
@@ -121,16 +121,8 @@ async def _yes(console: Console, words: Texts, key: str, **values: object) -> bo
 
 
 def _write_marks(place: Path, shown: ShownChat, words: Texts) -> None:
-    try:
-        marked(shown.page.image, shown.page.page, words).save(place, "PNG")
-    except OSError as error:
-        raise BadRequest(
-            f"{place} cannot be written: {error.strerror or error}.",
-            advice="Give another place.",
-            key="file_unwritable",
-            name=str(place),
-            why=error,
-        ) from error
+    with written(place) as out:
+        marked(shown.page.image, shown.page.page, words).save(out, "PNG")
 
 
 def _told(shown: ShownChat, place: Path) -> dict[str, Any]:

@@ -74,16 +74,8 @@ def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame,
 def _write_marks(place: Path, frame: Frame, page: Page) -> None:
     from bot.chat.page_reading import marked
     from bot.chat.texts import texts
-    from bot.desk.actors import BadRequest
+    from bot.files import written
 
     shown = marked(frame.image, page, texts(spoken_language()))
-    try:
-        shown.save(place, "PNG")
-    except OSError as error:
-        raise BadRequest(
-            f"{place} cannot be written: {error.strerror or error}.",
-            advice="Give another place.",
-            key="file_unwritable",
-            name=str(place),
-            why=error,
-        ) from error
+    with written(place) as out:
+        shown.save(out, "PNG")

@@ -21,9 +21,9 @@ from bot.commands.at_desk import with_desk
 from bot.commands.common import err, print_json
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_port import HistoryAsked, RecordedStep
+from bot.files import check_new, folder, write, written
 from bot.replay.covering import covered
 from bot.replay.export import lines_of
-from bot.replay.files import check_new, folder, write, written
 from bot.replay.timings import PARTS, Timings, timings_of
 
 if TYPE_CHECKING:

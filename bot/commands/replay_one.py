@@ -29,8 +29,8 @@ from bot.desk.history_port import (
     RecordingView,
     ReplayView,
 )
+from bot.files import check_new, write
 from bot.replay.covering import covered
-from bot.replay.files import check_new, write
 from bot.replay.words import action_of, facts_of, outcome_of, part_of, result_of, role_word, ruled, text_of_message
 from bot.terminal.render import harmless
 

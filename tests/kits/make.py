@@ -17,7 +17,7 @@ from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart
 from agent_core.devices.virtual.world import Kind, Side, Sign
 from agent_core.kits.export import export_kit
-from agent_core.kits.kit import ENDING, differences, load_kit, write_kit
+from agent_core.kits.kit import ENDING, differences, kit_text, load_kit
 from agent_core.kits.reading import read_kit
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.page_report import (
@@ -123,7 +123,7 @@ async def _make(name: str, look: str, drawn: Drawn | DrawnList) -> list[str]:
     if misread and not report(page).doubts:  # a page in doubt is kept as it is read
         return misread
     kit = await export_kit(frame, drawn.nodes, app, version=LOOKS[look].version, seed=name)
-    write_kit(kit, FOLDER / f"{name}{ENDING}")
+    (FOLDER / f"{name}{ENDING}").write_text(kit_text(kit), encoding="utf-8")
     return differences(kit.page, await read_kit(load_kit(FOLDER / f"{name}{ENDING}")))
 
 

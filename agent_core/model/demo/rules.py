@@ -20,6 +20,7 @@ from agent_core.screen.compare import fold
 from agent_core.wording import asks, query_of, sentences
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
+_PILL = re.compile(r"^\d{1,2}\+? +")  # the count of unread messages before a title, read as one line with it
 _INPUT_BELOW = 350
 _BAR_TOP = 915  # where messages end on any phone: what stands lower belongs to the bar
 _BAR = re.compile(r"^(?:发送|Send|按住\s*说话|Hold to Talk)$", re.IGNORECASE)
@@ -198,7 +199,7 @@ class _Reply:
             for item in self.seen
             if _TITLE[0] < item.y < _TITLE[1] and item.role not in {"image", "input", "button"} and item.x < 850
         ]
-        if self.contact in texts:
+        if self.contact in texts or any(_PILL.sub("", text) == self.contact for text in texts):
             return self.contact
         return texts[0] if texts else ""
 

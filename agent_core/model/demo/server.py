@@ -109,7 +109,8 @@ class DemoModel:
             return "OK"
         if self._engine is None:
             raise BadRequest("this model cannot read pictures: install the extra [ocr]")
-        return transcribe(view.instruction, await read_picture(self._engine, view.picture))
+        seen = await read_picture(self._engine, view.picture)
+        return transcribe(view.instruction, seen, view.picture.size)
 
 
 def _head(kind: str, model: str) -> dict[str, Any]:

@@ -11,8 +11,14 @@ from agent_core.model.demo.reading import Seen, bubbles
 _HINT = re.compile(r"^(?:说点什么|发消息|发送消息|请输入.*|按住说话|发送|Send)[.…。]*$", re.IGNORECASE)
 
 
-def transcribe(instruction: str, seen: Sequence[Seen]) -> str:
-    """The lines from the top; as JSON lines where the instruction shows the fields title, button, side or draft."""
+_BAR = 0.4  # of its width: a picture higher than this shows more than the bar of an input
+
+
+def transcribe(instruction: str, seen: Sequence[Seen], size: tuple[int, int]) -> str:
+    """The lines from the top; as JSON lines where the instruction shows the fields title, button, side or draft.
+
+    ``size``: of the picture, in pixels.
+    """
     lines = [item for item in seen if item.text]
     if '{"title"' in instruction:
         return _json({"title": _title(lines)})
@@ -24,6 +30,8 @@ def transcribe(instruction: str, seen: Sequence[Seen]) -> str:
             return _json({"empty": True})
         return "\n".join(_json({"side": "right" if b.mine else "left", "text": b.text}) for b in found)
     if '{"draft"' in instruction:
+        if size[1] > _BAR * size[0] and not any(_HINT.match(item.text) for item in lines):
+            return _json({"draft": None})
         return _json({"draft": "".join(item.text for item in lines if not _HINT.match(item.text) and item.x < 850)})
     return "\n".join(item.text for item in lines) or "(no text)"
 

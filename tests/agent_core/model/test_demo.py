@@ -283,11 +283,13 @@ def test_lines_of_one_bubble_are_put_together() -> None:
 
 def test_transcriptions_follow_the_form_that_is_asked_for() -> None:
     seen = [Seen("几天发货?", 300, 300, "", 167, 400), Seen("两天", 820, 600, "", 760, 860)]
-    said = [json.loads(line) for line in transcribe('{"side":"left","text":"文字"}', seen).splitlines()]
+    page, bar = (1080, 1900), (1080, 130)
+    said = [json.loads(line) for line in transcribe('{"side":"left","text":"文字"}', seen, page).splitlines()]
     assert said == [{"side": "left", "text": "几天发货?"}, {"side": "right", "text": "两天"}]
-    assert json.loads(transcribe('{"title":"名字"}', [Seen("11", 200, 500, "", 170, 230)])) == {"title": "11"}
-    assert json.loads(transcribe('{"draft":"文字"}', [Seen("发送", 900, 500, "", 870, 930)])) == {"draft": ""}
-    assert json.loads(transcribe('{"side":"left"}', [])) == {"empty": True}
+    assert json.loads(transcribe('{"title":"名字"}', [Seen("11", 200, 500, "", 170, 230)], bar)) == {"title": "11"}
+    assert json.loads(transcribe('{"draft":"文字"}', [Seen("发送", 900, 500, "", 870, 930)], bar)) == {"draft": ""}
+    assert json.loads(transcribe('{"draft":"文字"}', seen, page)) == {"draft": None}
+    assert json.loads(transcribe('{"side":"left"}', [], page)) == {"empty": True}
 
 
 @needs_ocr

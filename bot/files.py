@@ -1,4 +1,4 @@
-"""Files that a replay is written to: for this user alone, and never over another one by mistake."""
+"""Files that a user asks for by name: for this user alone, whole or not there, never over another one by mistake."""
 
 from __future__ import annotations
 
