@@ -145,7 +145,8 @@ async def read_chat(
         return None
     found, cut = _whole(page)
     bubbles = await _messages(ocr, frame, replace(page, shapes=tuple(found)), second)
-    doubts = _doubts(page, found, bubbles, title, footer.draft)
+    whole = 1 if cut and len(found) > 1 and found[0].cut else 0  # of what is cut, that is the doubt
+    doubts = _doubts(page, found[whole:], bubbles[whole:], title, footer.draft)
     if cut:
         doubts.append("the upper part of what is asked is out of sight")
     named = [shape.named for shape in found if shape.side is Side.THEM]

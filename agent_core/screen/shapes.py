@@ -46,6 +46,7 @@ _MARK = (0.018, 0.085)  # a red mark, a spinner, a download arrow
 _LINE = 0.10  # a line of the app's own is no higher
 _PLAY_PART = 0.36  # of a picture's shorter side
 _REMNANT = 0.05
+_STRIP = (0.06, 0.2)  # heights of what an app keeps under the header
 _NEAR = 0.035  # so far below a message at most stands what belongs to it
 
 
@@ -117,8 +118,10 @@ class _Band:
 
 def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     """Return the messages between the header's lower edge and the input bar's upper edge (pixels of the picture)."""
-    area = Box(0, top, grid.image.width, max(top + 1, bottom))
     seen = ground(grid, top, bottom)
+    if seen.plain:
+        top = _below_strip(grid, seen, top, bottom)
+    area = Box(0, top, grid.image.width, max(top + 1, bottom))
     rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))
     if not seen.plain:
         return Page(area, tuple(_by_colour(grid, profile, rows)), seen, ("the page has a picture behind its messages",))
@@ -130,6 +133,18 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
         reading.take(_band(filled, span, grid.width))
     found = tuple(_sided(reading.shapes, profile, grid.image.width))
     return Page(area, found, seen, tuple(reading.doubts), reading.remnant)
+
+
+def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
+    """Return where the page begins below a strip that fills the whole width under the header, as "no network" does."""
+    edge = max(2, round(_EDGE * grid.width))
+    rows = grid.pixels[top // grid.step : max(top // grid.step + 1, bottom // grid.step)]
+    sides = np.concatenate((rows[:, :edge], rows[:, -edge:]), axis=1)
+    other = spans((far(sides, seen.color) > _OFF_GROUND).any(axis=1), gap=0, least=2)
+    if not other or other[0][0] > edge:  # the header ends with a line of its own
+        return top
+    high = other[0][1]
+    return top + high * grid.step if _STRIP[0] * grid.width < high < _STRIP[1] * grid.width else top
 
 
 def _band(filled: Mask, rows: Span, width: int) -> _Band:
@@ -216,7 +231,7 @@ class _Reading:
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
-            self.doubts.append("a strip lies under the header")
+            self.remnant = True  # what was pinned; it may hide the upper part of a message
         elif not _joined(self.shapes, self.grid.full(box), color, self.seen, self.grid) and not _is_tip(
             box, color, self.seen, self.width
         ):
@@ -381,7 +396,7 @@ def _is_tip(box: Box, color: Color, seen: Ground, width: int) -> bool:
 def _is_strip(box: Box, band: _Band, shapes: Sequence[Shape], width: int) -> bool:
     """Whether a block is a strip that the app keeps under the header: a notice, what is pinned."""
     whole = box.width > 0.9 * width
-    return not shapes and whole and band.top < 0.05 * width and 0.06 * width < box.height < 0.2 * width
+    return not shapes and whole and band.top < 0.05 * width and _STRIP[0] * width < box.height < _STRIP[1] * width
 
 
 def _joined(shapes: list[Shape], box: Box, color: Color, seen: Ground, grid: Grid) -> bool:

@@ -22,7 +22,6 @@ _DOUBTS = (
     (re.compile(r"\bthe title\b"), "doubt_title"),
     (re.compile(r"\bthe input\b"), "doubt_input"),
     (re.compile(r"\bavatar\b"), "doubt_avatar"),
-    (re.compile(r"\bstrip\b"), "doubt_strip"),
     (re.compile(r"\bnewest messages?\b"), "doubt_newest"),
     (re.compile(r"\bthe tree\b"), "doubt_tree"),
     (re.compile(r"no message that is known|ground of its own|\bdecorated\b"), "doubt_unknown"),

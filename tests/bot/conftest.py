@@ -7,14 +7,16 @@ import pytest
 import structlog
 
 from bot import logs
+from bot.commands.common import speak
 
 
 @pytest.fixture(autouse=True)
-def logging_as_it_was() -> Iterator[None]:
-    """What a command sets up for its process does not outlive the test: its streams are closed afterwards."""
+def process_as_it_was() -> Iterator[None]:
+    """Undo what a command sets up for its process: its language, and logs into streams that are closed afterwards."""
     root = logging.getLogger()
     handlers, level, known = root.handlers[:], root.level, set(logs._known)
     yield
+    speak(None)
     logs.close_file()
     root.handlers[:] = handlers
     root.setLevel(level)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.errors import ModelLimit
 from agent_core.model.base import Usage
 from agent_core.model.meter import Account, charge_to
@@ -156,7 +157,7 @@ async def test_a_run_with_a_budget_on_a_fallback(tmp_path: Path, monkeypatch: py
             knowledge={"sample": True},
             model={"base_url": broken.url, "name": "broken", "fallbacks": [stands_in]},
             price={"models": {model.name: {"tokens_in": 2, "tokens_out": 8}}},
-            run={"max_tokens": 7000},
+            run={"max_tokens": 7000, "checked_versions": CHECKED},
         )
         people = People([Answer(choice="go_on", by="Anna")] * 9)
         async with open_core(made) as core:

@@ -53,7 +53,7 @@ async def test_what_went_wrong_comes_first_and_leaves_traces(bench: Bench, tmp_p
     result = await run(bench, HEAD, ASKED, "[expect]\nsent = { '11' = ['三天到。'] }\nmessage = '没有'", keep=tmp_path)
     assert result.problems[0] == "sent to 11: 48小时内发货。 instead of 三天到。"
     assert result.problems[1].startswith("message: ")
-    folder = tmp_path / "here-tree"
+    folder = tmp_path / "here-tree-qq-plain"
     assert result.kept == str(folder)
     events = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
     assert [event["kind"] for event in events if event["kind"] in ("started", "reply", "outcome")] == [
@@ -186,7 +186,7 @@ async def test_an_answer_that_nobody_asked_for_is_told(bench: Bench) -> None:
 
 
 async def test_what_an_earlier_run_kept_is_gone(bench: Bench, tmp_path: Path) -> None:
-    old = tmp_path / "here-tree"
+    old = tmp_path / "here-tree-qq-plain"
     old.mkdir()
     for name in ("999-old.jpg", "mine.txt"):
         (old / name).write_bytes(b"x")
