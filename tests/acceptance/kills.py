@@ -43,7 +43,7 @@ from storage.leases import Leases
 from storage.ledger import SENDING, SENT, UNKNOWN, Ledger, LedgerRow
 from storage.questions import Questions
 from storage.runs import WAITING, RunRow
-from tests.acceptance.stage import Server, Stage, stage
+from tests.acceptance.stage import WITH_OCR, Server, Stage, stage
 
 Mode = Literal["tree", "pictures"]
 TASKS = {"qq": "QQ回复联系人", "wechat": "微信回复联系人"}
@@ -251,7 +251,9 @@ class Killing:
 
     async def _up(self) -> Server:
         if self._server is None:
-            seen = {} if self._mode == "tree" else {"PHONEDESK_OBSERVE__TREE": "off", "PHONEDESK_OBSERVE__OCR": "auto"}
+            seen = WITH_OCR if self._mode == "pictures" or self._look.hidden_tree else {}
+            if self._mode == "pictures":
+                seen = seen | {"PHONEDESK_OBSERVE__TREE": "off"}
             self._server = await self._on.serve(
                 PHONEDESK_TELEGRAM__TOKEN="",
                 PHONEDESK_KNOWLEDGE__SAMPLE="false",
