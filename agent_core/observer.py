@@ -11,7 +11,8 @@ from typing import Literal
 
 from PIL import Image
 
-from agent_core.apps.profile import AppProfile, profile_of_package
+from agent_core.apps.learnt import version_of
+from agent_core.apps.profile import AppProfile, profile_of_package, resolve
 from agent_core.devices.base import Device, Frame, Node, Window
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
@@ -86,6 +87,7 @@ class Observer:
         self.veil = Veil(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
+        self._profiles: dict[str, AppProfile] = {}
 
     async def observe(
         self, profile: AppProfile | None, *, read: bool = True, model_may_read: bool = False
@@ -107,7 +109,8 @@ class Observer:
         readings = await self.reader.readings(frame, nodes) if read else []
         chat = None
         if profile is not None and look.window.package in profile.packages:
-            chat = await self.reader.chat(frame, nodes, profile, use_model=model_may_read)
+            here = await self._of_this_phone(profile)
+            chat = await self.reader.chat(frame, nodes, here, use_model=model_may_read)
         self.veil.saw(frame, look.window.package, nodes, chat)
         now = time.monotonic()
         phases = {"capture": looked - begun - settle, "settle": settle, "read": now - looked}
@@ -153,10 +156,20 @@ class Observer:
         """
         frame, window, nodes = await self._moment(with_tree=True, certain=True)
         profile = profile_of_package(window.package)
-        page = await read_page(self.reader, frame, nodes, profile) if profile else Page()
+        here = await self._of_this_phone(profile) if profile else None
+        page = await read_page(self.reader, frame, nodes, here) if here else Page()
         covered = await self.veil.boxes(frame)
         image = await asyncio.to_thread(cover, frame.image, covered) if covered else frame.image
         return SeenPage(image, without_secrets(page, covered), profile.name if profile else "")
+
+    async def _of_this_phone(self, profile: AppProfile) -> AppProfile:
+        """Return the profile for the version of the app that this phone has."""
+        if profile.key not in self._profiles:
+            version = await version_of(self.device, profile)
+            if not version:
+                return profile
+            self._profiles[profile.key] = resolve(profile.key, version)
+        return self._profiles[profile.key]
 
     async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
         """A picture, what was in front as it was taken, and its tree: None if the screen does not rest.

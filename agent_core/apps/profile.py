@@ -1,7 +1,8 @@
 """App profiles: where a chat app's parts are found. Data in layers, one TOML file an app.
 
-The file's top holds what is true of the app everywhere. Its ``[[layers]]`` hold what is true in a range of versions, in
-one layout or in one theme. What was learnt on a phone is one more layer. ``resolve`` makes one flat profile of them.
+The file's top holds what is true of the app everywhere; its ``[[layers]]`` hold what is true in a range of versions.
+``resolve`` makes one flat profile of them for the version that a phone has. Layout and theme are read from the page
+itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``.
 
 Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
 ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
@@ -15,7 +16,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -35,11 +36,11 @@ def _range(written: str) -> str:
 
 
 class Parts(BaseModel):
-    """What one version, layout or theme of an app may have of its own."""
+    """What one version of an app may have of its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # the tree: a chat page
+    # the tree
     title_ids: tuple[str, ...] = ()
     back_ids: tuple[str, ...] = ()
     input_ids: tuple[str, ...] = ()
@@ -61,17 +62,6 @@ class Parts(BaseModel):
     failed_ids: tuple[str, ...] = ()
     sending_ids: tuple[str, ...] = ()
     quote_ids: tuple[str, ...] = ()  # what a message quotes, inside its bubble
-    # the tree: the list of chats and the search
-    list_row_ids: tuple[str, ...] = ()
-    list_name_ids: tuple[str, ...] = ()
-    list_preview_ids: tuple[str, ...] = ()
-    list_time_ids: tuple[str, ...] = ()
-    list_unread_ids: tuple[str, ...] = ()
-    list_dot_ids: tuple[str, ...] = ()
-    tab_ids: tuple[str, ...] = ()
-    search_ids: tuple[str, ...] = ()  # what opens the search
-    search_field_ids: tuple[str, ...] = ()
-    search_result_ids: tuple[str, ...] = ()
     # the picture
     title_region: Region = (0.1, 0.03, 0.9, 0.1)
     messages_region: Region = (0.0, 0.1, 1.0, 0.85)
@@ -82,32 +72,11 @@ class Parts(BaseModel):
     quotes_below: bool = False  # what a message quotes stands in a box of its own below the bubble
 
 
-Theme = Literal["light", "dark"]
-
-
-class Learnt(Parts):
-    """What was learnt on one phone. ``theme`` and ``layout``: None if not known."""
-
-    theme: Theme | None = None
-    layout: str | None = None
-
-
 class Layer(Parts):
-    """What is true if every condition holds: a range of versions, a theme, a layout. "" is no condition."""
+    """What is true of the versions in a range."""
 
     name: str
-    versions: Annotated[str, AfterValidator(_range)] = ""
-    theme: Theme | Literal[""] = ""
-    layout: str = ""
-
-    def applies(self, version: str | None, learnt: Learnt) -> bool | None:
-        """Return whether the layer is of this version and phone; None if that is not known."""
-        known = [
-            in_range(version, self.versions) if self.versions else True,
-            _equal(learnt.theme, self.theme),
-            _equal(learnt.layout, self.layout),
-        ]
-        return False if False in known else None if None in known else True
+    versions: Annotated[str, AfterValidator(_range)]
 
 
 class AppProfile(Parts):
@@ -131,10 +100,6 @@ class AppProfile(Parts):
         "按住讲话",
         "Hold to Talk",
     )  # a bar to hold and talk, in the place of the input
-    list_activities: tuple[str, ...] = ()
-    chat_activities: tuple[str, ...] = ()
-    search_activities: tuple[str, ...] = ()
-    update_activities: tuple[str, ...] = ()
     # what pictures for people do not show, beside what they show of no app
     secrets: SecretRules = SecretRules()
 
@@ -153,23 +118,21 @@ class LayeredProfile(BaseModel):
     base: AppProfile
     layers: tuple[Layer, ...] = ()
 
-    def resolve(self, version: str | None = None, learnt: Learnt | None = None) -> AppProfile:
-        """Return the flat profile for a version of the app and what was learnt on a phone, as far as they are known.
+    def resolve(self, version: str | None = None) -> AppProfile:
+        """Return the flat profile for a version of the app; None if it is not known.
 
-        Lists are united, the most special first: what was learnt, the layers that apply, the base, and the layers of
-        which it is not known whether they apply. Of a single value the most special one that surely applies is taken.
+        Lists are united, the most special first: the layers of this version, the later ones before, then the base. If
+        the version is not known, the lists of every layer follow. Of a single value the most special one is taken.
         """
-        learnt = learnt or Learnt()
-        applies = [(layer, layer.applies(version, learnt)) for layer in self.layers]
-        sure = [layer for layer, known in applies if known]
-        possible = [layer for layer, known in applies if known is None]
-        special: list[Parts] = [learnt, *reversed(sure)]
+        known = [(layer, in_range(version, layer.versions)) for layer in self.layers]
+        sure = [layer for layer, applies in reversed(known) if applies]
+        possible = [layer for layer, applies in known if applies is None]
         values: dict[str, Any] = {}
         for field in Parts.model_fields:
-            given = [getattr(part, field) for part in special if field in part.model_fields_set]
-            base = getattr(self.base, field)
+            given = [getattr(layer, field) for layer in sure if field in layer.model_fields_set]
             if field.endswith(("_ids", "_colors")):
-                values[field] = _united([*given, base, *(getattr(layer, field) for layer in possible)])
+                more = [getattr(layer, field) for layer in possible]
+                values[field] = _united([*given, getattr(self.base, field), *more])
             elif given:
                 values[field] = given[0]
         return self.base.model_copy(update=values)
@@ -187,10 +150,6 @@ def in_range(version: str | None, versions: str) -> bool | None:
 def _numbers(version: str) -> tuple[int, ...]:
     """Return "9.0.0" as (9,): the zeros at the end say nothing."""
     return tuple(int(part) for part in re.sub(r"(?:\.0+)+$", "", version).split("."))
-
-
-def _equal(known: str | None, wanted: str) -> bool | None:
-    return True if not wanted else None if known is None else known == wanted
 
 
 def _united(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
@@ -229,9 +188,9 @@ def profile(key: str) -> AppProfile:
     raise KeyError(key)
 
 
-def resolve(key: str, version: str | None = None, learnt: Learnt | None = None) -> AppProfile:
-    """Return the app's profile for this version and phone. Raises KeyError if there is no such app."""
-    return _files()[key].resolve(version, learnt)
+def resolve(key: str, version: str | None = None) -> AppProfile:
+    """Return the app's profile for this version. Raises KeyError if there is no such app."""
+    return _files()[key].resolve(version)
 
 
 def profile_of_package(package: str | None) -> AppProfile | None:

@@ -10,8 +10,6 @@ from pydantic import ValidationError
 from agent_core.apps.names import PACKAGE, resolve_app
 from agent_core.apps.profile import (
     AppProfile,
-    Learnt,
-    Theme,
     layered,
     profile,
     profile_of_package,
@@ -138,23 +136,6 @@ name = "new"
 versions = ">=9,<10.2"
 title_ids = ["t9"]
 counts_in_title = false
-
-[[layers]]
-name = "dark"
-theme = "dark"
-my_bubble_colors = ["#3eb575"]
-quotes_below = true
-
-[[layers]]
-name = "light"
-theme = "light"
-my_bubble_colors = ["#95ec69"]
-
-[[layers]]
-name = "new and dark"
-versions = ">=9"
-theme = "dark"
-quotes_below = false
 """
 
 
@@ -177,26 +158,7 @@ def test_a_layer_is_of_its_versions(
     assert (found.send_ids, found.title_ids, found.counts_in_title) == (send, title, counted)
 
 
-def test_a_theme_that_is_not_known_may_be_either() -> None:
-    chat = layered(LAYERED)
-    either = chat.resolve("9")
-    assert (either.my_bubble_colors, either.quotes_below) == (("#3eb575", "#95ec69"), False)
-    dark = chat.resolve("8", Learnt(theme="dark"))
-    assert (dark.my_bubble_colors, dark.quotes_below) == (("#3eb575",), True)
-    assert not chat.resolve("9", Learnt(theme="dark")).quotes_below  # the later layer is the more special one
-    assert chat.resolve("9", Learnt(theme="light")).my_bubble_colors == ("#95ec69",)
-
-
-def test_what_was_learnt_on_the_phone_goes_before_all() -> None:
-    learnt = Learnt(theme="dark", my_bubble_colors=("#123456",), quotes_below=True)
-    found = layered(LAYERED).resolve("9", learnt)
-    assert (found.my_bubble_colors, found.quotes_below) == (("#123456", "#3eb575"), True)
-    assert found.send_ids == ("send",)
-
-
-@pytest.mark.parametrize(
-    "wrong", ['versions = "9.1.*"', 'versions = "=9"', 'theme = "blue"', 'title_idz = ["x"]', 'risky = ["x"]']
-)
+@pytest.mark.parametrize("wrong", ['versions = "9.1.*"', 'versions = "=9"', 'title_idz = ["x"]', 'risky = ["x"]'])
 def test_a_layer_with_a_word_that_is_none_is_refused(wrong: str) -> None:
     with pytest.raises(ValidationError):
         layered(LAYERED + f'\n[[layers]]\nname = "wrong"\n{wrong}\n')
@@ -216,9 +178,8 @@ def test_real_versions_have_their_own_ids() -> None:
 
 
 @pytest.mark.parametrize("app", ["qq", "wechat"])
-@pytest.mark.parametrize("theme", [None, "light"])
-def test_bubbles_have_colours(app: str, theme: Theme | None) -> None:
-    found = resolve(app, None, Learnt(theme=theme))
+def test_bubbles_have_colours(app: str) -> None:
+    found = resolve(app)
     assert found.my_bubble_colors
     assert found.their_bubble_colors
     assert not set(found.my_bubble_colors) & set(found.their_bubble_colors)
