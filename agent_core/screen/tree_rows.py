@@ -323,7 +323,7 @@ class _Page:
         if len(own) != 1 or pictures:
             return unknown
         text = own[0].text.strip()
-        call = may_be_call(text) and any(_is_image(node) for node in others)
+        call = may_be_call(text) and any(_is_image(node) for node in leaves)
         bubble = replace(unknown, text=text, box=own[0].box, kind=kind_of(text), sure=not call)
         if bubble.kind in WORDLESS:
             bubble = replace(bubble, text="")
