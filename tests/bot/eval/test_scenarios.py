@@ -6,6 +6,8 @@ day of the year; ``EVAL_DAY=45`` runs those of that day again.
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
@@ -43,13 +45,14 @@ CASES = [case for case in ALL if case.mode is Mode.TREE or case.path.stem in BY_
 IN_ANOTHER_LOOK = 8  # cases
 
 
+all_in = cache(lambda look: find_cases([], looks=[look]))
+
+
 def cases_in_another_look(number: int) -> list[Case]:
     """A look for the day, and a part of the scenarios of its app that comes round with the days."""
     look = look_of_the_day(number)
     cases = [
-        case
-        for case in find_cases([], looks=[look])
-        if case.mode is (Mode.PICTURES if case.path.stem in BY_PICTURES else Mode.TREE)
+        case for case in all_in(look) if case.mode is (Mode.PICTURES if case.path.stem in BY_PICTURES else Mode.TREE)
     ]
     parts = -(-len(cases) // IN_ANOTHER_LOOK)
     return cases[number // len(OTHER_LOOKS) % parts :: parts]
