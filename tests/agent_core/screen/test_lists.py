@@ -43,7 +43,7 @@ def told(rows: Sequence[ChatRow]) -> dict[str, tuple[int, bool]]:
 
 
 @pytest.mark.parametrize("app", THEMES)
-@pytest.mark.parametrize(("size", "scale"), SCREENS)
+@pytest.mark.parametrize(("size", "scale"), SCREENS[::3])
 async def test_rows_and_marks_are_read_in_every_theme(app: str, size: tuple[int, int], scale: float) -> None:
     lines = [line for line in LINES if line.mark != "99+" or scale < 1.2]
     rows = await rows_of(draw(lines, app, size, scale))

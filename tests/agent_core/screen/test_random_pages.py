@@ -11,7 +11,7 @@ from agent_core.devices.virtual.apps.looks import LOOKS
 from tests.acceptance.random_pages import BAD, run
 from tests.support.ocr import needs_ocr
 
-PAGES, PARTS = 60, 4
+PAGES, PARTS = 40, 4
 
 
 @needs_ocr

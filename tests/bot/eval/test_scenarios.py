@@ -18,20 +18,19 @@ from bot.eval.scenario import Mode
 from bot.eval.suite import find_cases
 from tests.support.looks import OTHER_LOOKS, day, look_of_the_day
 
-# All of them by pictures take five minutes of two cores. These are where a picture may deceive.
+# All of them by pictures take five minutes of two cores. These are where a picture may deceive;
+# long messages by pictures are tried in tests/agent_core/delivery/test_several.py.
 BY_PICTURES = {
     "ai_bait_with_the_same_words",
     "asked_again_after_an_equal_answer",
     "group_same_name",
     "image_only",
-    "long_answer_in_parts",
     "lookalike_names_by_picture",
     "network_banner",
     "old_draft_is_kept",
     "one_of_two_questions_recalled",
     "plain_answer",
     "popup_over_send_while_typing",
-    "question_longer_than_screen",
     "send_fails_with_a_red_mark",
     "similar_names",
     "three_questions_three_messages",
