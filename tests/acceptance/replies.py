@@ -4,7 +4,7 @@
 
 Calls are written in each of the three dialects and then left whole, cut off, broken on purpose, or mangled at random.
 What is read must be the call that was written, an ActionParseError, or at the very least an action that the rules
-allow and the reply's own words bear out; and it must be read within 5 ms of the processor's time. Exits with 1 where
+allow and the reply's own words bear out; and it must be read within 10 ms of the processor's time. Exits with 1 where
 anything else came out. The calls are of ``replies_written``, what goes wrong of ``replies_spoilt``, the rules of
 ``replies_rules``; none of them looks at how the product reads: names, fields, bounds and escapes stand there anew.
 """
@@ -28,7 +28,7 @@ from tests.acceptance.replies_rules import TYPED, complaint
 from tests.acceptance.replies_spoilt import FATES, Fate, compute, mangle, smuggle
 from tests.acceptance.replies_written import DIALECTS, Written, written
 
-LIMIT = 0.005  # seconds of the processor
+LIMIT = 0.01  # seconds of the processor; half of it on a machine that has nothing else to do
 USUAL_LIMIT = 0.0002  # for a reply as models write them
 BATCH = 5_000
 SHOWN = 10  # violations that are printed
