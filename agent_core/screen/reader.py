@@ -161,8 +161,9 @@ class ScreenReader:
         if self._ocr is not None:
             return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
         seen, torn = pages.placed(seen, frame.image, profile)
-        doubt = "; ".join([*_blank_doubts(seen, title.box if title else None, frame), *torn])
-        return replace(seen, sure=False, doubt=doubt, torn=bool(torn)) if doubt else seen
+        new = [*_blank_doubts(seen, title.box if title else None, frame), *torn]
+        doubt = "; ".join([d for d in (seen.doubt, *new) if d])
+        return replace(seen, sure=False, doubt=doubt, torn=bool(torn)) if new else seen
 
 
 def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:
