@@ -104,7 +104,7 @@ class AppProfile(Parts):
     secrets: SecretRules = SecretRules()
 
     def chat_url_of(self, number: str) -> str | None:
-        """The address of the chat with this account; None where there is none, or ``number`` is not digits."""
+        """Return the address of the chat with this account; None if the app has none or ``number`` is not digits."""
         if not self.chat_url or not re.fullmatch(r"[0-9]{1,20}", number):
             return None
         return self.chat_url.replace("{number}", number)
@@ -176,12 +176,12 @@ def layered(text: str) -> LayeredProfile:
 
 @cache
 def profiles() -> tuple[AppProfile, ...]:
-    """Every profile in this folder, for a version and a phone of which nothing is known."""
+    """Return every profile in this folder, for a version that is not known."""
     return tuple(file.resolve() for file in _files().values())
 
 
 def profile(key: str) -> AppProfile:
-    """The profile with this key, as ``profiles`` has it; KeyError where there is none."""
+    """Return the profile with this key, as ``profiles`` has it. Raises KeyError if there is none."""
     for candidate in profiles():
         if candidate.key == key:
             return candidate
@@ -194,5 +194,5 @@ def resolve(key: str, version: str | None = None) -> AppProfile:
 
 
 def profile_of_package(package: str | None) -> AppProfile | None:
-    """The profile whose packages hold exactly this one."""
+    """Return the profile whose packages hold exactly this one; None if there is none."""
     return next((p for p in profiles() if package in p.packages), None)
