@@ -1,7 +1,7 @@
-"""Every shipped scenario with the tree; by pictures only those in which reading decides; a few in another look.
+"""The shipped scenarios, a part of them each day: most with the tree, some by pictures only, a few in another look.
 
-``make eval`` runs all of them in all looks, both ways. Which look and which scenarios are tried in it changes with the
-day of the year; ``EVAL_DAY=45`` runs those of that day again.
+``make eval`` runs all of them in all looks, both ways. Which ones are tried here changes with the day of the year: all
+come round in three days in the default looks. ``EVAL_DAY=45`` runs those of that day again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BY_PICTURES = {
     "wide_digits_are_another_name",
 }
 ALL = find_cases([])
-CASES = [case for case in ALL if case.mode is Mode.TREE or case.path.stem in BY_PICTURES]
+DAY = day()
 
 IN_ANOTHER_LOOK = 8  # cases
 
@@ -57,7 +57,17 @@ def cases_in_another_look(number: int) -> list[Case]:
     return cases[number // len(OTHER_LOOKS) % parts :: parts]
 
 
-DAY = day()
+def cases_of(number: int) -> list[Case]:
+    """Two thirds of the scenarios with the tree, and half of those by pictures."""
+    tree = [case for n, case in enumerate(c for c in ALL if c.mode is Mode.TREE) if (n + number) % 3]
+    seen = [case for case in ALL if case.mode is Mode.PICTURES and case.path.stem in BY_PICTURES]
+    return tree + seen[number % 2 :: 2]
+
+
+def test_every_scenario_comes_round_within_three_days() -> None:
+    seen = {(case.path, case.mode) for number in range(3) for case in cases_of(DAY + number)}
+    assert {path for path, mode in seen if mode is Mode.TREE} == {case.path for case in ALL if case.mode is Mode.TREE}
+    assert {path.stem for path, mode in seen if mode is Mode.PICTURES} == BY_PICTURES
 
 
 def test_every_scenario_comes_round_in_every_look() -> None:
@@ -82,7 +92,7 @@ def test_the_ones_by_pictures_are_there() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.path.stem}-{case.mode.value}")
+@pytest.mark.parametrize("case", cases_of(DAY), ids=lambda case: f"{case.path.stem}-{case.mode.value}")
 async def test_scenario(bench: Bench, case: Case) -> None:
     result = await run_case(bench, case)
-    assert result.problems == []
+    assert result.problems == [], f"EVAL_DAY={DAY}"
