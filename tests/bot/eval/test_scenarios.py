@@ -6,6 +6,7 @@ come round in three days in the default looks. ``EVAL_DAY=45`` runs those of tha
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
@@ -42,17 +43,25 @@ ALL = find_cases([])
 DAY = day()
 
 IN_ANOTHER_LOOK = 8  # cases
+# What the judge finds if nothing was done but a person asked.
+_ASKED_INSTEAD = re.compile(
+    r"status: waiting instead|sent to .+: nothing instead|asked: |provenance: nothing|ledger of .+: nothing instead"
+    r"|people: nobody asked"
+)
 
 
 all_in = cache(lambda look: find_cases([], looks=[look]))
 
 
 def cases_in_another_look(number: int) -> list[Case]:
-    """A look for the day, and a part of the scenarios of its app that comes round with the days."""
+    """A look for the day, and a part of the scenarios of its app that comes round with the days.
+
+    With the tree if the look has a wallpaper: a picture of it is always in doubt, and a person is asked.
+    """
     look = look_of_the_day(number)
-    cases = [
-        case for case in all_in(look) if case.mode is (Mode.PICTURES if case.path.stem in BY_PICTURES else Mode.TREE)
-    ]
+    by_tree = {case.path.stem for case in ALL if case.mode is Mode.TREE}
+    seen = {name for name in BY_PICTURES if not LOOKS[look].wallpaper or name not in by_tree}
+    cases = [case for case in all_in(look) if case.mode is (Mode.PICTURES if case.path.stem in seen else Mode.TREE)]
     parts = -(-len(cases) // IN_ANOTHER_LOOK)
     return cases[number // len(OTHER_LOOKS) % parts :: parts]
 
@@ -82,8 +91,16 @@ def test_every_scenario_comes_round_in_every_look() -> None:
     "case", cases_in_another_look(DAY), ids=lambda case: f"{case.path.stem}-{case.mode.value}-{case.look}"
 )
 async def test_scenario_in_another_look(bench: Bench, case: Case) -> None:
+    """As the file says; or, where a look tells less than the usual one, a person is asked and nothing else is done.
+
+    By pictures the demo's rules do not find every row of a dark list. A message that fills the screen shows no avatar,
+    and whose it is can be told by its colour in the usual themes alone.
+    """
     result = await run_case(bench, case)
-    assert result.problems == [], f"EVAL_DAY={DAY}"
+    tells_less = case.mode is Mode.PICTURES or case.path.stem == "question_longer_than_screen"
+    asked = result.statuses[-1:] == ["waiting"] and result.asked and not result.replies
+    problems = [p for p in result.problems if not (tells_less and asked and _ASKED_INSTEAD.match(p))]
+    assert problems == [], f"EVAL_DAY={DAY}"
 
 
 def test_the_ones_by_pictures_are_there() -> None:
