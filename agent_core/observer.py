@@ -87,7 +87,6 @@ class Observer:
         self.veil = Veil(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
-        self._profiles: dict[str, AppProfile] = {}
 
     async def observe(
         self, profile: AppProfile | None, *, read: bool = True, model_may_read: bool = False
@@ -164,12 +163,8 @@ class Observer:
 
     async def _of_this_phone(self, profile: AppProfile) -> AppProfile:
         """Return the profile for the version of the app that this phone has."""
-        if profile.key not in self._profiles:
-            version = await version_of(self.device, profile)
-            if not version:
-                return profile
-            self._profiles[profile.key] = resolve(profile.key, version)
-        return self._profiles[profile.key]
+        version = await version_of(self.device, profile)
+        return resolve(profile.key, version) if version else profile
 
     async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
         """A picture, what was in front as it was taken, and its tree: None if the screen does not rest.

@@ -26,17 +26,24 @@ def check_new(files: Sequence[Path], *, force: bool) -> None:
 
 @contextmanager
 def written(file: Path) -> Iterator[BinaryIO]:
-    """A file that only this user may read; it is there, whole, once the block has ended. BadRequest where it cannot be
-    written; then what was there before is still there.
+    """Open a file that only this user may read; it is there, whole, once the block has ended.
+
+    A link stays one: what it leads to is written. A device or a pipe is written as it is. Raises BadRequest if the file
+    cannot be written; then what was there before is still there.
     """
     part: Path | None = None
     try:
+        if file.exists() and not file.is_file():
+            with file.open("wb") as out:
+                yield out
+            return
+        place = file.resolve()
         # What a run shows is what customers wrote: a name that nobody has taken, for this user alone.
-        descriptor, made = tempfile.mkstemp(prefix=f".{file.name[:50]}.", suffix=".part", dir=file.absolute().parent)
+        descriptor, made = tempfile.mkstemp(prefix=f".{file.name[:50]}.", suffix=".part", dir=place.parent)
         part = Path(made)
         with os.fdopen(descriptor, "wb") as out:
             yield out
-        part.replace(file)
+        part.replace(place)
     except OSError as error:
         raise _unwritable(file, error) from error
     finally:

@@ -1,6 +1,6 @@
 """App profiles: where a chat app's parts are found. Data in layers, one TOML file an app.
 
-The file's top holds what is true of the app everywhere; its ``[[layers]]`` hold what is true in a range of versions.
+The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions.
 ``resolve`` makes one flat profile of them for the version that a phone has. Layout and theme are read from the page
 itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``.
 
@@ -36,7 +36,7 @@ def _range(written: str) -> str:
 
 
 class Parts(BaseModel):
-    """What one version of an app may have of its own."""
+    """Hold what one version of an app may have of its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,7 +73,7 @@ class Parts(BaseModel):
 
 
 class Layer(Parts):
-    """What is true of the versions in a range."""
+    """Hold what the versions in a range have of their own."""
 
     name: str
     versions: Annotated[str, AfterValidator(_range)]
@@ -188,6 +188,7 @@ def profile(key: str) -> AppProfile:
     raise KeyError(key)
 
 
+@cache
 def resolve(key: str, version: str | None = None) -> AppProfile:
     """Return the app's profile for this version. Raises KeyError if there is no such app."""
     return _files()[key].resolve(version)

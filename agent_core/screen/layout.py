@@ -27,7 +27,7 @@ _BAR_INK = 12  # levels by which an icon stands out from its bar
 _ARROW_HEIGHT, _ARROW_WIDTH = (0.031, 0.075), (0.012, 0.062)
 _ARROW_LEFT, _ARROW_RIGHT = 0.018, 0.105
 _HEADER_DOWN, _HEADER_UP = 0.36, 0.0
-_PAGE_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
+PAGE_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def input_top(image: Image.Image) -> int | None:
 def _bar_by_icons(grid: Grid) -> Field | None:
     """An input without a box of its own, as WeChat 6 has it: one icon at the left end of a bar and two at its right."""
     width, height = grid.width, grid.height
-    edge = max(2, round(_PAGE_EDGE * width))
+    edge = max(2, round(PAGE_EDGE * width))
     lowest = grid.pixels[round(0.55 * height) :]
     bar, _ = mode(lowest[-max(1, round(0.02 * width)) :, :], tolerance=5)
     same = (far(lowest[:, :edge], bar).max(axis=1) <= 6) & (far(lowest[:, -edge:], bar).max(axis=1) <= 6)
@@ -270,7 +270,7 @@ def _neighbour(own: Mask, box: Box, width: int) -> str:
 
 def _bar_rows(grid: Grid, box: Box, bar: Color) -> tuple[int, int]:
     """The rows of the bar around a field: its colour stands at both edges of the screen."""
-    edge = round(_PAGE_EDGE * grid.width) or 1
+    edge = round(PAGE_EDGE * grid.width) or 1
     left, right = far(grid.pixels[:, :edge], bar), far(grid.pixels[:, -edge:], bar)
     same = (np.minimum(left.min(axis=1), right.min(axis=1)) <= 4).tolist()
     top, bottom = box.top, box.bottom
@@ -353,7 +353,7 @@ def _points_left(own: Mask) -> bool:
 def _header_end(grid: Grid, middle: int, ground: Color) -> int:
     """The row where the header ends: where its colour does at the screen's left edge, else a usual height below."""
     width = grid.width
-    edge = grid.pixels[:, : max(2, round(_PAGE_EDGE * width))]
+    edge = grid.pixels[:, : max(2, round(PAGE_EDGE * width))]
     from_, to = middle + round(0.045 * width), middle + round(0.105 * width)
     for y in range(from_, min(to, grid.height)):
         if (far(edge[y], ground) > 2).all():
@@ -366,11 +366,15 @@ def _header_end(grid: Grid, middle: int, ground: Color) -> int:
 
 def ground(grid: Grid, top: int, bottom: int) -> Ground:
     """Return the ground of the messages between two rows (pixels of the picture)."""
-    edge = max(2, round(_PAGE_EDGE * grid.width))
-    rows = grid.pixels[top // grid.step : max(top // grid.step + 1, bottom // grid.step)]
-    margins = np.concatenate((rows[:, :edge], rows[:, -edge:]), axis=1)
-    color, share = mode(margins, tolerance=5)
+    color, share = mode(margins(grid, top, bottom), tolerance=5)
     return Ground(color, share >= 0.8)
+
+
+def margins(grid: Grid, top: int, bottom: int) -> Pixels:
+    """Return the columns at both edges of the page between two rows (pixels of the picture), free of messages."""
+    edge = max(2, round(PAGE_EDGE * grid.width))
+    rows = grid.pixels[top // grid.step : max(top // grid.step + 1, bottom // grid.step)]
+    return np.concatenate((rows[:, :edge], rows[:, -edge:]), axis=1)
 
 
 def keyboard_top(grid: Grid, field: Field) -> int | None:

@@ -16,7 +16,7 @@ from PIL import Image, ImageChops
 
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
-from agent_core.screen.layout import Ground, ground
+from agent_core.screen.layout import PAGE_EDGE, Ground, ground, margins
 from agent_core.screen.picture import rgb
 from agent_core.screen.pixels import (
     Color,
@@ -35,7 +35,6 @@ from agent_core.screen.pixels import (
 from agent_core.screen.readings import BubbleState, Side
 
 # Lengths are fractions of the screen's width.
-_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
 _AVATAR = (0.07, 0.15)  # its size
 _AVATAR_ZONE = 0.175  # where it stands, from either edge
 _BUBBLE_LEAST = (0.05, 0.04)  # width and height
@@ -126,7 +125,7 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     if not seen.plain:
         return Page(area, tuple(_by_colour(grid, profile, rows)), seen, ("the page has a picture behind its messages",))
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
-    edge = max(2, round(_EDGE * grid.width))
+    edge = max(2, round(PAGE_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
     reading = _Reading(grid, filled, rows, seen, [], [])
     for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
@@ -137,11 +136,9 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
 
 def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
     """Return where the page begins below a strip that fills the whole width under the header, as "no network" does."""
-    edge = max(2, round(_EDGE * grid.width))
-    rows = grid.pixels[top // grid.step : max(top // grid.step + 1, bottom // grid.step)]
-    sides = np.concatenate((rows[:, :edge], rows[:, -edge:]), axis=1)
+    sides = margins(grid, top, bottom)
     other = spans((far(sides, seen.color) > _OFF_GROUND).any(axis=1), gap=0, least=2)
-    if not other or other[0][0] > edge:  # the header ends with a line of its own
+    if not other or other[0][0] > sides.shape[1] // 2:  # the header ends with a line of its own
         return top
     high = other[0][1]
     return top + high * grid.step if _STRIP[0] * grid.width < high < _STRIP[1] * grid.width else top

@@ -275,8 +275,10 @@ def _quiet() -> Iterator[None]:
 
 
 def thorough() -> settings:
-    """The same cases each time; others, and twice as many, with the variable ANOTHER_SEED, to search for what nobody
-    has met yet."""
+    """Return settings that draw the same cases each time.
+
+    With the variable ANOTHER_SEED others are drawn, twice as many, to search for what nobody has met yet.
+    """
     phases = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
     return settings(
         max_examples=800 if "ANOTHER_SEED" in os.environ else 400,

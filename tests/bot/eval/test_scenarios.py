@@ -91,7 +91,7 @@ def test_every_scenario_comes_round_in_every_look() -> None:
     "case", cases_in_another_look(DAY), ids=lambda case: f"{case.path.stem}-{case.mode.value}-{case.look}"
 )
 async def test_scenario_in_another_look(bench: Bench, case: Case) -> None:
-    """As the file says; or, where a look tells less than the usual one, a person is asked and nothing else is done.
+    """Expect what the file says; or, if a look tells less than the usual one, a question to a person and no more.
 
     By pictures the demo's rules do not find every row of a dark list. A message that fills the screen shows no avatar,
     and whose it is can be told by its colour in the usual themes alone.
