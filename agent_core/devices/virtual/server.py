@@ -157,7 +157,7 @@ async def serve(
     if phone is None:
         phone = VirtualPhone(load_scenario(scenario) if isinstance(scenario, Path) else scenario)
     adbd = AdbdServer(phone, port=port, auth=auth)
-    runner = web.AppRunner(state_app(phone), access_log=None)
+    runner = web.AppRunner(state_app(phone), access_log=None, shutdown_timeout=1.0)
     try:
         await adbd.start()
         phone.link = adbd
