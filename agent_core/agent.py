@@ -46,14 +46,21 @@ class PhoneAgent:
         trajectory: Trajectory | None = None,
     ) -> None:
         own = self._settings = settings or AgentSettings()
+        ledger = ledger or defaults.MemoryLedger()
         self._outside = Outside(
             device=device,
-            observer=Observer(device, reader or ScreenReader(ocr=None, model=model), tree=own.tree, blur=own.blur),
+            observer=Observer(
+                device,
+                reader or ScreenReader(ocr=None, model=model),
+                ledger=ledger,
+                tree=own.tree,
+                blur=own.blur,
+            ),
             thinker=Thinker(model, profile=own.model, elements=own.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
             chooser=chooser or SureOnly(),
             human=human or defaults.NobodyThere(),
-            ledger=ledger or defaults.MemoryLedger(),
+            ledger=ledger,
             store=store or defaults.NoStore(),
             lease=lease or defaults.FreeLease(),
             guard=guard or defaults.Unguarded(),

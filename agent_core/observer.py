@@ -16,6 +16,7 @@ from agent_core.apps.profile import AppProfile, profile_of_package, resolve
 from agent_core.devices.base import Device, Frame, Node, Window
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
+from agent_core.ports import Ledger
 from agent_core.screen.page_report import Page, read_page, without_secrets
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import ChatScreen, Reading, SendState
@@ -80,10 +81,22 @@ async def read_for_people(device: Device) -> SeenPage:
 class Observer:
     """Looks at one phone. Remembers which apps have no healthy tree, so that it is not asked for in vain."""
 
-    def __init__(self, device: Device, reader: ScreenReader, *, tree: TreeUse = "auto", blur: bool = True) -> None:
-        """``blur`` False: pictures for people show everything."""
+    def __init__(
+        self,
+        device: Device,
+        reader: ScreenReader,
+        *,
+        ledger: Ledger | None = None,
+        tree: TreeUse = "auto",
+        blur: bool = True,
+    ) -> None:
+        """Make an observer of ``device``.
+
+        ``ledger`` knows what was learnt of the apps on this phone. ``blur`` False: pictures for people show everything.
+        """
         self.device = device
         self.reader = reader
+        self._ledger = ledger
         self.veil = Veil(reader, on=blur)
         self._tree = tree
         self._bad_trees: Counter[str] = Counter()
@@ -133,7 +146,8 @@ class Observer:
         return replace(again, unread_below=below)
 
     async def _unread_below(self, seen: Observation, profile: AppProfile, *, model_may_read: bool) -> int | None:
-        return await self.reader.unread_below(seen.frame, seen.nodes, profile, seen.readings, use_model=model_may_read)
+        here = await self._of_this_phone(profile)
+        return await self.reader.unread_below(seen.frame, seen.nodes, here, seen.readings, use_model=model_may_read)
 
     async def chat(self, profile: AppProfile) -> ChatScreen | None:
         """The chat page in front, by whatever can read it; None where no chat of this app is in front."""
@@ -162,9 +176,13 @@ class Observer:
         return SeenPage(image, without_secrets(page, covered), profile.name if profile else "")
 
     async def _of_this_phone(self, profile: AppProfile) -> AppProfile:
-        """Return the profile for the version of the app that this phone has."""
+        """Return the profile for the version of the app that this phone has, with what was learnt of it here."""
         version = await version_of(self.device, profile)
-        return resolve(profile.key, version) if version else profile
+        if not version:
+            return profile
+        learnt = await self._ledger.learnt(self.device.serial, profile.key, version) if self._ledger else None
+        here = resolve(profile.key, version)
+        return learnt.on(here) if learnt is not None else here
 
     async def _moment(self, *, with_tree: bool, certain: bool) -> tuple[Frame, Window, Sequence[Node] | None]:
         """A picture, what was in front as it was taken, and its tree: None if the screen does not rest.

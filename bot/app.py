@@ -179,16 +179,23 @@ class Core:
     async def picture(self, device: Device) -> Image.Image:
         """What the phone shows now, for people: secrets are covered, as the settings say."""
         async with self.turnover.used():
-            return await self._observer(device).picture()
+            return await self.observer(device).picture()
 
     async def page(self, device: Device) -> SeenPage:
         """What is read of what the phone shows now, for people: secrets are covered, as the settings say."""
         async with self.turnover.used():
-            return await self._observer(device).page()
+            return await self.observer(device).page()
 
-    def _observer(self, device: Device) -> Observer:
+    def observer(self, device: Device) -> Observer:
+        """What looks at a phone as the settings say."""
         settings = self.settings
-        return Observer(device, self.reader, tree=settings.observe.tree, blur=settings.pictures.blur)
+        return Observer(
+            device,
+            self.reader,
+            ledger=StoredLedger(self.db),
+            tree=settings.observe.tree,
+            blur=settings.pictures.blur,
+        )
 
     async def session(
         self,

@@ -16,7 +16,6 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import AppNotFound, LearningFailed
 from agent_core.learning import Learning, Tried
-from agent_core.observer import Observer
 from bot.app import Core
 from bot.desk.learning_port import ShownChat
 from bot.running import stopped_by_interrupt
@@ -40,7 +39,7 @@ async def show_chat(
         if not version:
             said = f"The phone does not tell the version of {app.name}."
             raise LearningFailed(said, key="learn_no_version", app=app.name)
-        learning = Learning(_observer(core, device), app, lease)
+        learning = Learning(core.observer(device), app, lease)
         read = await (learning.in_front(contact) if here else learning.open_chat(contact))
         page = await core.page(device)
         return ShownChat(device.serial, app, version, read.chat.title, here, read.look, read.tree.value, page)
@@ -54,7 +53,7 @@ async def try_input(
     Raises LearningFailed if the chat does not look as it was confirmed.
     """
     async with _phone(core, shown.serial, interruptible=interruptible) as (device, lease):
-        learning = Learning(_observer(core, device), shown.app, lease)
+        learning = Learning(core.observer(device), shown.app, lease)
         read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
         if differs(_learnt(shown, "button"), read.look):
             raise LearningFailed(
@@ -97,10 +96,6 @@ class CoreLearning:
 
 def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:
     return LearntApp(shown.app.key, shown.version, sends_by, (shown.look,), shown.tree)
-
-
-def _observer(core: Core, device: AdbDevice) -> Observer:
-    return Observer(device, core.reader, tree=core.settings.observe.tree, blur=core.settings.pictures.blur)
 
 
 @asynccontextmanager

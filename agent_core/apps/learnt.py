@@ -65,6 +65,17 @@ class LearntApp:
         """Return it with one more look that a person has confirmed; the oldest are forgotten."""
         return replace(self, looks=(*self.looks, look)[-MOST_LOOKS:])
 
+    def on(self, profile: AppProfile) -> AppProfile:
+        """Return ``profile`` with the bubbles' colours that this phone has shown, before those of every phone."""
+        mine = [look.mine for look in reversed(self.looks) if look.mine]
+        theirs = [look.theirs for look in reversed(self.looks) if look.theirs]
+        return profile.model_copy(
+            update={
+                "my_bubble_colors": tuple(dict.fromkeys([*mine, *profile.my_bubble_colors])),
+                "their_bubble_colors": tuple(dict.fromkeys([*theirs, *profile.their_bubble_colors])),
+            }
+        )
+
 
 def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
     """Return the names of what is not as in any look that was learnt: fields of AppLook, of the look that is nearest.

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from agent_core.apps.learnt import LearntApp
 from agent_core.devices.adb.server import AdbServer, open_adb
-from agent_core.devices.virtual.apps.looks import LOOKS
+from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
 from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.server import RunningPhone, serve
@@ -105,8 +104,8 @@ class Bench:
                     await Contacts(core.db).add(NewContact(contact.app, contact.name, number=number))
             desk = HouseDesk(House(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
             for look in map(LOOKS.__getitem__, scenario.looks.values()):
-                if look.enter_sends:  # an owner who uses this setting has shown it to the desk
-                    await StoredLedger(core.db).learn(running.address, LearntApp(look.app, look.version, "enter"))
+                if look.key not in DEFAULT_LOOKS.values():  # its owner has shown it to the desk
+                    await StoredLedger(core.db).learn(running.address, look.learnt())
             people = ScriptedPeople(core.db, desk, scenario.people)
             await stack.enter_async_context(people.at_work())
             yield Stage(core, running.phone, model, people, self.real is not None)

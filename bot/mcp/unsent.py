@@ -7,7 +7,6 @@ from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.leftovers import Leftovers
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import ActionFailed
-from agent_core.observer import Observer
 from agent_core.ports import LedgerRow, ReplyState
 from agent_core.run import Touches
 from agent_core.session import GateState
@@ -28,7 +27,7 @@ async def take_unsent_away(core: Core, device: AdbDevice, lease: HeldLease) -> N
     rows = [row for row in unfinished if app is not None and row.key.app == app.key]
     if app is None or not rows:
         return
-    observer = Observer(device, core.reader, tree=core.settings.observe.tree)
+    observer = core.observer(device)
     async with core.turnover.used():
         seen = await observer.observe_closely(app)
         chat = seen.chat

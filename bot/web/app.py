@@ -14,6 +14,7 @@ log = structlog.get_logger(__name__)
 
 Probe = Callable[[], Awaitable[Mapping[str, bool]]]
 MAX_BODY = 2 * 1024 * 1024
+CLOSING = 5.0  # seconds that a request may go on when the server ends; one that was never finished would hold it
 
 
 def make_app(ready: Probe) -> web.Application:
@@ -36,7 +37,7 @@ def make_app(ready: Probe) -> web.Application:
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
     """Serve ``app``; gives its URL. ConfigInvalid where the port is taken."""
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

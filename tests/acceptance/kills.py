@@ -28,7 +28,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from agent_core.apps.learnt import LearntApp
 from agent_core.delivery.parts import in_parts
 from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS, Look
 from agent_core.devices.virtual.report import MessageReport
@@ -391,8 +390,7 @@ async def killing(folder: Path, *, mode: Mode, seed: int, look: Look) -> AsyncIt
     async with stage(folder, shop.world) as on, on.database() as db:
         await db.migrate()
         if look.enter_sends:
-            learnt = LearntApp(look.app, look.version, sends_by="enter")
-            await StoredLedger(db).learn(on.phone.address, learnt)
+            await StoredLedger(db).learn(on.phone.address, look.learnt())
         yield Killing(on, db, mode, seed, look)
 
 

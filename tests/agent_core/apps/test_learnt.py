@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent_core.apps.learnt import MOST_LOOKS, AppLook, LearntApp, differs
+from agent_core.apps.profile import profile
 
 LOOK = AppLook("#ededed", "#95ec69", "#ffffff", 0.232, 0.148, 0.03, 0.1, send_always=False)
 LEARNT = LearntApp("wechat", "8.0.50", "button", (LOOK,))
@@ -50,3 +51,12 @@ def test_any_of_several_looks_will_do() -> None:
     for _ in range(MOST_LOOKS + 2):
         many = many.with_look(dark)
     assert len(many.looks) == MOST_LOOKS
+
+
+def test_the_colours_of_a_phone_come_before_those_of_every_phone() -> None:
+    dark = replace(LOOK, theirs="#2c2c2c", mine="#123456")
+    here = LEARNT.with_look(dark).on(profile("wechat"))
+    assert here.my_bubble_colors[:2] == ("#123456", "#95ec69")
+    assert set(here.my_bubble_colors) == {"#123456", *profile("wechat").my_bubble_colors}
+    assert here.their_bubble_colors == ("#2c2c2c", "#ffffff")
+    assert LearntApp("wechat", "8.0.50", looks=(AppLook(),)).on(profile("wechat")) == profile("wechat")

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import pytest
+
 from agent_core.apps.learnt import AppLook, LearntApp
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
@@ -25,8 +27,10 @@ pytestmark = needs_ocr
 
 
 @asynccontextmanager
-async def desk(look: str, learnt: AppLook | None, version: str = VERSION) -> AsyncIterator[Lab]:
-    history = [MessagePart(text="请问几天能发货？", ago=60, unread=True)]
+async def desk(
+    look: str, learnt: AppLook | None, version: str = VERSION, *, question: str = "请问几天能发货？"
+) -> AsyncIterator[Lab]:
+    history = [MessagePart(text=question, ago=60, unread=True)]
     scenario = Scenario(
         contacts=[ContactPart(name="11", history=history)],
         look=look,
@@ -94,3 +98,15 @@ async def test_another_layout_is_noticed_and_nothing_is_sent_if_a_person_says_so
         await reply(bench)
         assert "标题栏的高度" in bench.people.asked[0].text
         assert bench.sent == {}
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_message_that_fills_the_screen_is_told_by_the_colour_that_the_phone_has_shown(known: bool) -> None:
+    story = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 40)) + "几天能发货？"
+    learnt = LOOKS["qq-dark"].learnt().looks[0] if known else AppLook()
+    async with desk("qq-dark", learnt, question=story) as bench:
+        bench.phone.set_tree("empty")
+        bench.people.answers = [Answer(choice="skip", by="店长")]
+        session = await reply(bench)
+        assert (session.status is Status.SUCCEEDED) is known, session.message
+        assert bench.sent == ({"11": [ANSWER]} if known else {})

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
+from agent_core.apps.learnt import AppLook, LearntApp
+
 Page = Literal["list", "contacts", "moments", "channels", "me", "search", "chat", "ai"]
 
 
@@ -138,6 +140,11 @@ class Look:
     wallpaper: bool = False
     skin: bool = False  # own bubbles have a picture for a ground
     tabs: tuple[tuple[str, Page], ...] = ()  # of the list, with the pages that they show
+
+    def learnt(self) -> LearntApp:
+        """Return what the desk knows of the app once its owner has shown it a chat in this look."""
+        look = AppLook(mine=self.colors.mine, theirs=self.colors.theirs)
+        return LearntApp(self.app, self.version, "enter" if self.enter_sends else "button", (look,))
 
 
 _QQ_COLORS = Colors(
