@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from agent_core import answers, defaults, questions
-from agent_core.choosing import SureOnly
 from agent_core.cut_short import end_by
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import LeaseLost, PhonedeskError
@@ -58,7 +57,7 @@ class PhoneAgent:
             ),
             thinker=Thinker(model, profile=own.model, elements=own.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
-            chooser=chooser or SureOnly(),
+            chooser=chooser,
             human=human or defaults.NobodyThere(),
             ledger=ledger,
             store=store or defaults.NoStore(),

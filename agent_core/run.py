@@ -42,7 +42,7 @@ class Outside:
     observer: Observer
     thinker: Thinker
     knowledge: KnowledgeBase
-    chooser: Chooser
+    chooser: Chooser | None
     human: Human
     ledger: Ledger
     store: RunStore

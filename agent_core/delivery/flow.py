@@ -15,6 +15,7 @@ import structlog
 from agent_core import questions
 from agent_core.apps.learnt import LearntApp, differs, version_of
 from agent_core.apps.profile import AppProfile
+from agent_core.choosing import decide
 from agent_core.delivery.asked import next_query, query_for
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Fate, Leftovers
@@ -28,11 +29,12 @@ from agent_core.devices.base import Device
 from agent_core.errors import DeviceError, KnowledgeError
 from agent_core.gate.nothing_new import nothing_new
 from agent_core.observer import Observation
-from agent_core.ports import AnswerEvent, Chooser, KnowledgeBase, Lease, Ledger, ReplyState
+from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
 from agent_core.result import ActResult
 from agent_core.screen.compare import same_name
 from agent_core.screen.readings import BubbleState, ChatScreen, Side
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
+from agent_core.sureness.plain import stripped
 from agent_core.texts import say
 from agent_core.wording import comes_from
 
@@ -44,10 +46,14 @@ KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behin
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How answers are found. ``part_chars``: a longer text goes out in parts. ``checked``: see ``AgentSettings``."""
+    """How answers are found.
+
+    ``chooser``: picks among records, if there is one. ``part_chars``: a longer text goes out in parts. ``checked``: see
+    ``AgentSettings``.
+    """
 
     knowledge: KnowledgeBase
-    chooser: Chooser
+    chooser: Chooser | None
     part_chars: int
     checked: Sequence[str] = ()
 
@@ -78,6 +84,7 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
+        self._told_sure: dict[int, bool] = {}  # by ledger row, what was found of other questions in this leg
         self._look_known = False  # the look was compared in this leg, and is one that was learnt
 
     # -- before the model is asked ------------------------------------------------------------------------------
@@ -297,7 +304,8 @@ class ReplyFlow:
             query = query_for(question.words)
         planned = self._plan_for(question, cluster, query)
         try:
-            records = await self._answering.knowledge.retrieve(query)
+            records = await self._records(query, question.words)
+            chosen = await self._sure(question, cluster, query, records)
         except KnowledgeError as error:
             return await self._knowledge_failed(error, question, query)
         session.knowledge_failures = 0
@@ -311,11 +319,50 @@ class ReplyFlow:
             records=tuple(questions.best_first(records)),
         )
         await self._rows.tell_event(event, seen.frame)
-        chosen = await self._answering.chooser.choose(question.words, query, records)
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
             return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
         return await self._hand(session.planned)
+
+    async def _records(self, query: str, words: str) -> Sequence[Record]:
+        """Return what the base has for the query and, if that says less, for the customer's own words."""
+        found = list(await self._answering.knowledge.retrieve(query))
+        if stripped(query) != stripped(words):
+            known = {(record.source, record.id, record.text) for record in found}
+            more = await self._answering.knowledge.retrieve(words)
+            found += [record for record in more if (record.source, record.id, record.text) not in known]
+        return found
+
+    async def _sure(
+        self, question: AskedQuestion, cluster: Cluster, query: str, records: Sequence[Record]
+    ) -> Chosen | None:
+        """Return what answers the question without a person.
+
+        Everything that the customer wrote since our last answer belongs to it: the other questions must have sure
+        answers of their own, because each may say something that changes this one.
+        """
+        chosen = await decide(self._answering.chooser, question.words, query, records)
+        if chosen is None:
+            return None
+        for other in cluster.asked:
+            if other.ledger_id == question.ledger_id or other.above or not other.readable:
+                continue
+            if not await self._is_sure(other):
+                log.info("another_question_is_not_sure", run_id=self._session.run_id, row=other.ledger_id)
+                return None
+        return chosen
+
+    async def _is_sure(self, question: AskedQuestion) -> bool:
+        """Whether a question has a sure answer, or was recalled. It is told once in a leg."""
+        if question.ledger_id not in self._told_sure:
+            row = await self._rows.find(question)
+            if row is not None and row.state is ReplyState.WITHDRAWN:
+                return True
+            query = query_for(question.words)
+            records = await self._records(query, question.words)
+            chosen = await decide(self._answering.chooser, question.words, query, records)
+            self._told_sure[question.ledger_id] = chosen is not None
+        return self._told_sure[question.ledger_id]
 
     async def _hand(self, planned: Planned) -> ActResult:
         """Deliver what was chosen just now."""
