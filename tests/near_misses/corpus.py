@@ -28,8 +28,9 @@ for each record and class. To count, and to read everything as JSON Lines:
     python -m tests.near_misses.corpus near_misses | less
     python -m tests.near_misses.corpus paraphrases
 
-To add to the corpus, add lines to a TOML file. An id numbers the pairs of a record and class, so ids change then. Before
-you add a near miss, check that the answer as it stands does not in truth answer it: "可以退的亲" answers "不能退吧" too.
+To add to the corpus, add lines to a TOML file. An id numbers the pairs of a record and class, so ids change then.
+Before you add a near miss, check that the answer as it stands does not in truth answer it: "可以退的亲" answers
+"不能退吧" too.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ _CLOSERS = (
     "算了 我不要了",
     "哦看到了 不用回",
     "当我没说",
-    "我已经退了",
+    "不用了 谢谢",
     "别回 我先问下我对象",
     "发错人了不好意思",
     "转人工",
@@ -247,8 +248,7 @@ def _chosen(entry: dict[str, Any], record: ShopRecord, kind: str) -> Iterator[_C
             for candidate in written
             if len(candidate.messages) == 1
         ]
-    chance.shuffle(made)
-    yield from made[:MADE_PER_CLASS]
+    yield from _varied(made, chance)[:MADE_PER_CLASS]
 
 
 def _swapped(entry: dict[str, Any], kind: str) -> Iterator[_Candidate]:
@@ -278,8 +278,19 @@ def _closed(record: ShopRecord, chance: random.Random) -> Iterator[_Candidate]:
         yield _Candidate((chance.choice(record.wordings), closer), f"the customer wants no answer now: {closer!r}")
 
 
+def _varied(candidates: list[_Candidate], chance: random.Random) -> list[_Candidate]:
+    """Shuffle the candidates so that one of each reason comes before the second of any."""
+    chance.shuffle(candidates)
+    times: Counter[str] = Counter()
+    ranked = []
+    for candidate in candidates:
+        ranked.append((times[candidate.why], candidate))
+        times[candidate.why] += 1
+    return [candidate for _, candidate in sorted(ranked, key=lambda pair: pair[0])]
+
+
 def _messages(words: str) -> tuple[str, ...]:
-    return tuple(" ".join(message.split()) for message in words.split(" | "))
+    return tuple(" ".join(message.split()).replace(" ?", "?") for message in words.split(" | "))
 
 
 def main(part: str = "counts") -> None:
