@@ -197,12 +197,7 @@ def paraphrases() -> tuple[Paraphrase, ...]:
 
 @cache
 def near_misses() -> tuple[NearMiss, ...]:
-    """Return the near misses of all records, by record and class.
-
-    A pair that says the same as a wording or a paraphrase of any record, or as a pair before it, is left out.
-    """
-    taken = {bare([words]) for record in records() for words in record.wordings}
-    taken |= {bare(paraphrase.messages) for paraphrase in paraphrases()}
+    """Return the near misses of all records, by record and class; each pair of a record once."""
     found: list[NearMiss] = []
     for entry in _entries():
         record = _record(entry)
@@ -210,7 +205,7 @@ def near_misses() -> tuple[NearMiss, ...]:
         for kind in CLASSES:
             number = 0
             for candidate in _chosen(entry, record, kind):
-                if bare(candidate.messages) in taken or candidate.messages in seen:
+                if candidate.messages in seen:
                     continue
                 seen.add(candidate.messages)
                 number += 1
