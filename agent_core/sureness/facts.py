@@ -11,29 +11,29 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-from agent_core.sureness.figures import FIGURE, LINK, NO_NUMBER, figures, links
+from agent_core.sureness.figures import FIGURE, LINK, NO_NUMBER, UNITS, WORD_VALUES, figures, links
 from agent_core.sureness.plain import HAN, spaced
 
 _JOINT = re.compile(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])")  # "iPhone15", "20w"
 _LATIN = re.compile(r"[a-zà-ÿ]+")
+_SIGN = re.compile(rf"[^\w\s{HAN}]")
 # A number with what it counts.
 _COUNTED = re.compile(
-    rf"(?!{NO_NUMBER.pattern}){FIGURE.pattern}\s*"
-    r"(?:个?(?:小时|分钟|星期|礼拜|工作日|厘米|公分|毫米|英寸|公斤|千克|毫升)"
-    r"|个?[天日时分秒周月年号件个张条根台包盒箱瓶袋双套支只元块毛角米寸斤克升瓦伏折倍次人位岁码度层楼点代款版])?"
+    rf"(?!{NO_NUMBER.pattern}){FIGURE.pattern}\s*(?:个?(?:{'|'.join(sorted(UNITS, key=len, reverse=True))})(?![a-z]))?"
 )
-_SIGN = re.compile(rf"[^\w\s{HAN}]")
 # "能不能", "贵不贵": a question, no denial. So is a 不 or 没 at the end: "包邮不", "发了没有".
-_EITHER = re.compile(rf"([{HAN}])[不没]\1|(?<=[{HAN}])(?:没有|[不没否])(?=\s|$)")
+_EITHER = re.compile(rf"([{HAN}])[不没]\1|(?<=\S)(?:没有|[不没否])(?=\s|$)")
+_DENIED_AT_END = re.compile(r"([不没]有?)[吗嘛么]")  # "没有吗" wants to hear that there is one
 _DENIAL = re.compile(
     r"不(?!仅|但|过|锈钢|同|干胶|好意思|客气)|没有?|无(?!论|线|人机)|未(?!来)|勿|别(?!的|人)(?<![级特区个性])|非(?!常)|禁止|拒绝|莫"
 )
 _ENGLISH_DENIAL = re.compile(r"\b(?:no|not|never|none|cannot|without|\w+n't)\b")
 _DONE = re.compile(rf"(?<=[{HAN}])了(?=\s|$)")  # of "发货了吗", without its particle
+_AND = re.compile(r"\S \S*呢(?=\s|$)")  # "能退吗，用过的呢": a second question
 _RUN = re.compile(rf"[{HAN}]+")
 # What stands before one of these is another thing than what stands behind it.
 _DIRECTED = frozenset("换改比从转变代")
@@ -52,7 +52,7 @@ class Facts:
     figures: tuple[tuple[str, str], ...]
     names: tuple[str, ...]
     signs: frozenset[str]
-    denied: frozenset[str]
+    denied: tuple[str, ...]
     limits: frozenset[str]
     asking: frozenset[str]
     content: tuple[str, ...]
@@ -63,21 +63,23 @@ class Facts:
         return any(char in _DIRECTED for word in self.content for char in word)
 
 
+@lru_cache(maxsize=4096)
 def facts_of(text: str) -> Facts:
     """Take ``text`` apart. Greetings and politeness are left out."""
-    rest = _JOINT.sub(" ", spaced(text))
-    found = tuple(figures(rest))
+    rest = _JOINT.sub(" ", spaced(_DENIED_AT_END.sub(r"\1呢", text)))
+    found = tuple((value, unit if unit in UNITS or not unit.isalpha() else "") for value, unit in figures(rest))
     names = sorted(links(rest))
     rest = LINK.sub(" ", rest)
     limits, rest = _named(rest, limit_words())
-    limits |= {"done"} if _DONE.search(rest) else set()
+    limits |= {name for name, pattern in (("done", _DONE), ("and", _AND)) if pattern.search(rest)}
     asking, rest = _named(rest, _asking())
-    rest = _EITHER.sub(" ", rest)
-    denied = frozenset(_denied(rest))
+    rest = _EITHER.sub(" ", _confirming().sub(" ", rest))
+    denied = tuple(sorted(_denied(rest)))
     rest = _DENIAL.sub(" ", _ENGLISH_DENIAL.sub(" ", rest))
-    names += [word for word in map(_singular, _LATIN.findall(rest)) if word not in _words().english]
     signs = frozenset(_SIGN.findall(rest)) - {"'"}
-    return Facts(found, tuple(names), signs, denied, limits, asking, tuple(_content(_COUNTED.sub(" ", rest))))
+    rest = _COUNTED.sub(" ", rest)
+    names += [word for word in map(_singular, _LATIN.findall(rest)) if word not in {*_words().english, *WORD_VALUES}]
+    return Facts(found, tuple(names), signs, denied, limits, asking, tuple(_content(rest)))
 
 
 def _singular(word: str) -> str:
@@ -146,6 +148,13 @@ def limit_words() -> re.Pattern[str]:
 @cache
 def _asking() -> re.Pattern[str]:
     return _by_name(_data()["asking"])
+
+
+@cache
+def _confirming() -> re.Pattern[str]:
+    return re.compile(
+        "|".join(_literal(word) for word in sorted(_data()["function"]["confirming"].split(), key=len, reverse=True))
+    )
 
 
 def _by_name(lists: Mapping[str, str]) -> re.Pattern[str]:

@@ -13,7 +13,33 @@ _VALUES = {char: max(0, index - 1) for index, char in enumerate(_DIGITS)}
 _VALUES |= {"两": 2, "壹": 1, "贰": 2, "叁": 3, "肆": 4, "伍": 5, "陆": 6, "柒": 7, "捌": 8, "玖": 9, "俩": 2, "仨": 3}
 _POWERS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000, "万": 10**4, "亿": 10**8}
 _NUMERALS = "".join(_VALUES) + "".join(_POWERS) + "半"
-_UNITS = {"块": "元", "圆": "元", "¥": "元", "rmb": "元", "日": "日", "礼": "周", "星": "周"}
+# What things are counted and measured in. Others may stand behind a number, too.
+UNITS = """
+小时 分钟 星期 礼拜 工作日 厘米 公分 毫米 英寸 公斤 千克 毫克 毫升 公里 千米 平米 平方米 平方 千瓦 毫安
+天 日 时 分 秒 周 月 年 号 件 个 张 条 根 台 包 盒 箱 瓶 袋 双 套 支 只 片 块 元 圆 毛 角 米 寸 斤 克 升 瓦
+伏 安 折 倍 次 回 人 位 岁 码 度 层 楼 点 代 版 平 匹 段 排 杯 罐 桶 组 份 对 颗 粒 本 部 辆
+ml l g kg mg cm mm m km w kw v a ma mah gb tb mb hz inch day hour week month year minute
+""".split()  # noqa: SIM905 - reads best
+_HAN_UNIT = "|".join(sorted((unit for unit in UNITS if not unit.isascii()), key=len, reverse=True))
+_SAME_UNIT = {
+    one: names.split()[0]
+    for names in (
+        "元 块 圆 rmb",
+        "周 星期 礼拜 week",
+        "小时 hour",
+        "ml 毫升",
+        "kg 公斤 千克",
+        "cm 厘米 公分",
+        "mm 毫米",
+        "g 克",
+        "w 瓦",
+        "v 伏",
+        "mah 毫安",
+        "平 平米 平方米 平方",
+        "次 回",
+    )
+    for one in names.split()
+}
 # "一" that counts nothing: 一下, 一样, 一起 … and 统一, 唯一.
 NO_NUMBER = re.compile(
     r"一(?=[下样些起定般直旦致并共切律会边])|(?<=[统唯同])一|万一|千万(?=[不别要])|十分(?=[感满抱方])|半(?=径)"
@@ -59,10 +85,10 @@ LINK = re.compile(
 CODE = re.compile(r"(?=[a-z0-9_./+-]*[a-z])(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
 CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]+")
 _NUMBER = re.compile(
-    rf"(?P<money>[¥$€£]\s*)?(?P<digits>\d+(?:[.,:/~-]\d+)*)(?P<power>[十百千万亿]*)\s*(?P<unit>%|℃|°|个[{HAN}]|[{HAN}]|[a-z]+)?"
+    rf"(?P<money>[¥$€£]\s*)?(?P<digits>\d+(?:[.,:/~-]\d+)*)(?P<power>[十百千万亿]*)\s*(?P<unit>%|℃|°|个?(?:{_HAN_UNIT})|[{HAN}]|[a-z]+)?"
 )
 FIGURE = re.compile(rf"(?:\d[\d.,:/~-]*|[{_NUMERALS}]+)\s*[元块圆]?")
-_NUMERAL = re.compile(rf"(?P<percent>百分之)?(?P<numeral>[{_NUMERALS}]+)(?P<unit>个[{HAN}]|[{HAN}])?")
+_NUMERAL = re.compile(rf"(?P<percent>百分之)?(?P<numeral>[{_NUMERALS}]+)(?P<unit>个?(?:{_HAN_UNIT})|[{HAN}])?")
 
 
 def links(text: str) -> set[str]:
@@ -110,7 +136,10 @@ def _unit(unit: str | None) -> str:
     unit = unit or ""
     if unit and unit[0] in _NUMERALS:
         return ""
-    return _UNITS.get(unit, unit.rstrip("s") if unit.isascii() else unit)
+    if unit[:1] == "个" and unit[1:] not in {"", "月"}:  # "3个月" is not "3月"
+        unit = unit[1:]
+    unit = unit.rstrip("s") if unit.isascii() else unit
+    return _SAME_UNIT.get(unit, unit)
 
 
 def _value(digits: str, power: str) -> str:

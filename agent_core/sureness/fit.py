@@ -9,7 +9,7 @@ of the closed lists counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from agent_core.ports import Record
 from agent_core.sureness.facts import Facts, facts_of, limit_words
@@ -31,12 +31,16 @@ def misfit(words: str, record: Record) -> str:
     asked, told = facts_of(words), facts_of(record.text)
     if not record.wordings:
         return _left_over(asked, told, words, record.text) or _denied(asked, told)
-    return min((_against(asked, told, words, wording, record.text) for wording in record.wordings), key=len)
+    wordings = [facts_of(wording) for wording in record.wordings]
+    own = frozenset(word for wanted in wordings if wanted.denied == asked.denied for word in wanted.content)
+    return min((_against(asked, wanted, told, words, record.text, own) for wanted in wordings), key=len)
 
 
-def _against(asked: Facts, told: Facts, words: str, wording: str, text: str) -> str:
-    """Compare with one wording of the record's question; ``told`` is what its answer says."""
-    wanted = facts_of(wording)
+def _against(asked: Facts, wanted: Facts, told: Facts, words: str, text: str, own: frozenset[str]) -> str:
+    """Compare with one wording of the record's question.
+
+    ``told`` is what its answer ``text`` says, ``own`` the words of all its wordings.
+    """
     if asked.asking != wanted.asking:
         return f"it asks {_list(asked.asking)}, not {_list(wanted.asking)}"
     if asked.denied != wanted.denied:
@@ -46,7 +50,7 @@ def _against(asked: Facts, told: Facts, words: str, wording: str, text: str) -> 
         return f"it is limited by {_list(asked.limits)}, not {_list(wanted.limits)}"
     if (asked.directed or wanted.directed) and _common(asked, wanted) != _common(wanted, asked):
         return "what is named stands in another order"
-    if not asked.content and not asked.names:
+    if not (asked.content or asked.names or asked.figures):
         return "it names nothing"
     presupposed = [
         *(set(wanted.figures) - set(asked.figures)),
@@ -60,10 +64,18 @@ def _against(asked: Facts, told: Facts, words: str, wording: str, text: str) -> 
         one for one in wanted.figures if one in asked.figures
     ]:
         return "the numbers stand in another order"
-    return _left_over(asked, told, words, text, wanted=wanted)
+    return _left_over(asked, told, words, text, wanted=wanted, own=own)
 
 
-def _left_over(asked: Facts, told: Facts, words: str, text: str, *, wanted: Facts | None = None) -> str:
+def _left_over(
+    asked: Facts,
+    told: Facts,
+    words: str,
+    text: str,
+    *,
+    wanted: Facts | None = None,
+    own: frozenset[str] = frozenset(),
+) -> str:
     """Return what the customer wrote and neither the record's question nor its answer holds."""
     known = [told] if wanted is None else [wanted, told]
     rest = [
@@ -71,7 +83,6 @@ def _left_over(asked: Facts, told: Facts, words: str, text: str, *, wanted: Fact
         *(set(asked.names) - {one for facts in known for one in facts.names}),
         *(asked.signs - {one for facts in known for one in facts.signs}),
     ]
-    own = set(wanted.content) if wanted else set()
     near = _stretches(words, text)
     rest += [word for word in asked.content if word not in own and not _in_answer(word, told, near)]
     return f"the record does not say {_list(rest)}" if rest else ""
@@ -99,7 +110,7 @@ def _limit_in(name: str, words: str, text: str) -> bool:
 
 
 def _denied(asked: Facts, told: Facts) -> str:
-    rest = asked.denied - told.denied
+    rest = set(asked.denied) - set(told.denied)
     return f"it denies {_list(rest)}" if rest else ""
 
 
@@ -107,5 +118,5 @@ def _common(one: Facts, other: Facts) -> list[str]:
     return [word for word in one.content if word in other.content]
 
 
-def _list(found: Sequence[object] | frozenset[str]) -> str:
+def _list(found: Collection[object]) -> str:
     return ", ".join(sorted(str(one) for one in found)) or "nothing"
