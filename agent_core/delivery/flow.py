@@ -325,11 +325,11 @@ class ReplyFlow:
         return await self._hand(session.planned)
 
     async def _records(self, query: str, words: str) -> Sequence[Record]:
-        """Return what the base has for the query and, if that says less, for the customer's own words."""
-        found = list(await self._answering.knowledge.retrieve(query))
+        """Return what the base has for the customer's own words, and for the query if that is something else."""
+        found = list(await self._answering.knowledge.retrieve(words))
         if stripped(query) != stripped(words):
             known = {(record.source, record.id, record.text) for record in found}
-            more = await self._answering.knowledge.retrieve(words)
+            more = await self._answering.knowledge.retrieve(query)
             found += [record for record in more if (record.source, record.id, record.text) not in known]
         return found
 

@@ -53,8 +53,8 @@ FINISH = do('finish(message="已回复")')
 class Shelf:
     """A knowledge base that answers every question; ``before`` happens while it is asked.
 
-    ``answers``: for queries that hold these words, the answer; all others get ``records``. Those that are sure are records
-    of the very question.
+    ``answers``: for queries that hold these words, the answer; all others get ``records``. Those that are sure are
+    records of the very question.
     """
 
     records: Sequence[Record] = (
