@@ -10,9 +10,11 @@ from uuid import uuid4
 from agent_core.actions.types import Tap
 from agent_core.gate import Situation
 from agent_core.gate.approval import asked_about
+from agent_core.gate.right_chat import title_likeness
 from agent_core.model.history import cut
 from agent_core.model.prices import money
 from agent_core.ports import LedgerRow, Record
+from agent_core.screen.compare import Likeness, differences
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, Session
 from agent_core.texts import say
@@ -69,8 +71,12 @@ def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]
 
 
 def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | None = None) -> Question:
-    """``chat`` is what a yes is going to hold for."""
-    text = say(session.lang, "delivery.chat_unsure", contact=session.gate.contact or "?", doubt=detail)
+    """``chat`` is what a yes is going to hold for. If its name only looks like the contact's, the letters are told."""
+    contact = session.gate.contact
+    text = say(session.lang, "delivery.chat_unsure", contact=contact or "?", doubt=detail)
+    if chat is not None and title_likeness(chat, contact) is Likeness.ALIKE:
+        letters = differences(chat.title, contact)
+        text = say(session.lang, "delivery.chat_alike", title=chat.title, contact=contact, letters=letters)
     choices = {"yes": "yes", "no": "no"}
     if chat is None:
         return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)

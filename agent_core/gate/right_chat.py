@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from agent_core.actions.types import Action, GetKnowledgeData
 from agent_core.gate.base import Situation, Verdict, allow, block
-from agent_core.screen.compare import counts_members, same_name, without_count
+from agent_core.screen.compare import Likeness, counts_members, likeness, same_name, without_count
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState
+
+
+def title_likeness(chat: ChatScreen, contact: str) -> Likeness:
+    """Return how the name in the chat's header stands to the contact's. Another chat is OTHER, and so is any group."""
+    if not contact or chat.group:
+        return Likeness.OTHER
+    return likeness(chat.title, contact, drawn=chat.drawn)
 
 
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
@@ -14,7 +21,7 @@ def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
 
     A group may have a contact's name. It is the contact's chat by a person's word alone.
     """
-    by_name = bool(gate.contact) and same_name(chat.title, gate.contact) and not chat.group
+    by_name = title_likeness(chat, gate.contact) is Likeness.SAME
     return by_name or gate.confirmed(chat.title, chat.title_print, group=chat.group)
 
 
@@ -22,12 +29,13 @@ def is_named_group(chat: ChatScreen, contact: str) -> bool:
     """Return whether the chat is the group that ``contact`` names, with the count of its members as in "11(3)"."""
     if not counts_members(contact):
         return False
-    return same_name(chat.title, contact) or (chat.group and same_name(chat.title, without_count(contact)))
+    names = [contact, without_count(contact)] if chat.group else [contact]
+    return any(same_name(chat.title, one, drawn=chat.drawn) for one in names)
 
 
 class RightChat:
-    """A query in another chat is blocked. An unsure chat, and a group that the task names, are left to delivery, which
-    asks a person."""
+    """A query in another chat is blocked. Delivery asks a person about an unsure chat, one whose name only looks like
+    the contact's, and a group that the task names."""
 
     name = "right_chat"
 
@@ -35,7 +43,8 @@ class RightChat:
         contact, chat = situation.gate.contact, situation.chat
         if not isinstance(proposal, GetKnowledgeData) or not contact or chat is None or not chat.sure:
             return allow(proposal)
-        if is_contacts(chat, situation.gate) or is_named_group(chat, contact):
+        alike = title_likeness(chat, contact) is Likeness.ALIKE
+        if alike or is_contacts(chat, situation.gate) or is_named_group(chat, contact):
             return allow(proposal)
         return block(situation.say(wrong_chat(chat), title=chat.title, contact=contact))
 
