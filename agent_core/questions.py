@@ -16,13 +16,14 @@ from agent_core.model.prices import money
 from agent_core.ports import LedgerRow, Record
 from agent_core.screen.compare import Likeness, differences
 from agent_core.screen.readings import ChatScreen
-from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, Session
+from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
 from agent_core.texts import say
 
 CANDIDATES = 3
 LEAST_SCORE = 0.05  # a record below has nothing to do with the question: one tap must not send it
 LONGEST_SAID = 200  # characters of the model's words beside ours
 SKIP = "skip"
+NONE = "none"
 
 
 def _question(
@@ -82,6 +83,21 @@ def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | Non
         return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)
     seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": chat.doubts, "group": chat.group}
     return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title, **seen)
+
+
+def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
+    """Several rows have the contact's name, from the top: which is meant."""
+    contact = session.gate.contact
+    question = _question(
+        session,
+        QuestionKind.WHICH_ROW,
+        say(session.lang, "delivery.which_row", contact=contact, count=len(rows)),
+        {NONE: "none_of_them"},
+        rows=[row.model_dump() for row in rows],
+    )
+    labels = [" · ".join(filter(None, (str(n), row.time, cut(row.preview, 40)))) for n, row in enumerate(rows, 1)]
+    numbered = [Choice(value=f"row:{n}", label=label) for n, label in enumerate(labels)]
+    return question.model_copy(update={"choices": [*numbered, *question.choices]})
 
 
 def answered_before(session: Session, question: str, answer: str, fingerprint: str) -> Question:

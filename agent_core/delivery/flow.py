@@ -20,11 +20,12 @@ from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Fate, Leftovers
 from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.match import same_cluster
+from agent_core.delivery.namesakes import Namesakes
 from agent_core.delivery.outcome import Outcome, Result, check_chat
 from agent_core.delivery.planning import planned_with
 from agent_core.delivery.results import ask, end, fail, waits_elsewhere
 from agent_core.delivery.rows import Rows
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, Key
 from agent_core.errors import DeviceError, KnowledgeError
 from agent_core.gate.nothing_new import nothing_new
 from agent_core.observer import Observation
@@ -67,7 +68,9 @@ class ReplyFlow:
         rows: Rows,
         leftovers: Leftovers,
         hand_over: HandOver,
+        namesakes: Namesakes,
     ) -> None:
+        self.namesakes = namesakes
         self._session = session
         self._profile = profile
         self._device = device
@@ -98,7 +101,9 @@ class ReplyFlow:
                 return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
             if chat is not None:
                 await self._tidy_another_chat(chat)
-            return await self._open_by_number(chat)
+            return await self._open_by_number(chat) or await self.namesakes.ask(seen)
+        if await self._may_be_a_namesakes():
+            return await self._leave("run.left_namesake")
         settled, touched = await self._settle_own_rows(chat)
         if settled is not None:
             return settled
@@ -207,6 +212,19 @@ class ReplyFlow:
         question = cluster.left[0]
         self._session.planned = self._plan_for(question, cluster, "")
         return ask(self._session, questions.unreadable(self._session, question), "run.waiting")
+
+    async def _may_be_a_namesakes(self) -> bool:
+        """Whether the chat in front has the contact's name, somebody else has it, too, and nothing tells whose it is:
+        it stood open as the run began."""
+        session = self._session
+        opened = session.gate.row_entered or session.opened_by_number or bool(session.gate.chat_confirmed)
+        return not opened and session.cluster is None and await self.namesakes.chosen() is not None
+
+    async def _leave(self, key: str, **values: object) -> ActResult:
+        """Go back from a chat that is not the contact's, or may not be."""
+        await self._lease.check()
+        await self._device.key(Key.BACK)
+        return ActResult(say(self._session.lang, key, contact=self._session.gate.contact, **values))
 
     async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
         """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from agent_core.actions.types import Action, GetKnowledgeData
-from agent_core.gate.base import Situation, Verdict, allow, block
-from agent_core.screen.compare import Likeness, counts_members, likeness, same_name, without_count
+from agent_core.gate.base import Situation, Verdict, allow, block, touched
+from agent_core.geometry import SCALE, Point
+from agent_core.screen.compare import Likeness, counts_members, fold, likeness, same_name, skeleton, without_count
+from agent_core.screen.lists import ChatRow
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState
+
+CERTAIN = 0.88  # a name that was read with less confidence may be another
+_CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
 
 
 def title_likeness(chat: ChatScreen, contact: str) -> Likeness:
@@ -14,6 +21,18 @@ def title_likeness(chat: ChatScreen, contact: str) -> Likeness:
     if not contact or chat.group:
         return Likeness.OTHER
     return likeness(chat.title, contact, drawn=chat.drawn)
+
+
+def row_likeness(row: ChatRow, contact: str) -> Likeness:
+    """Return how a row stands to the contact. One that is cut off, or may be misread, may be the contact's: ALIKE."""
+    likes = {likeness(row.name, one, drawn=row.confidence < 1.0) for one in {contact, without_count(contact)}}
+    if Likeness.SAME in likes:
+        return Likeness.SAME
+    start = _CUT.sub("", row.name)
+    cut_off = start != row.name and skeleton(contact).startswith(skeleton(start))
+    if Likeness.ALIKE in likes or cut_off or row.confidence < CERTAIN or fold(row.name) == fold(contact):
+        return Likeness.ALIKE
+    return Likeness.OTHER
 
 
 def is_contacts(chat: ChatScreen, gate: GateState) -> bool:
@@ -40,6 +59,10 @@ class RightChat:
     name = "right_chat"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
+        other = _namesake(proposal, situation)
+        if other is not None and situation.row is not None:
+            x, y = _relative(situation.row, situation)
+            return block(situation.say("gate.other_namesake", contact=situation.gate.contact, x=x, y=y))
         contact, chat = situation.gate.contact, situation.chat
         if not isinstance(proposal, GetKnowledgeData) or not contact or chat is None or not chat.sure:
             return allow(proposal)
@@ -47,6 +70,29 @@ class RightChat:
         if alike or is_contacts(chat, situation.gate) or is_named_group(chat, contact):
             return allow(proposal)
         return block(situation.say(wrong_chat(chat), title=chat.title, contact=contact))
+
+
+def row_at(proposal: Action, situation: Situation) -> ChatRow | None:
+    """Return the row of the list or of a search that an action may click."""
+    pair = touched(proposal, situation.size)
+    if pair is None:
+        return None
+    point = Point.from_relative(pair, situation.size)
+    return next((row for row in situation.rows if row.box.contains(point)), None)
+
+
+def _namesake(proposal: Action, situation: Situation) -> ChatRow | None:
+    """Return the row of another one of the contact's name that an action would open."""
+    row = row_at(proposal, situation)
+    if row is None or situation.row is None or row == situation.row:
+        return None
+    return row if row_likeness(row, situation.gate.contact) is not Likeness.OTHER else None
+
+
+def _relative(row: ChatRow, situation: Situation) -> tuple[int, int]:
+    """Return the middle of a row as models count (0–1000)."""
+    (width, height), point = situation.size, row.box.center
+    return point.x * SCALE // width, point.y * SCALE // height
 
 
 def wrong_chat(chat: ChatScreen | None) -> str:
