@@ -14,8 +14,9 @@ from agent_core.geometry import Box
 from agent_core.observer import Observation, Observer
 from agent_core.ports import Ledger
 from agent_core.result import ActResult
-from agent_core.screen.compare import Likeness
+from agent_core.screen.compare import Likeness, fold, without_status
 from agent_core.screen.lists import ChatRow
+from agent_core.screen.readings import ChatScreen
 from agent_core.session import RowMark, Session
 
 _SIDE = 6  # pixels of an avatar's print
@@ -34,6 +35,7 @@ class Namesakes:
         self._observer = observer
         self._ledger = ledger
         self._read: tuple[str, list[ChatRow]] = ("", [])
+        self._previews: dict[str, str] = {}  # of rows where nothing was unread
 
     async def rows(self, seen: Observation) -> list[ChatRow]:
         """Return the rows on the page in front; none if it is a chat, or no page of the app."""
@@ -42,7 +44,14 @@ class Namesakes:
         if self._read[0] != seen.frame.digest:
             found = await self._observer.reader.rows(seen.frame, seen.nodes)
             self._read = (seen.frame.digest, [row for row in found if row.avatar is not None or row.time])
+            for row in self._read[1]:
+                self._previews[row.name] = "" if row.is_new else fold(row.preview)
         return self._read[1]
+
+    def was_read(self, chat: ChatScreen) -> bool:
+        """Whether the list showed nothing unread in this chat, and its newest message since stands there."""
+        preview = self._previews.get(without_status(chat.title), "")
+        return bool(preview) and chat.newest is not None and fold(chat.newest.text).startswith(preview)
 
     async def chosen(self) -> RowMark | None:
         """Return what the contact's row is known by, if a person has ever told it from another of its name."""

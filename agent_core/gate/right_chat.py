@@ -53,16 +53,17 @@ def is_named_group(chat: ChatScreen, contact: str) -> bool:
 
 
 class RightChat:
-    """A query in another chat is blocked. Delivery asks a person about an unsure chat, one whose name only looks like
-    the contact's, and a group that the task names."""
+    """No other row of a list is opened, and a query in another chat is blocked.
+
+    Delivery asks a person about an unsure chat, one whose name only looks like the contact's, and a group that the task
+    names.
+    """
 
     name = "right_chat"
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
-        other = _namesake(proposal, situation)
-        if other is not None and situation.row is not None:
-            x, y = _relative(situation.row, situation)
-            return block(situation.say("gate.other_namesake", contact=situation.gate.contact, x=x, y=y))
+        if (refusal := _of_rows(proposal, situation)) is not None:
+            return refusal
         contact, chat = situation.gate.contact, situation.chat
         if not isinstance(proposal, GetKnowledgeData) or not contact or chat is None or not chat.sure:
             return allow(proposal)
@@ -81,12 +82,25 @@ def row_at(proposal: Action, situation: Situation) -> ChatRow | None:
     return next((row for row in situation.rows if row.box.contains(point)), None)
 
 
-def _namesake(proposal: Action, situation: Situation) -> ChatRow | None:
-    """Return the row of another one of the contact's name that an action would open."""
-    row = row_at(proposal, situation)
-    if row is None or situation.row is None or row == situation.row:
+def _of_rows(proposal: Action, situation: Situation) -> Verdict | None:
+    """Return the block of an action that would open a row that is not the contact's; None if it would not.
+
+    An opened chat is not unread any more. A row whose name only looks like the contact's may be opened if none has it.
+    """
+    gate, row = situation.gate, row_at(proposal, situation)
+    if row is None or not gate.contact or row == situation.row:
         return None
-    return row if row_likeness(row, situation.gate.contact) is not Likeness.OTHER else None
+    same = [one for one in situation.rows if row_likeness(one, gate.contact) is Likeness.SAME]
+    like = row_likeness(row, gate.contact)
+    told = bool(gate.chat_confirmed) and row_likeness(row, gate.chat_confirmed) is Likeness.SAME
+    mine = situation.row or (same[0] if len(same) == 1 else None)
+    if situation.row is None and (told or like is Likeness.SAME or (like is Likeness.ALIKE and not same)):
+        return None
+    if mine is None:
+        return block(situation.say("gate.other_row_search", title=row.name, contact=gate.contact))
+    x, y = _relative(mine, situation)
+    key = "gate.other_row" if like is Likeness.OTHER else "gate.other_namesake"
+    return block(situation.say(key, title=row.name, contact=gate.contact, x=x, y=y))
 
 
 def _relative(row: ChatRow, situation: Situation) -> tuple[int, int]:
