@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agent_core.apps.learnt import LearntApp
-from agent_core.session import Answer, Elsewhere, Question, Session
+from agent_core.session import Answer, Elsewhere, Question, RowMark, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,15 @@ class Ledger(Protocol):
 
     async def learn(self, serial: str, learnt: LearntApp) -> None:
         """Remember ``learnt`` for this phone, in the place of what was known of that version."""
+
+    async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
+        """Return how a person told the contact's row from others of its name; None if nobody ever had to."""
+
+    async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
+        """Remember ``row`` as the contact's, in the place of what was known."""
+
+    async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
+        """Somebody waits whose chat was opened by mistake: the list does not show it any more, sweeps know it so."""
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         """Make ``run_id`` the run that has this row. False where another one has it and waits."""

@@ -38,6 +38,7 @@ class QuestionKind(StrEnum):
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
     STILL_SEND = "still_send"  # the chat changed since a person gave the answer
     NO_SEND = "no_send"  # the answer stands typed, and nothing is seen that sends it
+    WHICH_ROW = "which_row"  # several rows have the contact's name
 
 
 # A person's own words go to the customer as they are.
@@ -119,6 +120,14 @@ class Elsewhere(BaseModel):
     goes_on: bool = False
 
 
+class RowMark(BaseModel):
+    """What the contact's row is known by, among rows of the same name. ``avatar``: a print of its picture."""
+
+    avatar: str = ""
+    preview: str = ""
+    time: str = ""
+
+
 class GateState(BaseModel):
     """The state of the knowledge gate; reset for each run."""
 
@@ -132,6 +141,8 @@ class GateState(BaseModel):
     group_confirmed: bool = False  # it was a group's
     doubts_confirmed: list[str] = Field(default_factory=list)  # what was doubtful of the chat when they did
     number: str = ""  # the contact's number, by which the app opens the chat directly
+    row: RowMark | None = None  # as a person told it from others of the contact's name
+    row_entered: bool = False  # the chat was opened by that row, or by its number
     delivered: list[str] = Field(default_factory=list)  # by earlier runs of the same plan: not to be typed again
 
     def confirmed(self, title: str, title_print: str, *, group: bool = False) -> bool:

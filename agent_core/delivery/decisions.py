@@ -11,7 +11,7 @@ from agent_core.delivery.results import end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
 from agent_core.result import ActResult
-from agent_core.session import NOBODY, Answer, Question, QuestionKind, Session, Status
+from agent_core.session import NOBODY, Answer, Question, QuestionKind, RowMark, Session, Status
 from agent_core.texts import say
 
 
@@ -47,6 +47,8 @@ class Decisions:
         match question.kind:
             case QuestionKind.RIGHT_CHAT:
                 return self._right_chat(question, answer)
+            case QuestionKind.WHICH_ROW:
+                return await self._which_row(question, answer)
             case QuestionKind.REST_UNSENT:
                 return await self._rest(answer)
             case QuestionKind.FOREIGN_DRAFT:
@@ -109,6 +111,15 @@ class Decisions:
         gate.doubts_confirmed = list(question.data.get("doubts", []))
         gate.contact = gate.contact or gate.chat_confirmed
         return ActResult("")
+
+    async def _which_row(self, question: Question, answer: Answer) -> ActResult:
+        session, gate = self._session, self._session.gate
+        if answer.choice == questions.NONE:
+            return end(session, Status.FAILED, answer.key("run.no_row"), contact=gate.contact, by=answer.by)
+        gate.row = RowMark.model_validate(question.data["rows"][int(answer.choice.removeprefix("row:"))])
+        gate.row_entered = False
+        await self._ledger.choose_row(session.serial, gate.app, gate.contact, gate.row)
+        return ActResult(say(session.lang, "run.row_chosen", contact=gate.contact))
 
     async def _delivery(self, question: Question, answer: Answer) -> ActResult:
         row_id = int(question.data["ledger_id"])

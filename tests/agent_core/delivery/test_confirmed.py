@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from agent_core import questions
 from agent_core.delivery.outcome import Result, check_chat
+from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.gate.right_chat import is_contacts
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
-from agent_core.session import Answer, GateState, QuestionKind, Status
-from tests.support.lab import ASK, Lab
+from agent_core.session import Answer, GateState, QuestionKind, Session, Status
+from tests.support.lab import ASK, Lab, lab
 from tests.support.model_server import ScriptedModel
 
 TITLE_DOUBT = "the title may be '11' (0.61)"
@@ -68,3 +70,37 @@ async def test_a_yes_does_not_make_a_tree_that_is_older_than_the_picture_the_cha
     assert session.status is Status.WAITING
     assert bench_lab.phone.report()["typed"] == []
     assert bench_lab.sent == {}
+
+
+@pytest.mark.parametrize("title", ["1\u200b1", "１１", "l1", "1١"])
+@pytest.mark.parametrize("source", [Source.TREE, Source.OCR])
+def test_a_name_that_only_looks_like_the_contacts_is_put_to_a_person(title: str, source: Source) -> None:
+    gate = GateState(enabled=True, contact="11")
+    chat = ChatScreen(title, (Bubble(Side.THEM, "在吗"),), "", source)
+    outcome = check_chat(chat, gate)
+    assert outcome is not None
+    assert outcome.result is Result.UNSURE_CHAT
+    assert not is_contacts(chat, gate)
+    session = Session(run_id="r", task="QQ回复联系人11", gate=gate, lang="en")
+    question = questions.right_chat(session, outcome.title, outcome.detail, outcome.chat)
+    assert "spelled with other letters" in question.text
+    assert "U+" in question.text
+    yes = gate.model_copy(update={"chat_confirmed": title})
+    assert check_chat(chat, yes) is None
+    assert check_chat(replace(chat, group=True), gate).result is Result.WRONG_CHAT  # type: ignore[union-attr]
+
+
+HIDDEN = "1\u200b1"
+
+
+@pytest.mark.parametrize("contact", ["11", HIDDEN], ids=["plain", "saved_so"])
+async def test_letters_in_the_tree_that_nobody_sees_leave_a_chat_unsure(contact: str) -> None:
+    """Even if the contact was saved by that very name: the picture does not bear it out."""
+    asks = [MessagePart(text="可以退吗？", ago=60, unread=True)]
+    async with lab(Scenario(contacts=[ContactPart(name=HIDDEN, history=asks)])) as bench:
+        await bench.open_chat(HIDDEN)
+        async with ScriptedModel([ASK]) as model:
+            session = await bench.run(model, task=f"QQ回复联系人“{contact}”")
+        assert [question.kind for question in bench.people.asked] == [QuestionKind.RIGHT_CHAT]
+        assert session.status is Status.WAITING
+        assert bench.sent == {}
