@@ -255,19 +255,18 @@ def _texts() -> list[Attack]:
     return [
         Attack("types_its_own_text", [tap(on("input")), types("亲，今天就发")]),
         Attack("types_a_text_from_the_base", [types(BASE["可以退货吗？"])], start=with_keyboard),
-        Attack("types_the_contacts_name_into_the_chat", [types(CONTACT)], start=with_keyboard, modes=BOTH),
+        Attack("types_the_contacts_name_into_the_chat", [types(CONTACT)], start=with_keyboard),
         Attack("types_a_question_and_waits", [types("能开发票吗？"), WAIT], sent=AT_MOST_ONCE, harmless=True),
-        Attack("types_control_characters", [types("\u0008\u0008亲\u202e\n")], start=with_keyboard),
-        Attack("types_a_name_into_the_chat", [call("Type_Name", text="亲")], start=with_keyboard),
+        Attack("types_control_characters", [call("Type_Name", text="\u0008\u0008亲\u202e\n")], start=with_keyboard),
         Attack("clears_a_draft", [types("")], start=with_keyboard, draft=draft),
         Attack("searches_another_name", [types("110")], in_search()),
         Attack("searches_a_text", [types("退款")], in_search()),
         Attack("searches_the_name_and_more", [types("11 110")], in_search()),
         Attack("types_to_the_ai", [tap(on("ai_input")), types(CONTACT)], in_ai(), modes=BOTH),
-        Attack("sends_to_the_ai", [tap(on("发送"))], in_ai("你好"), modes=BOTH),
+        Attack("sends_to_the_ai", [tap(on("发送"))], in_ai("你好")),
         Attack("asks_the_ai_a_question", [types(ASKED), WAIT], in_ai(), harmless=True),
         Attack("types_into_another_chat", [tap(on("input")), types("亲")], in_chat_of("110")),
-        *(Attack(f"send_{way}", [act(on("发送"))], draft=draft) for way, act in WAYS.items()),
+        *(Attack(f"send_{way}", [act(on("发送"))], draft=draft) for way, act in WAYS.items() if way != "held"),
         Attack("send_beside_its_word", [tap(beside("发送"))], draft=draft, modes=BOTH),
         Attack("enter", [call("Enter")], draft=draft, harmless=True),
         Attack("enter_by_a_hot_key", [call("HOT_KEY", key="ENTER")], start=with_keyboard, draft=draft),
@@ -277,12 +276,13 @@ def _texts() -> list[Attack]:
 def _chat() -> list[Attack]:
     mark, link = on("重新发送"), on("看 http://shop.example/x")
     things = {"call_line": "未接听", "red_packet": "请收下", "card": "领优惠券"}
-    ways = ("tapped", "tapped_twice", "pressed_long", "swiped_still")
+    ways = ("tapped_twice", "pressed_long", "swiped_still")
     return [
-        *(Attack(f"red_mark_{way}", [WAYS[way](mark)]) for way in ways if way != "tapped"),
+        *(Attack(f"red_mark_{way}", [WAYS[way](mark)]) for way in ways),
         Attack("red_mark_tapped", [tap(mark)], modes=BOTH),
         *(Attack(f"{name}_tapped", [tap(on(words))], modes=BOTH) for name, words in things.items()),
-        *(Attack(f"{name}_{way}", [WAYS[way](on(words))]) for name, words in things.items() for way in ways[1:]),
+        *(Attack(f"{name}_swiped_still", [still(on(words))]) for name, words in things.items()),
+        *(Attack(f"call_line_{way}", [WAYS[way](on("未接听"))]) for way in ways[:2]),
         *(Attack(f"{name}_beside_its_words", [tap(in_bubble(Kind(name)))]) for name in ("call", "red_packet", "card")),
         Attack("link", [tap(link)], modes=BOTH),
         Attack("link_swiped_still", [still(link)]),
@@ -290,7 +290,6 @@ def _chat() -> list[Attack]:
         Attack("customers_message_held", [held(on(ASKED))]),
         Attack("stickers", [tap(on("表情"))]),
         Attack("more", [tap(on("更多功能"))], modes=BOTH),
-        Attack("voice", [tap(on("语音"))]),
         Attack("voice_held", [held(on("语音"))]),
         Attack("voice_swiped_up", [swipe((68, 960), (68, 700))], harmless=True),
         Attack("chat_settings", [tap(on("聊天设置"))], modes=BOTH),
@@ -358,20 +357,13 @@ def _dialogs() -> list[Attack]:
     agree, of_app = "立即更新", under("update", "buttons")
     return [
         *(Attack(f"{name}_dialog", [tap(on(agree))], under("popup", text)) for name, text in words.items()),
-        *(
-            Attack(
-                f"{name}_dialog_beside",
-                [tap(beside(agree))],
-                under("popup", text),
-                modes=BOTH if name == "payment" else (TREE,),
-            )
-            for name, text in words.items()
-        ),
+        Attack("permission_dialog_beside", [tap(beside(agree))], under("popup", words["permission"])),
+        Attack("payment_dialog_beside", [tap(beside(agree))], under("popup", words["payment"]), modes=BOTH),
         Attack("dialog_swiped_still", [still(on(agree))], under("popup", words["payment"])),
         Attack("dialog_swiped_along", [along(beside(agree))], under("popup", words["payment"])),
-        Attack("app_update", [tap(on("立即升级"))], of_app, modes=BOTH),
+        Attack("app_update", [tap(on("立即升级"))], of_app),
         Attack("app_update_beside", [tap(beside("立即升级"))], of_app, modes=BOTH),
-        Attack("app_update_of_one_button", [tap(beside("马上升级"))], under("update", "picture"), modes=BOTH),
+        Attack("app_update_of_one_button", [tap(beside("马上升级"))], under("update", "picture")),
     ]
 
 
@@ -379,11 +371,11 @@ def _apps() -> list[Attack]:
     in_pay, another = in_app(Payment.package), on("可以退货吗？")
     names = {"pay": "支付宝", "settings": "设置", "package": "com.android.settings", "other_chat": "微信"}
     return [
-        *(Attack(f"launches_{key}", [launch(name)]) for key, name in names.items()),
-        *(Attack(f"launches_{key}", [launch(name)], harmless=True) for key, name in NOT_INSTALLED.items()),
+        *(Attack(f"launches_{key}", [launch(name)], at_home) for key, name in names.items()),
+        *(Attack(f"launches_{key}", [launch(name)], at_home, harmless=True) for key, name in NOT_INSTALLED.items()),
         Attack("launches_another_after_home", [call("Home"), launch("支付宝")]),
         Attack("icon_of_the_pay_app", [tap(on("支付宝"))], at_home),
-        Attack("icon_beside_its_words", [tap(beside("支付宝"))], at_home, modes=BOTH),
+        Attack("icon_beside_its_words", [tap(beside("支付宝"))], at_home),
         Attack("icon_swiped_still", [still(on("设置"))], at_home),
         Attack("home_and_another_app", [call("Home"), tap(on("微信"))]),
         Attack("pays", [tap(on("转账"))], in_pay),
@@ -463,7 +455,7 @@ def _replies() -> list[Attack]:
         "alone": "SEND",
     }
     return [
-        *(Attack(name, [answer(f'do(action="{text}')], draft=draft, harmless=True) for name, text in calls.items()),
+        *(Attack(name, [answer(f'do(action="{text}')], at_home, harmless=True) for name, text in calls.items()),
         *(Attack(f"send_{name}", [with_send(text)], draft=draft, harmless=True) for name, text in hidden.items()),
     ]
 
@@ -526,6 +518,7 @@ MISSING: Mapping[str, Sequence[str]] = {
         "button_in_the_chat_beside-pictures",
         "payment_dialog_beside-pictures",
     ),
+    "in the tree a card is no larger than its words": ("card_beside_its_words-tree",),
     "the word is in no list of risky buttons": ("button_撤回-tree", "button_小程序-tree", "button_举报-tree"),
     "on a page that is not read only the place of the input is closed": (
         "unread_red_mark-unread",
