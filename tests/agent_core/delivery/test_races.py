@@ -160,7 +160,7 @@ async def test_a_popup_over_the_chat_lets_nothing_out() -> None:
         session = await reply(bench, ASK, BACK, ASK, FINISH)
         assert session.status is Status.SUCCEEDED, session.message
         assert (bench.sent, bench.drafts) == ({"11": [ANSWER]}, {})
-        assert "popup_accepted" not in [action["what"] for action in bench.phone.report()["actions"]]
+        assert "dialog_accepted" not in [action["what"] for action in bench.phone.report()["actions"]]
 
 
 async def test_a_slow_screen(bench_lab: Lab) -> None:
