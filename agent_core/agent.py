@@ -9,6 +9,7 @@ from contextlib import suppress
 from agent_core import answers, defaults, questions
 from agent_core.choosing import SureOnly
 from agent_core.cut_short import end_by
+from agent_core.delivery.put_off import still_away
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.gate import Policy
@@ -101,7 +102,8 @@ class PhoneAgent:
         return self._now.session
 
     async def go_on(self, session: Session) -> Session:
-        """Go on with a session, new or saved, until an outcome or a question that nobody answers now.
+        """Go on with a session, new or saved, until an outcome, a question that nobody answers now, or a knowledge base
+        that is away: ``Session.is_put_off``.
 
         What goes wrong becomes its outcome; only LeaseLost is raised, for the run is not over then. So is a cancel, the
         phone tidied up and the state saved: whether that means stopped or put off is for the one who cancelled.
@@ -130,6 +132,8 @@ class PhoneAgent:
 
     async def _loop(self) -> None:
         session = self.session
+        if session.is_put_off and await still_away(session, self._outside.knowledge):
+            return  # nothing was touched for it
         await self._begin()
         async with self._now.at_work():
             session.status = Status.RUNNING
