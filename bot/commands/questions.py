@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from bot.chat.answering import read_answer, verdict
+from bot.chat.answering import read_answer, to_confirm, verdict
 from bot.chat.cards import Line, choice_label, question_card
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
@@ -48,16 +48,22 @@ def list_(as_json: Json = False) -> None:
 def answer(
     question: Annotated[str, typer.Argument(help="The question's id, see `phonedesk questions list`.")],
     said: Annotated[str, typer.Argument(help="The number of a choice, its words, or your own words.")],
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Send words to a customer though they look like a command.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins.
 
     Example: phonedesk questions answer 3f2a9c1d0b7e "今天发货"
     """
-    (view, result), lang = with_desk(_given(question, said))
+    (view, result), lang = with_desk(_given(question, said, confirmed=confirm))
     words = texts(lang)
     if as_json:
         print_json({"id": view.id, "state": result.state if result else "refused"})
+    elif result is None and read_answer(view.question, said) is not None:
+        for key in ("question.like_a_command", "question.confirm_option"):
+            Console(stderr=True).print(words.get(key), markup=False)
     elif result is None:
         labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
         key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
@@ -86,7 +92,7 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 
 def _given(
-    question_id: str, said: str
+    question_id: str, said: str, *, confirmed: bool
 ) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
     async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
         view = await desk.question(question_id)
@@ -95,7 +101,7 @@ def _given(
                 f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
             )
         given = read_answer(view.question, said, by=me.name)
-        if given is None:
+        if given is None or (to_confirm(view.question, given) and not confirmed):
             return view, None
         return view, await desk.answer(me, view.id, choice=given.choice, text=given.text)
 

@@ -104,3 +104,12 @@ def test_a_mere_number_goes_to_nobody(shop: Path, kind: str) -> None:
 def test_a_question_that_is_none(shop: Path) -> None:
     code, _ = told("answer", "ghost", "1")
     assert code == 2
+
+
+@pytest.mark.parametrize("said", ["/stop", "停止"])
+def test_what_looks_like_a_command_goes_to_a_customer_by_an_option_alone(shop: Path, said: str) -> None:
+    code, shown = told("answer", "q1", said)
+    assert (code, "--confirm" in shown) == (2, True)
+    assert "q1" in told("list")[1]
+    assert told("answer", "q1", said, "--json") == (2, '{\n  "id": "q1",\n  "state": "refused"\n}\n')
+    assert told("answer", "q1", said, "--confirm")[0] == 0
