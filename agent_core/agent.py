@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+import structlog
+
 from agent_core import answers, defaults, questions
 from agent_core.choosing import SureOnly
 from agent_core.cut_short import end_by
+from agent_core.delivery.leftovers import clear_in_front
 from agent_core.delivery.put_off import still_away
 from agent_core.devices.base import Device, Frame
-from agent_core.errors import LeaseLost, PhonedeskError
+from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.gate import Policy
 from agent_core.model.base import Model
 from agent_core.observer import Observation, Observer
@@ -24,6 +27,8 @@ from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say
 from agent_core.thinking import Thinker
 from agent_core.trajectory import Trajectory
+
+log = structlog.get_logger(__name__)
 
 
 class PhoneAgent:
@@ -122,9 +127,19 @@ class PhoneAgent:
         await self._now.recorder.outcome()
 
     async def _begin(self) -> None:
-        await self._outside.lease.check()
-        await self._now.prepare()
-        await self._now.recorder.started()
+        run, outside = self._now, self._outside
+        await outside.lease.check()
+        await run.prepare()
+        if run.flow is None and not run.session.dry_run:  # a reply looks to it when it sees the chat
+            try:
+                await clear_in_front(
+                    run.observer, outside.ledger, lease=outside.lease, guard=outside.guard, touches=run.touches
+                )
+            except (LeaseLost, ScreenOff):
+                raise
+            except DeviceError as error:
+                log.warning("leftover_not_cleared", serial=run.device.serial, error=str(error))
+        await run.recorder.started()
 
     async def _one(self) -> None:
         async with self._now.at_work():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from agent_core.apps.learnt import LearntApp, SendsBy, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.match import is_bubble_of, is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Outcome, Result, check_planned
-from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch
+from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch, WindowKind
 from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.gate.right_chat import is_contacts
 from agent_core.geometry import Box, Point
@@ -28,6 +29,8 @@ SPINNER_SECONDS = 45.0  # how long it may be on its way
 UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
 UNSENT_LOOKS = 3
 CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
+UNLOCK_SECONDS = 20.0  # how long a phone that was locked in the midst of it is waited for, to take our text away
+UNLOCK_LOOKS = 0.5
 FRESH_SECONDS = 5.0  # how old the answer that the phone is ours may be at Send; a picture takes well under a second
 TYPE_TRIES = 2
 STEADY_TRIES = 3
@@ -108,7 +111,7 @@ class Attempt:
                 return await self._settle(way)
         except BaseException as error:
             if not sending and not isinstance(error, DeviceOffline):
-                await self._back_out()
+                await self._back_out(patient=isinstance(error, PhonedeskError))
             raise
 
     # -- before Send ---------------------------------------------------------------------------------------------
@@ -240,16 +243,18 @@ class Attempt:
             and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
         )
 
-    async def _back_out(self) -> None:
+    async def _back_out(self, *, patient: bool = True) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
 
-        Where that cannot be (phone gone or taken, another chat in front, the focus lost) the row stays as it is:
-        whoever sees the chat next clears it.
+        ``patient``: a phone that is locked is waited for, for a while. Where that cannot be (phone gone or taken,
+        another chat in front, the focus lost) the row stays as it is: whoever sees the chat next clears it.
         """
         with suppress(PhonedeskError, LedgerConflict):
             await self._tools.lease.check()
             if self._state is ReplyState.SENDING:  # nothing was tapped: typing never sends
                 await self._advance(ReplyState.TYPING)
+            if patient and not await self._is_open():
+                return
             if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
                 return
             await self._tools.lease.check()
@@ -257,6 +262,27 @@ class Attempt:
             left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
             if left is not None and left.draft == "" and is_contacts(left, self._gate):
                 await self._advance(ReplyState.PLANNED)
+
+    async def _is_open(self) -> bool:
+        """Wait until the phone is unlocked, and look anew if it was not; the input has the focus again then."""
+        tools, waited = self._tools, False
+        until = tools.clock() + UNLOCK_SECONDS
+        while True:
+            look = await tools.device.look()
+            if look.screen.awake and look.window.kind is not WindowKind.LOCK:
+                break
+            if tools.clock() >= until:
+                return False
+            waited = True
+            await asyncio.sleep(UNLOCK_LOOKS)
+        if not waited:
+            return True
+        self._seen = await tools.look()
+        chat = self._seen.chat
+        if chat is not None and chat.input_box is not None and is_contacts(chat, self._gate):
+            await tools.lease.check()
+            await tools.device.tap(chat.input_box.center)
+        return True
 
     # -- after Send ----------------------------------------------------------------------------------------------
 
