@@ -48,27 +48,24 @@ def list_(as_json: Json = False) -> None:
 def answer(
     question: Annotated[str, typer.Argument(help="The question's id, see `phonedesk questions list`.")],
     said: Annotated[str, typer.Argument(help="The number of a choice, its words, or your own words.")],
-    confirm: Annotated[
-        bool, typer.Option("--confirm", help="Send words to a customer though they look like a command.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins.
 
     Example: phonedesk questions answer 3f2a9c1d0b7e "今天发货"
     """
-    (view, result), lang = with_desk(_given(question, said, confirmed=confirm))
+    (view, result), lang = with_desk(_given(question, said))
     words = texts(lang)
+    meant = read_answer(view.question, said) if result is None else None
+    if meant is not None and not as_json and _confirmed(words):
+        (view, result), lang = with_desk(_given(question, said, confirmed=True))
     if as_json:
         print_json({"id": view.id, "state": result.state if result else "refused"})
-    elif result is None and read_answer(view.question, said) is not None:
-        for key in ("question.like_a_command", "question.confirm_option"):
-            Console(stderr=True).print(words.get(key), markup=False)
-    elif result is None:
+    elif result is None and meant is None:
         labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
         key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
         Console(stderr=True).print(words.get(key, choices=labels), markup=False)
-    else:
+    elif result is not None:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
         Console().print(verdict(words, view, result), *goes_on, markup=False)
     if result is None:
@@ -92,7 +89,7 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 
 def _given(
-    question_id: str, said: str, *, confirmed: bool
+    question_id: str, said: str, *, confirmed: bool = False
 ) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
     async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
         view = await desk.question(question_id)
@@ -106,6 +103,14 @@ def _given(
         return view, await desk.answer(me, view.id, choice=given.choice, text=given.text)
 
     return call
+
+
+def _confirmed(words: Texts) -> bool:
+    """Ask whether words that look like a command are meant for the customer; at the end of the input they are not."""
+    try:
+        return typer.confirm(words.get("question.like_a_command"), err=True)
+    except typer.Abort:
+        return False
 
 
 def _hint(view: QuestionView, words: Texts) -> str:

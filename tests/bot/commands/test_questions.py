@@ -107,9 +107,11 @@ def test_a_question_that_is_none(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["/stop", "停止"])
-def test_what_looks_like_a_command_goes_to_a_customer_by_an_option_alone(shop: Path, said: str) -> None:
-    code, shown = told("answer", "q1", said)
-    assert (code, "--confirm" in shown) == (2, True)
-    assert "q1" in told("list")[1]
+def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(shop: Path, said: str) -> None:
+    for typed in ("n\n", "\n", ""):
+        result = CliRunner().invoke(app, ["questions", "answer", "q1", said], input=typed)
+        assert (result.exit_code, "原样发给客户" in result.output) == (2, True)
+        assert "q1" in told("list")[1]
     assert told("answer", "q1", said, "--json") == (2, '{\n  "id": "q1",\n  "state": "refused"\n}\n')
-    assert told("answer", "q1", said, "--confirm")[0] == 0
+    assert CliRunner().invoke(app, ["questions", "answer", "q1", said], input="y\n").exit_code == 0
+    assert "q1" not in told("list")[1]
