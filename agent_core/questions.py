@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
+from agent_core.delivery.asked import Asked
 from agent_core.gate import Situation
 from agent_core.gate.approval import asked_about
 from agent_core.gate.right_chat import title_likeness
@@ -166,8 +167,8 @@ def rest_unsent(session: Session, planned: Planned) -> Question:
     return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
 
 
-def still_send(session: Session, planned: Planned) -> Question:
-    """What a person answered, and the chat that is not any more as it was then."""
+def still_send(session: Session, planned: Planned, shown: Sequence[Asked] = ()) -> Question:
+    """What a person answered, and the chat that is not any more as it was then. ``shown``: what a skip settles."""
     text = say(session.lang, "delivery.still_send")
     return _question(
         session,
@@ -177,6 +178,7 @@ def still_send(session: Session, planned: Planned) -> Question:
         free_text=True,
         answer=planned.text,
         customer=planned.question,
+        shown=[{"words": one.words, "fingerprint": one.fingerprint} for one in shown],
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, field_validator
 
 class Status(StrEnum):
     RUNNING = "running"
-    WAITING = "waiting"  # for a person
+    WAITING = "waiting"  # for a person, or for the knowledge base: ``Session.is_put_off``
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -392,7 +392,8 @@ class Session(BaseModel):
     send_anyway: bool = False  # a person wants what is planned sent, though the chat has changed
     answer_again: str = ""  # the fingerprint that a person declared to be a new question
     parse_failures: int = 0  # in a row
-    knowledge_failures: int = 0
+    knowledge_failures: int = 0  # since the knowledge base answered last
+    put_off: str = ""  # the query that it could not be asked while the run rests, see ``is_put_off``
     changed_chats: int = 0  # how often the chat changed under a reply
     refusals: int = 0  # how often in a row a chosen reply could not be delivered into the chat in front
     unread_refusals: int = 0  # acts that were refused on pages that nothing could read, since one was read
@@ -420,6 +421,11 @@ class Session(BaseModel):
         if self.spent.cost is None:
             return None
         return max(0.0, self.spent.cost - sum(step.cost or 0.0 for step in self.steps))
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether the run rests until the knowledge base can be asked: it waits for no person and goes on by itself."""
+        return self.status is Status.WAITING and self.question is None and bool(self.put_off)
 
     @property
     def comes_to(self) -> Status:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from agent_core import questions
+from agent_core.delivery.asked import Asked
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.planning import planned_by_person, planned_with, record_of
 from agent_core.delivery.results import end, fail
@@ -37,7 +38,7 @@ class Decisions:
             case QuestionKind.FIRST_DELIVERY:
                 return await self._first_delivery(question, answer)
             case QuestionKind.STILL_SEND:
-                return await self._still_send(answer)
+                return await self._still_send(question, answer)
             case QuestionKind.NO_SEND:
                 return self._no_send(answer)
             case _:
@@ -173,11 +174,15 @@ class Decisions:
         session.send_anyway = True
         return ActResult("")
 
-    async def _still_send(self, answer: Answer) -> ActResult:
+    async def _still_send(self, question: Question, answer: Answer) -> ActResult:
         """The chat changed after a person had answered: as it was, in other words, or not at all."""
         session, planned = self._session, self._session.planned
         if planned is None or (answer.choice == questions.SKIP and not answer.text):
+            messages = planned.cluster if planned else []
             skipped = await self._hand_over.skip(answer, planned.fingerprint if planned else "")
+            for one in question.data.get("shown", ()):
+                by = "" if answer.program or answer.by == NOBODY else answer.by
+                await self._rows.settle(Asked(one["words"], one["fingerprint"]), messages, person=by)
             if skipped.ending is None:
                 return skipped
             session.cluster = None  # what changed the chat may be a question, and has yet to be read

@@ -1,7 +1,7 @@
 """The reply flow: from the customer's newest messages to a delivered answer, or to a person.
 
-The gate may end a run before a model's finish in three ways only: nothing new, no sure answer (a person decides), and a
-knowledge base that keeps failing.
+The gate may end a run before a model's finish in two ways only: nothing new, and no sure answer (a person decides). A
+knowledge base that keeps failing puts the run off.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from agent_core.delivery.match import same_cluster
 from agent_core.delivery.namesakes import Namesakes
 from agent_core.delivery.outcome import Outcome, Result, check_chat
 from agent_core.delivery.planning import planned_with
+from agent_core.delivery.put_off import KNOWLEDGE_TRIES, put_off
 from agent_core.delivery.results import ask, end, fail, waits_elsewhere
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Key
@@ -48,7 +49,6 @@ log = structlog.get_logger(__name__)
 
 LEAVES = 2  # times in a row that another chat is left: the first Back may take a keyboard away
 LOOKS_ABOVE = 3  # tries to read the chat once more after an answer
-KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,12 +521,11 @@ class ReplyFlow:
         session.knowledge_failures += 1
         if session.knowledge_failures < KNOWLEDGE_TRIES:
             return fail(session, "run.knowledge_failed", error=error)
-        session.error_kind = error.kind
-        failed = AnswerEvent(
-            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.FAILED, query=query
+        left = AnswerEvent(
+            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.PLANNED, query=query
         )
-        await self._rows.tell_event(failed, None)
-        return end(session, Status.FAILED, "run.knowledge_gave_up", error=error)
+        await self._rows.tell_event(left, None)
+        return put_off(session, error, query)
 
 
 def _all_ours(chat: ChatScreen | None) -> bool:

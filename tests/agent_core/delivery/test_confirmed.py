@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from agent_core import questions
 from agent_core.delivery.outcome import Result, check_chat
+from agent_core.devices.base import Node
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.gate.right_chat import is_contacts
+from agent_core.geometry import Point
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
-from tests.support.lab import ASK, Lab, lab
+from tests.support.lab import ANSWER, ASK, FINISH, Lab, lab
 from tests.support.model_server import ScriptedModel
 
 TITLE_DOUBT = "the title may be '11' (0.61)"
@@ -104,3 +107,47 @@ async def test_letters_in_the_tree_that_nobody_sees_leave_a_chat_unsure(contact:
         assert [question.kind for question in bench.people.asked] == [QuestionKind.RIGHT_CHAT]
         assert session.status is Status.WAITING
         assert bench.sent == {}
+
+
+async def test_a_tree_that_begins_to_lag_shows_after_the_touch_and_nothing_is_typed(
+    bench_lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench_lab.open_chat()
+    tap = bench_lab.device.tap
+
+    async def lagging(point: Point) -> None:
+        await bench_lab.device.tree()
+        bench_lab.phone.set_tree("stale")
+        await tap(point)
+
+    monkeypatch.setattr(bench_lab.device, "tap", lagging)
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model)
+    assert [question.kind for question in bench_lab.people.asked] == [QuestionKind.RIGHT_CHAT]
+    assert session.status is Status.WAITING
+    assert bench_lab.phone.report()["typed"] == []
+    assert bench_lab.sent == {}
+    assert [row.state for row in await bench_lab.ledger.unfinished(bench_lab.device.serial)] == []
+
+
+@pytest.mark.parametrize("at", range(1, 7))
+async def test_what_is_written_while_the_tree_is_dumped_is_read_and_is_no_doubt_of_the_chat(
+    bench_lab: Lab, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """The picture is older than the tree then: both are taken anew, and nobody is asked whose chat it is."""
+    await bench_lab.open_chat()
+    tree, trees = bench_lab.device.tree, 0
+
+    async def slow() -> Sequence[Node]:
+        nonlocal trees
+        trees += 1
+        if trees == at:
+            bench_lab.phone.receive("11", "急用")
+        return await tree()
+
+    monkeypatch.setattr(bench_lab.device, "tree", slow)
+    async with ScriptedModel([ASK, ASK, FINISH]) as model:
+        session = await bench_lab.run(model)
+    assert bench_lab.people.asked == []
+    assert session.status is Status.SUCCEEDED, session.message
+    assert bench_lab.sent == {"11": [ANSWER]}
