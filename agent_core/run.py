@@ -151,6 +151,7 @@ class Run:
             window_now=window_now,
             lapsed=await self._lapsed(thought.action, seen, now, window_now),
             unread_below=seen.unread_below,
+            nodes=seen.nodes,
             # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
         )

@@ -26,14 +26,19 @@ from agent_core.actions.types import (
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
 from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
-from agent_core.geometry import Point
+from agent_core.gate.controls import grown
+from agent_core.geometry import Box, Point
+from agent_core.screen.badges import reds
 from agent_core.screen.popups import popup_in
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen
+from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen
+from agent_core.screen.tree_rows import mark_state
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
 # A tap on these opens something: a packet, a card, a place, a file, a call.
 _HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VOICE}
 _HALF_BAR = 0.07  # of the width: half the height of a bar to hold and talk, and some margin
+_BESIDE_A_MARK = 0.06  # of the width: a mark is as wide, and a finger is not more exact
+_RED = 0.0002  # of the width squared: a fifth of the pixels of the smallest mark
 _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
 
@@ -144,7 +149,7 @@ class NothingRisky:
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
             return block(situation.say("gate.title_bar"))
-        said = self._message_at(Point.from_relative(pair, situation.size), situation)
+        said = _bubble_at(Point.from_relative(pair, situation.size), situation)
         if said is not None and (said.kind not in _HARMLESS or _LINK.search(said.text)):
             return block(situation.say("gate.link_blocked", target=said.text[:40]))
         return allow(proposal)
@@ -159,11 +164,6 @@ class NothingRisky:
             return point.x >= title.right and point.y < title.bottom + title.height
         right, below = situation.profile.title_region[2], situation.profile.messages_region[1]
         return point.x >= right * width and point.y < below * situation.size[1]
-
-    @staticmethod
-    def _message_at(point: Point, situation: Situation) -> Bubble | None:
-        bubbles = situation.chat.bubbles if situation.chat else ()
-        return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
 
 
 class AskBeforeRisk:
@@ -183,7 +183,8 @@ class AskBeforeRisk:
 
 
 class DeliveryAlone:
-    """Send, Enter, stickers, quick replies and pasting belong to delivery, and all else at a chat's input."""
+    """Send, Enter, stickers, quick replies and pasting belong to delivery, all else at a chat's input, and the red mark
+    of a text that did not leave, however old: a tap there sends it again."""
 
     name = "delivery_alone"
 
@@ -198,6 +199,8 @@ class DeliveryAlone:
             # Send, icons without a word, the keys of a keyboard: nothing there is for the model. A swipe there glides
             # over the keys, or holds a button that records.
             return block(situation.say("gate.swipe_in_bar" if isinstance(proposal, Swipe) else "gate.input_bar"))
+        if begins is not None and red_mark_at(Point.from_relative(begins, situation.size), situation):
+            return block(situation.say("gate.red_mark"))
         ours = {_bare(text) for text in situation.profile.delivery_only}
         target = next((text for text in situation.targets(proposal) if _bare(text) in ours), "")
         if target:
@@ -212,3 +215,31 @@ def _bar_top(chat: ChatScreen | None, width: int) -> int | None:
     if chat.input_box is not None:
         return chat.input_box.top
     return None if chat.keyboard_icon is None else round(chat.keyboard_icon.y - _HALF_BAR * width)
+
+
+def _bubble_at(point: Point, situation: Situation) -> Bubble | None:
+    bubbles = situation.chat.bubbles if situation.chat else ()
+    return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
+
+
+def red_mark_at(point: Point, situation: Situation) -> bool:
+    """Return whether a point of a chat lies on or beside the red mark of a failed message.
+
+    The mark stands left of a bubble of ours. Three things tell of it, and each is enough: the bubble that was read with
+    it, the tree's node of it, and its red in the picture, wherever no bubble was read.
+    """
+    chat, profile, width = situation.chat, situation.profile, situation.size[0]
+    if chat is None or profile is None:
+        return False
+    reach = round(_BESIDE_A_MARK * width)
+    failed = [b.box for b in chat.bubbles if b.state is BubbleState.FAILED and b.box is not None]
+    areas = [Box(0, box.top - reach, box.left + reach, box.bottom + reach) for box in failed]
+    marks = [n.box for n in situation.nodes or () if mark_state(n, profile) is BubbleState.FAILED]
+    areas += [grown(box, reach, reach) for box in marks]
+    if any(area.contains(point) for area in areas):
+        return True
+    header = chat.title_box.bottom if chat.title_box else round(profile.messages_region[1] * situation.size[1])
+    if situation.frame is None or point.y < header or _bubble_at(point, situation) is not None:
+        return False
+    around = Box(point.x - reach, max(header, point.y - reach), point.x + reach, point.y + reach)
+    return reds(situation.frame.image, around) >= _RED * width * width

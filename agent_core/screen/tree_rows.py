@@ -146,7 +146,7 @@ def _by_avatars(
     right = max((a.box.left for a in people if a.box.center.x * 2 > size[0]), default=size[0])
     # The columns are the same on both sides.
     columns = (max(left, size[0] - right), min(right, size[0] - left))
-    marks = [node for node in nodes if _marks(node, profile) is not BubbleState.OK]
+    marks = [node for node in nodes if mark_state(node, profile) is not BubbleState.OK]
     inner = [node for node in nodes if _of_message(node, people, columns, size)]
     rows = [n.box for n in nodes if has_id(n, profile.row_ids) and sum(within(a.box, n.box) for a in people) == 1]
     page = _Page(profile, size, columns)
@@ -435,7 +435,8 @@ def _tells_time(text: str) -> bool:
 # What stands beside our bubbles
 
 
-def _marks(node: Node, profile: AppProfile) -> BubbleState:
+def mark_state(node: Node, profile: AppProfile) -> BubbleState:
+    """Return what a node beside a bubble of ours tells of it: a red mark, a spinner; OK if it is neither."""
     if has_id(node, profile.failed_ids) or (_FAILED.search(node.description) and not node.text.strip()):
         return BubbleState.FAILED
     if has_id(node, profile.sending_ids) or node.class_name.endswith("ProgressBar"):
@@ -446,7 +447,7 @@ def _marks(node: Node, profile: AppProfile) -> BubbleState:
 def _with_state(bubble: Bubble, marks: Sequence[Node], profile: AppProfile) -> Bubble:
     if bubble.side is not Side.ME or bubble.box is None:
         return bubble
-    states = {_marks(node, profile) for node in marks if _in_row(node.box, bubble.box)}
+    states = {mark_state(node, profile) for node in marks if _in_row(node.box, bubble.box)}
     for state in (BubbleState.FAILED, BubbleState.SENDING):
         if state in states:
             return replace(bubble, state=state)
@@ -465,7 +466,7 @@ def _boxed(nodes: Sequence[Node], boxed: Sequence[Node], profile: AppProfile, si
     for node in boxed:
         if not any(within(node.box, other.box) for other in outer):
             outer.append(node)
-    marks = [node for node in nodes if _marks(node, profile) is not BubbleState.OK]
+    marks = [node for node in nodes if mark_state(node, profile) is not BubbleState.OK]
     bubbles = []
     for node in sorted(outer, key=lambda item: item.box.top):
         inner = [n for n in nodes if n is not node and within(n.box, node.box)]
