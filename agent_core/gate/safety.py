@@ -26,7 +26,7 @@ from agent_core.actions.types import (
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
 from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
-from agent_core.gate.controls import grown
+from agent_core.gate.controls import control_at, grown
 from agent_core.geometry import Box, Point
 from agent_core.screen.badges import reds
 from agent_core.screen.popups import popup_in
@@ -72,6 +72,19 @@ def _first_button(words: Iterable[str], targets: Iterable[str]) -> str:
     words = tuple(words)
     risky = (target for target in targets if any(_names_a_button(word, target) for word in words))
     return next((target for target in risky if _bare(target) not in _refusals()), "")
+
+
+def _button_at(proposal: Action, situation: Situation, words: Iterable[str], named: Iterable[str]) -> str:
+    """Return the text of the button that a touch may click and that one of the words names; "" if there is none.
+
+    ``named``: the texts that stand under the touch. A button is more than its words: all of its area counts.
+    """
+    words = tuple(words)
+    found, pair = _first_button(words, named), touched(proposal, situation.size)
+    if found or pair is None:
+        return found
+    point = Point.from_relative(pair, situation.size)
+    return control_at(point, situation, lambda text: bool(_first_button(words, (text,))))
 
 
 def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
@@ -144,7 +157,7 @@ class NothingRisky:
         if pair is None or situation.profile is None:
             return allow(proposal)
         words = (*situation.profile.risky, *risky_words())
-        target = _first_button(words, situation.targets(proposal))
+        target = _button_at(proposal, situation, words, situation.targets(proposal))
         if target:
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
@@ -174,7 +187,7 @@ class AskBeforeRisk:
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         in_front = profile_of_package(situation.window.package)
         risky = (*risky_words(), *(in_front.risky if in_front else ()))
-        target = _first_button(risky, situation.names(proposal))
+        target = _button_at(proposal, situation, risky, situation.names(proposal))
         if not target:
             return allow(proposal)
         if isinstance(proposal, Tap):
