@@ -29,8 +29,9 @@ from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block
 from agent_core.gate.controls import control_at, grown
 from agent_core.geometry import Box, Point
 from agent_core.screen.badges import reds
+from agent_core.screen.kinds import call_line
 from agent_core.screen.popups import popup_in
-from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen
+from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Source
 from agent_core.screen.tree_rows import mark_state
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
@@ -38,6 +39,7 @@ _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz
 _HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VOICE}
 _HALF_BAR = 0.07  # of the width: half the height of a bar to hold and talk, and some margin
 _BESIDE_A_MARK = 0.06  # of the width: a mark is as wide, and a finger is not more exact
+_ROW = 0.05  # of the width: how far a bubble reaches above and below its words
 _RED = 0.0002  # of the width squared: a fifth of the pixels of the smallest mark
 _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
@@ -162,6 +164,8 @@ class NothingRisky:
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
             return block(situation.say("gate.title_bar"))
+        if _call_at(Point.from_relative(pair, situation.size), situation):
+            return block(situation.say("gate.call_line"))
         said = _bubble_at(Point.from_relative(pair, situation.size), situation)
         if said is not None and (said.kind not in _HARMLESS or _LINK.search(said.text)):
             return block(situation.say("gate.link_blocked", target=said.text[:40]))
@@ -233,6 +237,16 @@ def _bar_top(chat: ChatScreen | None, width: int) -> int | None:
 def _bubble_at(point: Point, situation: Situation) -> Bubble | None:
     bubbles = situation.chat.bubbles if situation.chat else ()
     return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
+
+
+def _call_at(point: Point, situation: Situation) -> bool:
+    """Return whether a point of a chat lies in the row of what the app says of a call: a touch there calls back."""
+    if situation.chat is None:
+        return False
+    lines = [b.box for b in situation.chat.bubbles if b.kind is BubbleKind.CALL and b.box is not None]
+    lines += [r.box for r in situation.readings if call_line(r.text, in_picture=r.source is not Source.TREE)]
+    reach = round(_ROW * situation.size[0])
+    return any(box.top - reach <= point.y < box.bottom + reach for box in lines)
 
 
 def red_mark_at(point: Point, situation: Situation) -> bool:

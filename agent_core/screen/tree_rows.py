@@ -15,7 +15,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
 from agent_core.screen.compare import name as same
-from agent_core.screen.kinds import CARDS, WORDLESS, kind_of, may_be_call, named_kind
+from agent_core.screen.kinds import CARDS, WORDLESS, call_line, kind_of, may_be_call, named_kind
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, Side
 from agent_core.screen.times import is_time
 
@@ -64,6 +64,44 @@ class Messages:
 def messages(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int], area: Box) -> Messages:
     """Return the bubbles within ``area`` (pixels), from the top."""
     inside = [n for n in nodes if n.package not in _SYSTEM and visible(n.box, size) and area.contains(n.box.center)]
+    calls, inside = _call_lines(inside, size)
+    read = _messages(nodes, inside, profile, size, area)
+    return replace(read, bubbles=with_lines(read.bubbles, calls))
+
+
+def with_lines(bubbles: Sequence[Bubble], lines: Sequence[Bubble]) -> tuple[Bubble, ...]:
+    """Return bubbles and lines between them from the top."""
+    return tuple(sorted((*bubbles, *lines), key=lambda one: one.box.top if one.box else 0)) if lines else tuple(bubbles)
+
+
+def _call_lines(nodes: Sequence[Node], size: tuple[int, int]) -> tuple[list[Bubble], list[Node]]:
+    """Return what the app says of calls in the middle of the page, and the nodes without those of such lines.
+
+    Nothing tells whose such a call was. It counts as the customer's: one below our last message is something that
+    nobody has answered.
+    """
+    width, found = size[0], [node for node in nodes if call_line(node.text)]
+    lines = [
+        node
+        for node in found
+        if abs(node.box.center.x - width / 2) <= CENTRED * width and node.box.left >= (COLUMN + BESIDE) * width
+    ]
+    if not lines:
+        return [], list(nodes)
+    rest = [
+        node
+        for node in nodes
+        if not any(
+            line.box.top <= node.box.center.y <= line.box.bottom and node.box.height <= 3 * line.box.height
+            for line in lines
+        )
+    ]
+    return [Bubble(Side.THEM, call_line(line.text), line.box, BubbleKind.CALL) for line in lines], rest
+
+
+def _messages(
+    nodes: Sequence[Node], inside: Sequence[Node], profile: AppProfile, size: tuple[int, int], area: Box
+) -> Messages:
     people = _avatars(inside, profile, size, area)
     if people:
         return _by_avatars(inside, people, profile, size, area)
@@ -510,6 +548,8 @@ def _content(node: Node, inner: Sequence[Node]) -> tuple[BubbleKind, str]:
 
 
 def _of_several(text: str) -> BubbleKind:
+    if any(call_line(line) for line in text.split("\n")):
+        return BubbleKind.CALL
     kind = kind_of(text)
     return BubbleKind.OTHER if kind is BubbleKind.TEXT else kind
 

@@ -308,3 +308,32 @@ def test_a_row_that_the_tree_only_describes_is_the_ais_too() -> None:
     where = Situation(app, window, size, GateState(contact="11"), words, frame=frame, nodes=nodes)
     assert not done(Tap(element=(500, 285)), where)
     assert done(Tap(element=(500, 205)), where)
+
+
+# Calls ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["call", "tip"])
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_what_an_app_says_of_a_call_is_not_tapped(reader: ScreenReader, app: AppProfile, kind: str) -> None:
+    calls: list[dict[str, object]] = [
+        {"kind": kind, "text": "对方无应答", "ago": 9000},
+        {"side": "me", "text": "在的", "ago": 8000},
+        {"text": "几天能发货？", "ago": 900},
+        {"kind": kind, "text": "未接来电", "ago": 60},
+    ]
+    phone = in_chat(app, *calls)
+    where = await situation_of(phone, reader, app)
+    for text in ("对方无应答", "未接来电"):
+        words = await button_of(phone, text)
+        for point in (*inside(words), Point(words.left - 25, words.center.y), Point(words.right + 25, words.center.y)):
+            pair = at(point, where)
+            assert not done(Tap(element=pair), where), (text, point)
+            assert not done(Swipe(start=pair, end=pair, duration=0.1), where), (text, point)
+            assert done(Swipe(start=pair, end=(pair[0], 300)), where)
+            # Nor is it, if the line was read and no bubble was made of it.
+            assert where.chat is not None
+            lost = replace(where, chat=replace(where.chat, bubbles=()))
+            assert not done(Tap(element=pair), lost), (text, point)
+    assert done(Tap(element=at((await button_of(phone, "几天能发货？")).center, where)), where)
