@@ -10,7 +10,7 @@ from typing import Protocol
 
 from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap, Type, TypeName
 from agent_core.apps.profile import AppProfile
-from agent_core.devices.base import Frame, Window
+from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import SCALE, Box, Point
 from agent_core.screen.lists import ChatRow
 from agent_core.screen.readings import ChatScreen, Reading
@@ -25,6 +25,7 @@ class Situation:
     ``profile`` is the app of a reply task, None in any other. ``apps`` are the names and packages that another task may
     use, () for all. ``frame`` was proposed on; ``now`` and ``window_now`` are of the moment before the act, None where
     nobody looked. ``lapsed``: what a person allowed on the screen that was proposed on is not what it shows now.
+    ``nodes``: the tree of that screen, whatever it tells; None if there was none.
     """
 
     profile: AppProfile | None
@@ -44,6 +45,7 @@ class Situation:
     row: ChatRow | None = None  # the contact's, if several have its name
     open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
     unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
+    nodes: Sequence[Node] | None = None
 
     @property
     def in_app(self) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 from agent_core.actions.types import Action, Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
-from agent_core.gate.base import Situation, Verdict, allow, block, rewrite
+from agent_core.gate.base import Situation, Verdict, allow, block, rewrite, touched
+from agent_core.gate.controls import control_at, row_around, rows_of
+from agent_core.geometry import Point
 
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
     r"\b(how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
     re.IGNORECASE,
 )
+_LIKE_I = str.maketrans("l|1", "iii")
 PAUSE = Wait(duration=1.0)
 
 
@@ -102,8 +105,8 @@ class NoBuiltInAI:
                 return allow(proposal)
             return block(situation.say("gate.ai_page", app=app))
         if situation.in_app:
-            entry = next((text for text in situation.targets(proposal) if is_ai_entry(text, situation)), None)
-            if entry is not None:
+            entry = _entry_at(proposal, situation)
+            if entry:
                 return block(situation.say("gate.ai_blocked", target=entry, app=app))
         if isinstance(proposal, Launch) and is_ai_entry(proposal.app, situation):
             return block(situation.say("gate.ai_blocked", target=proposal.app, app=app))
@@ -124,12 +127,46 @@ class NoBuiltInAI:
         )
 
 
+def _entry_at(proposal: Action, situation: Situation) -> str:
+    """Return the words of the way to the app's AI that a touch may open; "" if it opens none.
+
+    A row is opened by its avatar, its preview and its time as well, and a button by all of its area.
+    """
+    entry = next((text for text in situation.targets(proposal) if is_ai_entry(text, situation)), "")
+    pair = touched(proposal, situation.size)
+    if entry or pair is None:
+        return entry
+    point = Point.from_relative(pair, situation.size)
+    rows = [(row.name, row.box) for row in rows_of(situation)]
+    unknown = [one for one in situation.readings if not any(box.contains(one.box.center) for _, box in rows)]
+    rows += [(one.text, box) for one in unknown if (box := row_around(one, situation)) is not None]
+    named = (name for name, box in rows if box.contains(point) and is_ai_entry(name, situation))
+    return next(named, "") or control_at(point, situation, lambda text: _leads_to_ai(text, situation))
+
+
+def _leads_to_ai(text: str, situation: Situation) -> bool:
+    """Return whether these words name the app's AI or, outside of a chat, offer to ask it.
+
+    Behind an offer stand the words that were searched for.
+    """
+    if is_ai_entry(text, situation):
+        return True
+    offers = situation.profile.ai_offers if situation.profile and situation.chat is None else ()
+    bare = _bare(text)
+    return bare != _bare(situation.gate.contact) and _as_read(bare).startswith(tuple(_as_read(one) for one in offers))
+
+
 def is_ai_entry(text: str, situation: Situation) -> bool:
     """Is this the name of the app's AI? Whole names; the contact of the task is never one."""
     bare = _bare(text)
     entries = situation.profile.ai_entries if situation.profile else ()
-    return bool(bare) and bare != _bare(situation.gate.contact) and bare in {_bare(entry) for entry in entries}
+    return bool(bare) and bare != _bare(situation.gate.contact) and _as_read(bare) in {_as_read(one) for one in entries}
 
 
 def _bare(text: str) -> str:
     return re.sub(r"\s+", "", text).casefold()
+
+
+def _as_read(text: str) -> str:
+    """Return one form for letters that a recogniser takes for one another in "AI"."""
+    return _bare(text).translate(_LIKE_I)

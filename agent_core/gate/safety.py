@@ -26,14 +26,21 @@ from agent_core.actions.types import (
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
 from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
-from agent_core.geometry import Point
+from agent_core.gate.controls import control_at, grown
+from agent_core.geometry import Box, Point
+from agent_core.screen.badges import reds
+from agent_core.screen.kinds import call_line
 from agent_core.screen.popups import popup_in
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen
+from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Source
+from agent_core.screen.tree_rows import mark_state
 
 _LINK = re.compile(r"[a-z][a-z0-9+.-]*://|\bwww\.|\.(?:com|cn|net|org|cc|top|xyz)\b|\d{7,}", re.IGNORECASE)
 # A tap on these opens something: a packet, a card, a place, a file, a call.
 _HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.VOICE}
 _HALF_BAR = 0.07  # of the width: half the height of a bar to hold and talk, and some margin
+_BESIDE_A_MARK = 0.06  # of the width: a mark is as wide, and a finger is not more exact
+_ROW = 0.05  # of the width: how far a bubble reaches above and below its words
+_RED = 0.0002  # of the width squared: a fifth of the pixels of the smallest mark
 _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
 
@@ -67,6 +74,19 @@ def _first_button(words: Iterable[str], targets: Iterable[str]) -> str:
     words = tuple(words)
     risky = (target for target in targets if any(_names_a_button(word, target) for word in words))
     return next((target for target in risky if _bare(target) not in _refusals()), "")
+
+
+def _button_at(proposal: Action, situation: Situation, words: Iterable[str], named: Iterable[str]) -> str:
+    """Return the text of the button that a touch may click and that one of the words names; "" if there is none.
+
+    ``named``: the texts that stand under the touch. A button is more than its words: all of its area counts.
+    """
+    words = tuple(words)
+    found, pair = _first_button(words, named), touched(proposal, situation.size)
+    if found or pair is None:
+        return found
+    point = Point.from_relative(pair, situation.size)
+    return control_at(point, situation, lambda text: bool(_first_button(words, (text,))))
 
 
 def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
@@ -139,12 +159,14 @@ class NothingRisky:
         if pair is None or situation.profile is None:
             return allow(proposal)
         words = (*situation.profile.risky, *risky_words())
-        target = _first_button(words, situation.targets(proposal))
+        target = _button_at(proposal, situation, words, situation.targets(proposal))
         if target:
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
             return block(situation.say("gate.title_bar"))
-        said = self._message_at(Point.from_relative(pair, situation.size), situation)
+        if _call_at(Point.from_relative(pair, situation.size), situation):
+            return block(situation.say("gate.call_line"))
+        said = _bubble_at(Point.from_relative(pair, situation.size), situation)
         if said is not None and (said.kind not in _HARMLESS or _LINK.search(said.text)):
             return block(situation.say("gate.link_blocked", target=said.text[:40]))
         return allow(proposal)
@@ -160,11 +182,6 @@ class NothingRisky:
         right, below = situation.profile.title_region[2], situation.profile.messages_region[1]
         return point.x >= right * width and point.y < below * situation.size[1]
 
-    @staticmethod
-    def _message_at(point: Point, situation: Situation) -> Bubble | None:
-        bubbles = situation.chat.bubbles if situation.chat else ()
-        return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
-
 
 class AskBeforeRisk:
     """In any other task: a person is asked before a tap on what pays, deletes, adds, calls, installs or grants."""
@@ -174,7 +191,7 @@ class AskBeforeRisk:
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         in_front = profile_of_package(situation.window.package)
         risky = (*risky_words(), *(in_front.risky if in_front else ()))
-        target = _first_button(risky, situation.names(proposal))
+        target = _button_at(proposal, situation, risky, situation.names(proposal))
         if not target:
             return allow(proposal)
         if isinstance(proposal, Tap):
@@ -183,7 +200,8 @@ class AskBeforeRisk:
 
 
 class DeliveryAlone:
-    """Send, Enter, stickers, quick replies and pasting belong to delivery, and all else at a chat's input."""
+    """Send, Enter, stickers, quick replies and pasting belong to delivery, all else at a chat's input, and the red mark
+    of a text that did not leave, however old: a tap there sends it again."""
 
     name = "delivery_alone"
 
@@ -198,6 +216,8 @@ class DeliveryAlone:
             # Send, icons without a word, the keys of a keyboard: nothing there is for the model. A swipe there glides
             # over the keys, or holds a button that records.
             return block(situation.say("gate.swipe_in_bar" if isinstance(proposal, Swipe) else "gate.input_bar"))
+        if begins is not None and red_mark_at(Point.from_relative(begins, situation.size), situation):
+            return block(situation.say("gate.red_mark"))
         ours = {_bare(text) for text in situation.profile.delivery_only}
         target = next((text for text in situation.targets(proposal) if _bare(text) in ours), "")
         if target:
@@ -212,3 +232,41 @@ def _bar_top(chat: ChatScreen | None, width: int) -> int | None:
     if chat.input_box is not None:
         return chat.input_box.top
     return None if chat.keyboard_icon is None else round(chat.keyboard_icon.y - _HALF_BAR * width)
+
+
+def _bubble_at(point: Point, situation: Situation) -> Bubble | None:
+    bubbles = situation.chat.bubbles if situation.chat else ()
+    return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
+
+
+def _call_at(point: Point, situation: Situation) -> bool:
+    """Return whether a point of a chat lies in the row of what the app says of a call: a touch there calls back."""
+    if situation.chat is None:
+        return False
+    lines = [b.box for b in situation.chat.bubbles if b.kind is BubbleKind.CALL and b.box is not None]
+    lines += [r.box for r in situation.readings if call_line(r.text, in_picture=r.source is not Source.TREE)]
+    reach = round(_ROW * situation.size[0])
+    return any(box.top - reach <= point.y < box.bottom + reach for box in lines)
+
+
+def red_mark_at(point: Point, situation: Situation) -> bool:
+    """Return whether a point of a chat lies on or beside the red mark of a failed message.
+
+    The mark stands left of a bubble of ours. Three things tell of it, and each is enough: the bubble that was read with
+    it, the tree's node of it, and its red in the picture, wherever no bubble was read.
+    """
+    chat, profile, width = situation.chat, situation.profile, situation.size[0]
+    if chat is None or profile is None:
+        return False
+    reach = round(_BESIDE_A_MARK * width)
+    failed = [b.box for b in chat.bubbles if b.state is BubbleState.FAILED and b.box is not None]
+    areas = [Box(0, box.top - reach, box.left + reach, box.bottom + reach) for box in failed]
+    marks = [n.box for n in situation.nodes or () if mark_state(n, profile) is BubbleState.FAILED]
+    areas += [grown(box, reach, reach) for box in marks]
+    if any(area.contains(point) for area in areas):
+        return True
+    header = chat.title_box.bottom if chat.title_box else round(profile.messages_region[1] * situation.size[1])
+    if situation.frame is None or point.y < header or _bubble_at(point, situation) is not None:
+        return False
+    around = Box(point.x - reach, max(header, point.y - reach), point.x + reach, point.y + reach)
+    return reds(situation.frame.image, around) >= _RED * width * width

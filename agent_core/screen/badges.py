@@ -117,6 +117,12 @@ def red_marks(image: Image.Image, area: Box) -> list[Mark]:
     return found
 
 
+def reds(image: Image.Image, area: Box) -> int:
+    """Return how many pixels of ``area`` have the red of a mark."""
+    area = Box(max(0, area.left), max(0, area.top), min(image.width, area.right), min(image.height, area.bottom))
+    return _area(_red(image.crop(area.as_tuple()))) if area.width > 0 and area.height > 0 else 0
+
+
 def _block(marks: Image.Image, top: int, bottom: int) -> Box | None:
     """The square that fills a run of rows. Its left half has no mark at its corner, so it tells the height."""
     bounds = marks.crop((0, top, marks.width, bottom)).getbbox()

@@ -28,12 +28,14 @@ from agent_core.screen.compare import (
     normalise,
     without_count,
 )
+from agent_core.screen.kinds import call_line
 from agent_core.screen.messages import Words, join_lines, read_box, read_lines
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.pixels import Grid, luminance
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.title import Title, read_title
 from agent_core.screen.transcribe import Transcriber
+from agent_core.screen.tree_rows import with_lines
 
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
@@ -150,11 +152,12 @@ async def read_chat(
     doubts = _doubts(page, found[whole:], bubbles[whole:], title, footer.draft)
     if cut:
         doubts.append("the upper part of what is asked is out of sight")
+    calls = await messages.read_calls(ocr, image, page)
     named = [shape.named for shape in found if shape.side is Side.THEM]
     voice = footer.voice and footer.field.icons and footer.field.icons[0].right <= footer.field.box.left
     return ChatScreen(
         title=title.text,
-        bubbles=tuple(bubbles),
+        bubbles=with_lines(bubbles, calls),
         draft=footer.draft.text,
         source=Source.OCR,
         sure=not doubts,
@@ -248,8 +251,13 @@ async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
     """Lines found by OCR as bubbles by place: same side, close together. None of them is sure."""
     size = frame.size
     groups: list[list[Reading]] = []
+    calls = []
     for line in whole_lines(await ocr.read(frame.image, digest=frame.digest)):
-        if not (area.top <= line.box.top and line.box.bottom <= area.bottom) or _centred(line.box, size):
+        if not (area.top <= line.box.top and line.box.bottom <= area.bottom):
+            continue
+        if _centred(line.box, size):
+            call = call_line(line.text, in_picture=True)
+            calls += [Bubble(Side.THEM, call, line.box, BubbleKind.CALL, sure=False)] if call else []
             continue
         last = groups[-1][-1] if groups else None
         if last and _continues(last.box, line.box, frame.image):
@@ -266,7 +274,7 @@ async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
             group[-1].box.bottom,
         )
         bubbles.append(Bubble(tree.side_of(box, size), text, box, tree.kind_of(text), sure=False))
-    return bubbles
+    return list(with_lines(bubbles, calls))
 
 
 def whole_lines(readings: Sequence[Reading]) -> list[Reading]:
@@ -334,8 +342,9 @@ async def checked(
         doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
     page = page_between(grid, header, profile, seen.input_box)
     seen = _sides_by_picture(seen, page)
-    torn = _place_doubts(seen, page, image.width)
-    doubts += torn or await _newest_doubts(ocr, seen, image, page)
+    shaped = _without_lines(seen, page)
+    torn = _place_doubts(shaped, page, image.width)
+    doubts += torn or await _newest_doubts(ocr, shaped, image, page)
     if seen.input_box and seen.draft is not None:
         draft = await read_draft(ocr, image, seen.input_box)
         if not _same_text(seen.draft, draft):
@@ -375,7 +384,19 @@ def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[C
     grid = Grid.of(image)
     page = page_between(grid, layout.header(grid), profile, seen.input_box)
     seen = _sides_by_picture(seen, page)
-    return seen, _place_doubts(seen, page, image.width)
+    return seen, _place_doubts(_without_lines(seen, page), page, image.width)
+
+
+def _without_lines(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
+    """Return the tree's page without the calls that the picture has as lines in the middle, which are no shapes."""
+    kept = [
+        bubble
+        for bubble in seen.bubbles
+        if bubble.kind is not BubbleKind.CALL
+        or bubble.box is None
+        or not any(line.intersects(bubble.box) for line in page.lines)
+    ]
+    return replace(seen, bubbles=tuple(kept))
 
 
 def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, field: Box | None) -> shapes.Page:

@@ -23,11 +23,28 @@ _KINDS = (
         BubbleKind.RED_PACKET,
         re.compile(r"^\[(?:QQ|微信)?红包\]|^(?:QQ|微信)?红包(?:$|\n)|恭喜发财.*(?:红包|大吉大利)|^\[?转账\]"),
     ),
-    (BubbleKind.CALL, re.compile(r"^.{0,3}通话时长\s*\d{1,2}[:：]\d{2}(?:[:：]\d{2})?$")),
     (BubbleKind.FILE, re.compile(r"^\[文件\]")),
     (BubbleKind.LOCATION, re.compile(r"^\[位置\]")),
     (BubbleKind.CARD, re.compile(r"^\[(?:(?:QQ|微信)?小程序|链接|分享|卡片)\]")),
 )
+# What an app says of a call, as a whole line. A person who writes nothing but these words is told of as a call, too.
+_CALLS = (
+    r"未接来电|未接(?:语音|视频)?(?:通话|电话)|未接听|未接通|未应答|无人接听|(?:对方)?无应答|(?:对方|你)?已(?:取消|拒绝|挂断)",
+    r"对方(?:未接听|未接通|未应答|无人接听|已?取消|已?拒绝|已?挂断|忙|正忙|忙线中?|正在通话中)|忙线(?:中|未接听)?",
+    r"(?:通话|聊天)时长\s*[:：]?\s*(?:\d{1,3}[:：]\d{2}(?:[:：]\d{2})?|[\d一二三四五六七八九十时小分钟秒]+)?",
+    r"(?:语音|视频)?(?:通话|聊天)(?:已|已经)?(?:结束|中断|取消)|通话连接失败|已在其[他它]设备上?(?:接听|拒绝|处理)",
+    r"[^，。？！,?!]{0,20}发起了?(?:一个)?(?:语音|视频|群)(?:通话|聊天|电话)|点击(?:回拨|重拨)",
+    r"missed (?:voice |video )?call|(?:call )?(?:cancell?ed|declined)(?: by caller)?|(?:call )?not answered|no answer",
+    r"(?:line )?busy|(?:call )?duration\s*[:：]?\s*\d{1,3}[:：]\d{2}(?:[:：]\d{2})?|call ended",
+    r"(?:answered|declined) on another device",
+)
+_CALL = re.compile(
+    rf"(?:\[?(?:语音|视频|QQ)?(?:通话|电话)\]?[\s:：,，]*)?(?P<said>(?:{'|'.join(_CALLS)})(?:[\s，,·]*点击(?:回拨|重拨))?)[。.]?",
+    re.I,
+)
+# What a recogniser makes of the receiver before or behind such a line: signs, Latin letters, or one character.
+_SIGN = r"(?:[^\u4e00-\u9fff]{0,3}|[\u4e00-\u9fff]\W{0,2})"
+_CALL_IN_PICTURE = re.compile(rf"{_SIGN}?{_CALL.pattern}{_SIGN}?", re.I)
 # What an app says of a message where its own words are not; a person may well write these words.
 _NAMES = (
     (BubbleKind.FILE, re.compile(r"^文件(?:$|\W)")),
@@ -49,8 +66,19 @@ def is_hint(text: str) -> bool:
     return bool(_HINT.match(text.strip()))
 
 
+def call_line(text: str, *, in_picture: bool = False) -> str:
+    """Return what an app says of a call in ``text``, "" if the text is anything else.
+
+    ``in_picture``: it was recognised, and the sign of a receiver may have been read with it.
+    """
+    found = (_CALL_IN_PICTURE if in_picture else _CALL).fullmatch(text.strip())
+    return found["said"].strip() if found else ""
+
+
 def kind_of(text: str) -> BubbleKind:
     """The kind of message that a bubble's words tell of."""
+    if call_line(text):
+        return BubbleKind.CALL
     for kind, pattern in _KINDS:
         if pattern.search(text.strip()):
             return kind

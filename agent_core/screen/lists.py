@@ -31,7 +31,7 @@ _DESCRIBED = re.compile(
     re.DOTALL,
 )
 
-_NAMES_LEFT, _NAMES_RIGHT = 0.13, 0.36  # of the screen's width: where names begin
+NAMES = (0.13, 0.36)  # of the screen's width: where names begin
 _TIMES = 0.75  # of the screen's width: times end right of it
 _EDGE = 0.85  # of the screen's width: marks of older versions stand right of it
 _TABS = 0.8  # of the screen's height: the tabs stand below
@@ -191,7 +191,7 @@ def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
     ]
     if not found:
         return chat_rows(readings, frame)
-    avatars = badges.find_avatars(frame.image, column or round(_NAMES_LEFT * width))
+    avatars = badges.find_avatars(frame.image, column or round(NAMES[0] * width))
     rows = []
     for row in found:
         avatar = next((box for box in avatars if box.top <= row.box.center.y < box.bottom), None)
@@ -248,7 +248,7 @@ def _lines(inside: Sequence[Reading], width: int) -> list[Reading]:
 
 
 def _may_be_name(reading: Reading, width: int) -> bool:
-    return _NAMES_LEFT * width <= reading.box.left <= _NAMES_RIGHT * width and not is_time(reading.text)
+    return NAMES[0] * width <= reading.box.left <= NAMES[1] * width and not is_time(reading.text)
 
 
 def _column(names: Sequence[Reading], width: int) -> int:

@@ -16,6 +16,7 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.screen import picture, tree
+from agent_core.screen.kinds import call_line
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.picture import Color, Line
 from agent_core.screen.readings import Bubble, BubbleKind, Side
@@ -24,10 +25,6 @@ from agent_core.screen.shapes import Form, Page, Shape, plays
 TEXT_CONFIDENCE = 0.80
 SIGNS_CONFIDENCE = 0.5
 _WORDS_MEET = re.compile(r"[A-Za-z0-9][.,!?;:%)]?$")
-_CALL_SIGN = re.compile(r"^\W{0,2}.{0,2}?(?=通话时长|未接来电|未接听|已取消|已拒绝|对方无应答|对方已|聊天时长|忙线)")
-_CALL = re.compile(
-    r"通话时长|未接(?:来电|听)?|已取消|已拒绝|对方(?:无应答|已取消|已拒绝|忙)|聊天时长|忙线未接听|点击回拨"
-)
 _SECONDS = re.compile(
     r"(?:^|[^\d])(\d{1,3})\s*(?:[\"″”“＂]|['’‘′]{2}|['’‘′](?!\w))\s*\W{0,6}$|^\W{0,4}(\d{1,3})\s*[\"″”“＂'’‘′]{1,2}"
 )
@@ -102,6 +99,20 @@ async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bu
     return [await _read(ocr, image, shape, lines, usual) for shape, lines in zip(page.shapes, own, strict=True)]
 
 
+async def read_calls(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bubble]:
+    """Read what the app says of calls in the middle of a page, where no avatar tells whose they are.
+
+    They count as the customer's: one below our last message is something that nobody has answered.
+    """
+    found = []
+    for box in page.lines:
+        words = await read_box(ocr, image, box)
+        call = call_line(words.text, in_picture=True)
+        if call:
+            found.append(Bubble(Side.THEM, call, box, BubbleKind.CALL))
+    return found
+
+
 def own_box(shape: Shape) -> Box:
     """Return the part of a bubble that holds its own words: below a quotation in it."""
     quote = shape.quote
@@ -152,15 +163,12 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
         return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
-    kind = (
-        BubbleKind.CALL
-        if len(lines) == 1 and _CALL.search(words.text) and len(words.text) < 16
-        else tree.kind_of(words.text)
-    )
+    call = call_line(words.text, in_picture=True) if len(lines) == 1 else ""
+    kind = BubbleKind.CALL if call else tree.kind_of(words.text)
     quoted = await _quoted(ocr, image, shape)
     if kind in tree.WORDLESS:
         return replace(bubble, kind=kind, quoted=quoted)
-    text = _CALL_SIGN.sub("", words.text) if kind is BubbleKind.CALL else words.text
+    text = call or words.text
     if not _SAID.search(text):  # an emoji alone, which a recogniser takes for dots; or the waves of a voice message
         if any(is_coloured(image.crop(line.ink.as_tuple()), shape.color) for line in lines):
             return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
@@ -295,8 +303,9 @@ async def _card(ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box |
         return replace(bubble, kind=BubbleKind.FILE, text="".join(found[: end + 1]))
     if len(found) > 1 and _CARD_FOOT.match(found[-1]):
         return replace(bubble, kind=BubbleKind.CARD, text="".join(found[:-1]))
-    if found and _CALL.search(found[0]):
-        return replace(bubble, kind=BubbleKind.CALL, text=_CALL_SIGN.sub("", "".join(found)))
+    call = next(filter(None, (call_line(line, in_picture=True) for line in ("".join(found), *found))), "")
+    if call:
+        return replace(bubble, kind=BubbleKind.CALL, text=call)
     if not found:
         return replace(bubble, kind=BubbleKind.IMAGE)
     if block is not None and not block.width:  # a wide picture with words over or under it
@@ -319,4 +328,15 @@ async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bu
     return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)
 
 
-__all__ = ["Side", "Words", "join_lines", "joined", "least", "own_box", "read_box", "read_lines", "read_shapes"]
+__all__ = [
+    "Side",
+    "Words",
+    "join_lines",
+    "joined",
+    "least",
+    "own_box",
+    "read_box",
+    "read_calls",
+    "read_lines",
+    "read_shapes",
+]

@@ -95,7 +95,7 @@ def popup_in(window: Window, readings: Sequence[Reading], frame: Frame | None) -
         if (system and _ASKS_FOR_RIGHTS.search(activity)) or activity.endswith(kind.activities):
             found = _first(kind, pairs, texts, system=True)
         else:
-            panel, looked = (panel if looked else _panel(frame)), True
+            panel, looked = (panel if looked else panel_of(frame)), True
             inside = [one for one in texts if panel is not None and _of_panel(kind, one, panel, frame)]
             found = _first(kind, _pairs(kind, inside), inside, system=system)
         if found is not None:
@@ -160,8 +160,8 @@ def _matches(patterns: Sequence[str], text: str) -> bool:
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
 
-def _panel(frame: Frame | None) -> Box | None:
-    """The small lit window over a dimmed page; None where the page is not dimmed."""
+def panel_of(frame: Frame | None) -> Box | None:
+    """Return the small lit window over a dimmed page; None where the page is not dimmed."""
     if frame is None:
         return None
     columns, rows = GRID

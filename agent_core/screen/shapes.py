@@ -86,7 +86,8 @@ class Shape:
 class Page:
     """The messages part of a chat page. ``plain`` is False on a wallpaper: shapes there are by colour alone.
 
-    ``remnant``: the lower edge of an older message is seen under the header.
+    ``remnant``: the lower edge of an older message is seen under the header. ``lines``: what the app itself says in the
+    middle of the page, unread: times, tips, calls.
     """
 
     box: Box
@@ -94,6 +95,7 @@ class Page:
     ground: Ground
     doubts: tuple[str, ...] = ()
     remnant: bool = False
+    lines: tuple[Box, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -127,11 +129,11 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
     edge = max(2, round(PAGE_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
-    reading = _Reading(grid, filled, rows, seen, [], [])
+    reading = _Reading(grid, filled, rows, seen, [], [], [])
     for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
         reading.take(_band(filled, span, grid.width))
     found = tuple(_sided(reading.shapes, profile, grid.image.width))
-    return Page(area, found, seen, tuple(reading.doubts), reading.remnant)
+    return Page(area, found, seen, tuple(reading.doubts), reading.remnant, tuple(reading.lines))
 
 
 def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
@@ -191,6 +193,7 @@ class _Reading:
     seen: Ground
     shapes: list[Shape]
     doubts: list[str]
+    lines: list[Box]
     remnant: bool = False  # the last pixels of a message that scrolled away under the header
 
     @property
@@ -223,15 +226,19 @@ class _Reading:
     def _take_alone(self, band: _Band, placed: Box, found: tuple[Box, Color] | None) -> None:
         """A band without an avatar: a line of the app's own, a part of the message above, or a doubt."""
         if found is None:
-            if not _is_line(placed, self.width):
+            if _is_line(placed, self.width):
+                self.lines.append(self.grid.full(placed))
+            else:
                 self.doubts.append("something on the page is no message that is known")
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
             self.remnant = True  # what was pinned; it may hide the upper part of a message
-        elif not _joined(self.shapes, self.grid.full(box), color, self.seen, self.grid) and not _is_tip(
-            box, color, self.seen, self.width
-        ):
+        elif _joined(self.shapes, self.grid.full(box), color, self.seen, self.grid):
+            return
+        elif _is_tip(box, color, self.seen, self.width):
+            self.lines.append(self.grid.full(box))
+        else:
             self._add(band, box, color, Form.PACKET if _is_red(color) else Form.BUBBLE)
 
     def _add(self, band: _Band, box: Box, color: Color, form: Form) -> None:

@@ -15,7 +15,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
 from agent_core.screen.compare import name as same
-from agent_core.screen.kinds import CARDS, WORDLESS, kind_of, may_be_call, named_kind
+from agent_core.screen.kinds import CARDS, WORDLESS, call_line, kind_of, may_be_call, named_kind
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, Side
 from agent_core.screen.times import is_time
 
@@ -64,6 +64,44 @@ class Messages:
 def messages(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int], area: Box) -> Messages:
     """Return the bubbles within ``area`` (pixels), from the top."""
     inside = [n for n in nodes if n.package not in _SYSTEM and visible(n.box, size) and area.contains(n.box.center)]
+    calls, inside = _call_lines(inside, size)
+    read = _messages(nodes, inside, profile, size, area)
+    return replace(read, bubbles=with_lines(read.bubbles, calls))
+
+
+def with_lines(bubbles: Sequence[Bubble], lines: Sequence[Bubble]) -> tuple[Bubble, ...]:
+    """Return bubbles and lines between them from the top."""
+    return tuple(sorted((*bubbles, *lines), key=lambda one: one.box.top if one.box else 0)) if lines else tuple(bubbles)
+
+
+def _call_lines(nodes: Sequence[Node], size: tuple[int, int]) -> tuple[list[Bubble], list[Node]]:
+    """Return what the app says of calls in the middle of the page, and the nodes without those of such lines.
+
+    Nothing tells whose such a call was. It counts as the customer's: one below our last message is something that
+    nobody has answered.
+    """
+    width, found = size[0], [node for node in nodes if call_line(node.text)]
+    lines = [
+        node
+        for node in found
+        if abs(node.box.center.x - width / 2) <= CENTRED * width and node.box.left >= (COLUMN + BESIDE) * width
+    ]
+    if not lines:
+        return [], list(nodes)
+    rest = [
+        node
+        for node in nodes
+        if not any(
+            line.box.top <= node.box.center.y <= line.box.bottom and node.box.height <= 3 * line.box.height
+            for line in lines
+        )
+    ]
+    return [Bubble(Side.THEM, call_line(line.text), line.box, BubbleKind.CALL) for line in lines], rest
+
+
+def _messages(
+    nodes: Sequence[Node], inside: Sequence[Node], profile: AppProfile, size: tuple[int, int], area: Box
+) -> Messages:
     people = _avatars(inside, profile, size, area)
     if people:
         return _by_avatars(inside, people, profile, size, area)
@@ -146,7 +184,7 @@ def _by_avatars(
     right = max((a.box.left for a in people if a.box.center.x * 2 > size[0]), default=size[0])
     # The columns are the same on both sides.
     columns = (max(left, size[0] - right), min(right, size[0] - left))
-    marks = [node for node in nodes if _marks(node, profile) is not BubbleState.OK]
+    marks = [node for node in nodes if mark_state(node, profile) is not BubbleState.OK]
     inner = [node for node in nodes if _of_message(node, people, columns, size)]
     rows = [n.box for n in nodes if has_id(n, profile.row_ids) and sum(within(a.box, n.box) for a in people) == 1]
     page = _Page(profile, size, columns)
@@ -435,7 +473,8 @@ def _tells_time(text: str) -> bool:
 # What stands beside our bubbles
 
 
-def _marks(node: Node, profile: AppProfile) -> BubbleState:
+def mark_state(node: Node, profile: AppProfile) -> BubbleState:
+    """Return what a node beside a bubble of ours tells of it: a red mark, a spinner; OK if it is neither."""
     if has_id(node, profile.failed_ids) or (_FAILED.search(node.description) and not node.text.strip()):
         return BubbleState.FAILED
     if has_id(node, profile.sending_ids) or node.class_name.endswith("ProgressBar"):
@@ -446,7 +485,7 @@ def _marks(node: Node, profile: AppProfile) -> BubbleState:
 def _with_state(bubble: Bubble, marks: Sequence[Node], profile: AppProfile) -> Bubble:
     if bubble.side is not Side.ME or bubble.box is None:
         return bubble
-    states = {_marks(node, profile) for node in marks if _in_row(node.box, bubble.box)}
+    states = {mark_state(node, profile) for node in marks if _in_row(node.box, bubble.box)}
     for state in (BubbleState.FAILED, BubbleState.SENDING):
         if state in states:
             return replace(bubble, state=state)
@@ -465,7 +504,7 @@ def _boxed(nodes: Sequence[Node], boxed: Sequence[Node], profile: AppProfile, si
     for node in boxed:
         if not any(within(node.box, other.box) for other in outer):
             outer.append(node)
-    marks = [node for node in nodes if _marks(node, profile) is not BubbleState.OK]
+    marks = [node for node in nodes if mark_state(node, profile) is not BubbleState.OK]
     bubbles = []
     for node in sorted(outer, key=lambda item: item.box.top):
         inner = [n for n in nodes if n is not node and within(n.box, node.box)]
@@ -509,6 +548,8 @@ def _content(node: Node, inner: Sequence[Node]) -> tuple[BubbleKind, str]:
 
 
 def _of_several(text: str) -> BubbleKind:
+    if any(call_line(line) for line in text.split("\n")):
+        return BubbleKind.CALL
     kind = kind_of(text)
     return BubbleKind.OTHER if kind is BubbleKind.TEXT else kind
 

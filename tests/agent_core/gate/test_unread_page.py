@@ -7,16 +7,30 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from agent_core.actions.types import Action, Back, GetKnowledgeData, Swipe, Tap, Type, TypeName, Wait
+from agent_core.actions.types import (
+    Action,
+    Back,
+    DoubleTap,
+    GetKnowledgeData,
+    Home,
+    LongPress,
+    Swipe,
+    Tap,
+    Type,
+    TypeName,
+    Wait,
+)
 from agent_core.agent import PhoneAgent
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Window
 from agent_core.gate import REPLY_POLICIES, Decision, Judgement, Situation, Verdict, review
 from agent_core.gate.unread_page import UnreadPage
+from agent_core.geometry import Box
 from agent_core.model.client import ChatModel
 from agent_core.observer import Observation
 from agent_core.repeats import RepeatWatch
 from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import Reading, Source
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import TASK, Lab, do, lab
@@ -43,15 +57,40 @@ LOW, HIGH = (930, 950), (500, 200)
         (Swipe(start=LOW, end=HIGH), True),
         (Type(text="11"), True),
         (TypeName(text="11"), True),
-        (Tap(element=HIGH), False),
+        (Tap(element=HIGH), True),
+        (LongPress(element=HIGH), True),
+        (DoubleTap(element=HIGH), True),
+        (Swipe(start=HIGH, end=HIGH, duration=0.1), True),
+        (Swipe(start=HIGH, end=(900, 200)), True),  # along a row it may be a click
         (Swipe(start=HIGH, end=LOW), False),
+        (Swipe(start=(500, 700), end=HIGH), False),
+        (Home(), False),
         (Back(), False),
         (GetKnowledgeData(query="几天能发货？"), False),
     ],
 )
 def test_what_is_refused_on_a_page_that_may_be_a_chat(action: Action, blocked: bool) -> None:
     assert (done(action, below=1800) is None) is blocked
-    assert done(action, below=None) == action  # a page that was read
+    if not isinstance(action, LongPress | DoubleTap):
+        assert done(action, below=None) == action  # a page that was read
+
+
+@pytest.mark.parametrize(("point", "blocked"), [((300, 530), False), ((950, 55), True), ((40, 300), True)])
+def test_a_dialog_that_was_read_is_closed_though_the_page_below_it_was_not(
+    point: tuple[int, int], blocked: bool
+) -> None:
+    picture = Image.new("RGB", (1000, 2000), "#777777")
+    picture.paste("white", (120, 800, 880, 1120))
+    words = (
+        Reading("连接已断开", Box(400, 860, 600, 900), Source.OCR),
+        Reading("知道了", Box(250, 1040, 350, 1080), Source.OCR),
+    )
+    gate = GateState(enabled=True, contact="11", pending_question="几天能发货？")
+    frame = Frame(picture, "d", 0.0)
+    where = Situation(profile("qq"), IN_QQ, (1000, 2000), gate, words, frame=frame, unread_below=1800)
+    tap = Tap(element=point)
+    assert (review(tap, where, REPLY_POLICIES).action is None) is blocked
+    assert review(tap, replace(where, readings=()), REPLY_POLICIES).action is None
 
 
 def test_waiting_is_allowed() -> None:

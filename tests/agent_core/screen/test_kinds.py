@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from agent_core.apps.profile import AppProfile, profile
+from agent_core.delivery.asked import asked_in
 from agent_core.devices.base import Node
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import MessagePart, Scenario
@@ -78,6 +79,52 @@ async def test_each_kind(reader: ScreenReader, app: AppProfile, side: str, size:
     assert "通话时长01:20" in said(call)
     assert is_told(file, BubbleKind.FILE)
     assert said(file).startswith(FILE_NAME[:8])
+
+
+CALLS = [
+    "未接来电", "已取消", "已拒绝", "对方无应答", "对方已取消", "未接听，点击回拨", "忙线未接听", "通话时长 01:20",
+    "聊天时长 1:02:03", "通话中断",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["them", "me"])
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_what_an_app_says_of_a_call_is_a_call(reader: ScreenReader, app: AppProfile, side: str) -> None:
+    for some in (CALLS[:5], CALLS[5:]):
+        found = await chat(reader, app, *({"side": side, "kind": "call", "text": text} for text in some))
+        assert [(b.kind, said(b), b.side.value) for b in found.bubbles] == [
+            (BubbleKind.CALL, text.replace(" ", ""), side) for text in some
+        ]
+
+
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_call_in_the_middle_of_the_page_is_the_customers(reader: ScreenReader, app: AppProfile) -> None:
+    found = await chat(
+        reader,
+        app,
+        {"text": "在吗", "ago": 900},
+        {"side": "me", "text": "在的", "ago": 800},
+        {"kind": "tip", "text": "你们已是好友，可以开始聊天了", "ago": 300},
+        {"text": "几天能发货？", "ago": 200},
+        {"kind": "tip", "text": "未接来电", "ago": 100},
+    )
+    assert found.sure, found.doubt
+    assert [(b.kind, b.text) for b in found.question] == [
+        (BubbleKind.TEXT, "几天能发货？"),
+        (BubbleKind.CALL, "未接来电"),
+    ]
+    told = asked_in(found, "zh")
+    assert [(one.words, one.readable) for one in told] == [("几天能发货？", True), ("[通话 未接来电]", False)]
+
+
+@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("reader", READERS)
+async def test_words_about_a_call_or_an_order_are_words(reader: ScreenReader, app: AppProfile) -> None:
+    texts = ["订单已取消了吗", "为什么已拒绝退款", "通话时长怎么算", "我打电话没人接听", "未接来电太多了"]
+    found = await chat(reader, app, *({"text": text} for text in texts))
+    assert [(bubble.kind, bubble.text) for bubble in found.bubbles] == [(BubbleKind.TEXT, text) for text in texts]
 
 
 @pytest.mark.parametrize("app", APPS)

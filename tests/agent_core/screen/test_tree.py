@@ -125,6 +125,12 @@ def test_a_page_without_an_input_or_without_a_title_is_no_chat() -> None:
         ("QQ红包", BubbleKind.RED_PACKET),
         ("红包怎么用", BubbleKind.TEXT),
         ("", BubbleKind.OTHER),
+        ("[视频通话] 对方已取消", BubbleKind.CALL),
+        ("未接听，点击回拨", BubbleKind.CALL),
+        ("小李发起了语音通话", BubbleKind.CALL),
+        ("Missed voice call", BubbleKind.CALL),
+        ("订单已取消", BubbleKind.TEXT),
+        ("电话没人接", BubbleKind.TEXT),
     ],
 )
 def test_kinds_of_messages(text: str, kind: BubbleKind) -> None:
@@ -210,8 +216,10 @@ def test_an_unknown_build_is_read_by_its_structure(name: str) -> None:
     assert page.title == QUESTIONS.get(name, ("顾客甲",))[0]
     assert page.title_sure
     assert len(page.question) == 1
-    words = {BubbleKind.TEXT: True, BubbleKind.IMAGE: True, BubbleKind.VOICE: True}
-    if name in QUESTIONS and QUESTIONS[name][1][0] in words and name != "WECHAT_QUOTE":
+    if name == "QQ_CALL":
+        assert page.question[0].kind is BubbleKind.CALL
+    told = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.VOICE, BubbleKind.CALL}
+    if name in QUESTIONS and QUESTIONS[name][1][0] in told and name != "WECHAT_QUOTE":
         assert trusted(page), page.doubt
     else:
         assert not page.sure
