@@ -40,6 +40,7 @@ _HARMLESS = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.STICKER, BubbleKind.V
 _HALF_BAR = 0.07  # of the width: half the height of a bar to hold and talk, and some margin
 _BESIDE_A_MARK = 0.06  # of the width: a mark is as wide, and a finger is not more exact
 _ROW = 0.05  # of the width: how far a bubble reaches above and below its words
+_CARD = 0.15  # of the width: how far a card reaches above and below its words
 _RED = 0.0002  # of the width squared: a fifth of the pixels of the smallest mark
 _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
 
@@ -166,8 +167,8 @@ class NothingRisky:
             return block(situation.say("gate.title_bar"))
         if _call_at(Point.from_relative(pair, situation.size), situation):
             return block(situation.say("gate.call_line"))
-        said = _bubble_at(Point.from_relative(pair, situation.size), situation)
-        if said is not None and (said.kind not in _HARMLESS or _LINK.search(said.text)):
+        said = _opens_at(Point.from_relative(pair, situation.size), situation)
+        if said is not None:
             return block(situation.say("gate.link_blocked", target=said.text[:40]))
         return allow(proposal)
 
@@ -237,6 +238,27 @@ def _bar_top(chat: ChatScreen | None, width: int) -> int | None:
 def _bubble_at(point: Point, situation: Situation) -> Bubble | None:
     bubbles = situation.chat.bubbles if situation.chat else ()
     return next((b for b in bubbles if b.box is not None and b.box.contains(point)), None)
+
+
+def _opens_at(point: Point, situation: Situation) -> Bubble | None:
+    """Return the message that a touch at ``point`` opens: a link, or what is no text and is nearest up or down.
+
+    A card, a packet or a file is more than the words that are read of it.
+    """
+    said = _bubble_at(point, situation)
+    if said is not None and _LINK.search(said.text):
+        return said
+    placed = [b for b in situation.chat.bubbles if b.box is not None] if situation.chat else []
+    near = min(placed, key=lambda b: _rows_away(point, b), default=None)
+    if near is None or near.kind in _HARMLESS or _rows_away(point, near) > _CARD * situation.size[0]:
+        return None
+    return near
+
+
+def _rows_away(point: Point, bubble: Bubble) -> int:
+    """Return how many pixels above or below a message a point is; 0 beside it."""
+    box = bubble.box
+    return 0 if box is None else max(box.top - point.y, point.y - box.bottom, 0)
 
 
 def _call_at(point: Point, situation: Situation) -> bool:
