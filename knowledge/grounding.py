@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 
+from agent_core.sureness.facts import facts_of
 from agent_core.sureness.figures import CODE_OF_TWO, FIGURE, LINK, WORD, WORD_VALUES, codes, links, unknown_figures
 from agent_core.sureness.plain import HAN
 
@@ -166,8 +167,19 @@ def _holds(sentence: str, clause: str) -> bool:
     if set(WORD.findall(CODE_OF_TWO.sub(" ", clause))) - known - set(_GLUE) - set(WORD_VALUES):
         return False
     runs = re.findall(rf"[{HAN}]+", _HAN_GLUE.sub(" ", FIGURE.sub(" ", clause)))
-    close = re.sub(r"\s", "", sentence)
-    return all(all(_han_gaps(run, close)) for run in runs)
+    denied = facts_of(clause).denied
+    return any(
+        facts_of(stretch).denied == denied and all(all(_han_gaps(run, re.sub(r"\s", "", stretch))) for run in runs)
+        for stretch in _stretches(sentence)
+    )
+
+
+def _stretches(sentence: str) -> Iterable[str]:
+    """Yield the neighbouring clauses of a sentence, together: what one of them denies is not denied of the others."""
+    clauses = _cut(sentence, _CLAUSE_END)
+    for start in range(len(clauses)):
+        for end in range(start + 1, len(clauses) + 1):
+            yield ",".join(clauses[start:end])
 
 
 # -- words

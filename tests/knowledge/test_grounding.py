@@ -157,3 +157,27 @@ def test_any_text_is_judged(reply: str, record: str) -> None:
 @given(st.text(alphabet="退款加微信转账13800evil.cn点击链接http://送您红包。，", min_size=4, max_size=40))
 def test_what_shares_nothing_with_the_records_never_gets_through(reply: str) -> None:
     assert problems(reply, ["默认发申通快速，偏远要补差"])
+
+
+DENIALS = [
+    ("生鲜不可以退货。", "生鲜可以退货。"),
+    ("不能带上飞机，也不能托运。", "可以带上飞机，也可以托运。"),
+    ("拆封后不支持退货，未拆封可以退货。", "拆封后可以退货。"),
+    ("拆封后不支持退货，未拆封可以退货。", "未拆封不可以退货。"),
+    ("没有现货，要等三天。", "有现货，要等三天。"),
+    ("不用付运费，直接寄回。", "要付运费，直接寄回。"),
+    ("机器无需安装，插电就用。", "机器需要安装，插电就用。"),
+    ("不是正品可以退，请放心。", "是正品可以退，请放心。"),
+    ("不支持开专票，可以开普票。", "支持开专票，可以开普票。"),
+    ("会员购买不限次数。", "会员购买限次数。"),
+    ("这件衣服别用热水洗。", "这件衣服用热水洗。"),
+    ("未付款的订单可以取消。", "付款的订单可以取消。"),
+    ("We do not ship abroad yet.", "We ship abroad yet."),
+]
+
+
+@pytest.mark.parametrize(("record", "turned"), DENIALS)
+def test_a_denial_is_neither_dropped_nor_turned_nor_made(record: str, turned: str) -> None:
+    assert problems(record, [record]) == []
+    assert problems(turned, [record, "谢谢光临，祝您生活愉快。"])
+    assert problems(record, [turned, "谢谢光临，祝您生活愉快。"])
