@@ -12,54 +12,18 @@ as it is, although it may be meant for one customer: ``personal_data`` finds wha
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Sequence
 
-from agent_core.apps.secrets import rules_of
 from agent_core.errors import InputRejected
+from agent_core.ports import AnswerEvent
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import LONGEST_QUESTION, Entry, clean, line, make_entry
+from knowledge.personal import MASK, is_personal, masked
 from knowledge.tokens import stripped
 
 _OURS = "embedded:"
-_MASK = "***"
-_WIDE = "＠．－＋＿"
-_GAP = r"[ \-–—()]"
-_PERSONAL = re.compile(
-    r"[A-Za-z0-9._%+\-]+@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+"  # an e-mail address
-    r"|(?<![A-Za-z])wxid_\w+"
-    # A phone, an order, a parcel, a card: 7 digits and more, in groups whose last has four; "13 14 15 16" is none.
-    rf"|(?<![A-Za-z\d])[A-Za-z]{{0,12}}[\-_]?\+?(?=(?:{_GAP}{{0,2}}\d){{7}})"
-    rf"(?:\d{{7,}}|\d{{2,4}}(?:{_GAP}{{1,2}}\d{{3,4}})*{_GAP}{{1,2}}\d{{4,}})[A-Za-z\d]*"
-    r"|(?<![A-Za-z\d])(?:[A-Za-z]*\d){8,}[A-Za-z]*"  # an order number with letters between
-    # A place: a street with a number, or a house, an entrance and a room one behind the other.
-    r"|[\u3400-\u9fff]{0,12}[路街道巷弄村镇]\s*\d{1,5}\s*号(?:\s*\d{1,4}\s*(?:号楼|[楼栋幢座层室]|单元))*"
-    r"|(?:\d{1,4}\s*(?:号楼|[栋幢座]|单元)\s*){1,2}\d{1,4}\s*[室号层]?"
-    r"|(?:收件人|收货人|联系人|姓名|名字|我姓|我叫)\s*[是叫:：]?\s*[\u3400-\u9fff]{1,4}"  # somebody is named
-)
 _CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
 _MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # with a blank alone a name may belong to what follows
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
-
-
-def personal_data(text: str) -> Sequence[str]:
-    """Return what in ``text`` looks like a number, an address or a name of one person, to warn before approval."""
-    return tuple(match[0] for match in _PERSONAL.finditer(_plain(text)))
-
-
-def masked(text: str) -> str:
-    """``text`` with three stars for each of them, and wide digits and letters as plain ones where there is any."""
-    plain = _plain(text)
-    return _PERSONAL.sub(_MASK, plain) if _PERSONAL.search(plain) else text
-
-
-def is_personal(text: str) -> bool:
-    """Return whether ``text`` holds what belongs to one person: ``personal_data``, or what no picture may show."""
-    plain = _plain(text)
-    return bool(_PERSONAL.search(plain)) or any(
-        re.search(rule.value, plain, re.IGNORECASE) and (not rule.label or re.search(rule.label, plain, re.IGNORECASE))
-        for rule in rules_of(None).rules
-    )
 
 
 def wording_of(words: str, contact: str = "") -> str:
@@ -79,6 +43,21 @@ class Learning:
 
     def __init__(self, base: EmbeddedKnowledge) -> None:
         self._base = base
+
+    async def from_answer(self, answer: AnswerEvent) -> str:
+        """Return the id of the waiting entry that was learnt from what the answer log is told; "" if none was."""
+        if not answer.query:
+            return ""  # what was asked could not be read
+        entry = await self.from_reply(
+            words=answer.question,
+            query=answer.query,
+            answer=answer.sent,
+            record_id=answer.record_id,
+            record_source=answer.record_source,
+            person=answer.person,
+            contact=answer.contact,
+        )
+        return entry.id if entry is not None else ""
 
     async def from_reply(
         self, *, words: str, query: str, answer: str, record_id: str, record_source: str, person: str, contact: str
@@ -134,7 +113,7 @@ def _names(text: str, contact: str) -> bool:
 def _without(text: str, contact: str) -> str:
     """One line, without personal data and the contact's own name."""
     text = masked(line(text))
-    return text.replace(line(contact), _MASK) if _names(text, contact) else text
+    return text.replace(line(contact), MASK) if _names(text, contact) else text
 
 
 def _without_name(text: str, contact: str) -> str:
@@ -147,11 +126,3 @@ def _without_name(text: str, contact: str) -> str:
         return text
     text = re.sub(rf"\A{_NAMES_ONESELF}\s*{re.escape(name)}{_MARKS}", "", text, flags=re.IGNORECASE)
     return re.sub(rf"{_MARKS}{re.escape(name)}\W*\Z", "", text)
-
-
-def _plain(text: str) -> str:
-    """Wide digits and letters as plain ones; other signs stay, so that a text keeps its punctuation."""
-    return "".join(
-        unicodedata.normalize("NFKC", char) if "！" <= char <= "～" and (char.isalnum() or char in _WIDE) else char
-        for char in text
-    )

@@ -10,7 +10,8 @@ import pytest
 
 from agent_core.errors import InputRejected
 from knowledge.embedded import EmbeddedKnowledge, Entry
-from knowledge.learning import Learning, is_personal, masked, personal_data, wording_of
+from knowledge.learning import Learning, wording_of
+from knowledge.personal import is_personal, masked, personal_data
 
 
 @pytest.fixture
