@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+import structlog
+
 from agent_core import answers, defaults, questions
-from agent_core.choosing import SureOnly
 from agent_core.cut_short import end_by
+from agent_core.delivery.leftovers import clear_in_front
+from agent_core.delivery.put_off import still_away
 from agent_core.devices.base import Device, Frame
-from agent_core.errors import LeaseLost, PhonedeskError
+from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.gate import Policy
 from agent_core.model.base import Model
 from agent_core.observer import Observation, Observer
@@ -23,6 +26,8 @@ from agent_core.settings import AgentSettings, StepResult, new_session
 from agent_core.texts import say
 from agent_core.thinking import Thinker
 from agent_core.trajectory import Trajectory
+
+log = structlog.get_logger(__name__)
 
 
 class PhoneAgent:
@@ -58,7 +63,7 @@ class PhoneAgent:
             ),
             thinker=Thinker(model, profile=own.model, elements=own.elements),
             knowledge=knowledge or defaults.NoKnowledge(),
-            chooser=chooser or SureOnly(),
+            chooser=chooser,
             human=human or defaults.NobodyThere(),
             ledger=ledger,
             store=store or defaults.NoStore(),
@@ -101,7 +106,8 @@ class PhoneAgent:
         return self._now.session
 
     async def go_on(self, session: Session) -> Session:
-        """Go on with a session, new or saved, until an outcome or a question that nobody answers now.
+        """Go on with a session, new or saved, until an outcome, a question that nobody answers now, or a knowledge base
+        that is away: ``Session.is_put_off``.
 
         What goes wrong becomes its outcome; only LeaseLost is raised, for the run is not over then. So is a cancel, the
         phone tidied up and the state saved: whether that means stopped or put off is for the one who cancelled.
@@ -120,9 +126,19 @@ class PhoneAgent:
         await self._now.recorder.outcome()
 
     async def _begin(self) -> None:
-        await self._outside.lease.check()
-        await self._now.prepare()
-        await self._now.recorder.started()
+        run, outside = self._now, self._outside
+        await outside.lease.check()
+        await run.prepare()
+        if run.flow is None and not run.session.dry_run:  # a reply looks to it when it sees the chat
+            try:
+                await clear_in_front(
+                    run.observer, outside.ledger, lease=outside.lease, guard=outside.guard, touches=run.touches
+                )
+            except (LeaseLost, ScreenOff):
+                raise
+            except DeviceError as error:
+                log.warning("leftover_not_cleared", serial=run.device.serial, error=str(error))
+        await run.recorder.started()
 
     async def _one(self) -> None:
         async with self._now.at_work():
@@ -130,6 +146,8 @@ class PhoneAgent:
 
     async def _loop(self) -> None:
         session = self.session
+        if session.is_put_off and await still_away(session, self._outside.knowledge):
+            return  # nothing was touched for it
         await self._begin()
         async with self._now.at_work():
             session.status = Status.RUNNING

@@ -1,27 +1,77 @@
-"""Choosing without a model: only what the knowledge base is sure of is sent, word for word."""
+"""Deciding what is sent without a person: what answers all of a customer's own words, told by code.
+
+A query only finds candidates. Whoever is sure of one of them, the provider by its score or a model that picks, it is
+sent only if ``agent_core.sureness`` finds nothing against it, and no other candidate says something else as surely.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from agent_core.ports import Chosen, Record
+import structlog
+
+from agent_core.ports import Chooser, Chosen, Record
+from agent_core.sureness.fit import asks_for, misfit
+
+log = structlog.get_logger(__name__)
 
 
-class SureOnly:
-    """A ``Chooser``: the record that ``sure_record`` finds, or a person."""
+async def decide(chooser: Chooser | None, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+    """Return what answers the customer's ``words``, all that they wrote of one question; None if a person must say.
 
-    async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-        record = sure_record(records)
-        return None if record is None else Chosen(record.text.strip(), record)
+    ``chooser`` is asked only if neither the words themselves nor the provider's score tell.
+    """
+    records = [record for record in records if record.text.strip()]
+    asked = [record for record in records if asks_for(words, record)]
+    if asked:
+        return _whole(asked[0]) if len(_texts(asked)) == 1 else None
+    sure = sure_record(records)
+    if sure is not None and _only_answer(words, sure, records):
+        return _whole(sure)
+    picked = await chooser.choose(words, query, records) if chooser is not None and records else None
+    if picked is None:
+        return None
+    if picked.composed:
+        return picked if _composed_fits(words, picked) else None
+    return picked if _only_answer(words, picked.record, records) else None
 
 
 def sure_record(records: Sequence[Record]) -> Record | None:
-    """The best record where the provider is sure of it; None where others without a score say something else.
+    """Return the best record if its score makes the provider sure of it; None if others without a score say another.
 
     Without scores the order is all there is, and of several texts that are all called sure none is.
     """
     best = next((record for record in records[:1] if record.sure and record.text.strip()), None)
     if best is None or best.score is not None:
         return best
-    rivals = {record.text.strip() for record in records if record.sure and record.score is None}
-    return best if rivals == {best.text.strip()} else None
+    unscored = [record for record in records if record.sure and record.score is None]
+    return best if len(_texts(unscored)) == 1 else None
+
+
+def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
+    """Whether ``record`` answers ``words``, and no other candidate that answers them says something else."""
+    if why := misfit(words, record):
+        log.info("record_does_not_fit", record=record.id, why=why)
+        return False
+    rivals = [other for other in records if _texts([other]) != _texts([record]) and not misfit(words, other)]
+    if rivals:
+        log.info("records_contradict", records=[record.id, *(other.id for other in rivals)])
+    return not rivals
+
+
+def _composed_fits(words: str, chosen: Chosen) -> bool:
+    """Whether nothing that the customer wrote is missing in the records that a reply was composed of."""
+    sources = "\n".join(part for record in chosen.sources for part in (*record.wordings, record.text))
+    why = misfit(words, replace(chosen.record, text=sources, question="", aliases=()))
+    if why:
+        log.info("composed_reply_does_not_fit", record=chosen.record.id, why=why)
+    return not why
+
+
+def _whole(record: Record) -> Chosen:
+    return Chosen(record.text.strip(), record)
+
+
+def _texts(records: Sequence[Record]) -> set[str]:
+    return {record.text.strip() for record in records}

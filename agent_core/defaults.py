@@ -17,7 +17,7 @@ from agent_core.ports import (
     Record,
     ReplyState,
 )
-from agent_core.session import Answer, Elsewhere, Question, Session
+from agent_core.session import Answer, Elsewhere, Question, RowMark, Session
 
 
 class NoKnowledge:
@@ -70,6 +70,8 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._rows: dict[int, LedgerRow] = {}
         self._learnt: dict[tuple[str, str, str], LearntApp] = {}
+        self._chosen: dict[tuple[str, str, str], RowMark] = {}
+        self.waiting: dict[tuple[str, str, str], str] = {}
 
     async def find(self, key: MessageKey) -> LedgerRow | None:
         return next((row for row in self._rows.values() if row.key == key), None)
@@ -144,6 +146,15 @@ class MemoryLedger:
 
     async def learn(self, serial: str, learnt: LearntApp) -> None:
         self._learnt[serial, learnt.app, learnt.version] = learnt
+
+    async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
+        return self._chosen.get((serial, app, contact))
+
+    async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
+        self._chosen[serial, app, contact] = row
+
+    async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
+        self.waiting[serial, app, contact] = state
 
     async def waits(self, run_id: str) -> Elsewhere | None:
         return None  # see ``claim``

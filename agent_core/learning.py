@@ -82,7 +82,7 @@ class Learning:
                 await self._lease.check()
                 await self._device.launch(self._profile.packages[0])
             elif seen.chat is not None:
-                if same_name(seen.chat.title, contact):
+                if same_name(seen.chat.title, contact, drawn=seen.chat.drawn):
                     return await self._read(seen, contact)
                 await self._key(Key.BACK)
             else:
@@ -96,7 +96,7 @@ class Learning:
     async def _towards(self, seen: Observation, contact: str) -> None:
         """One act towards the chat from a page that is none."""
         rows = await self._observer.reader.rows(seen.frame, seen.nodes)
-        found = [row for row in rows if same_name(row.name, contact)]
+        found = [row for row in rows if same_name(row.name, contact, drawn=True)]
         if len(found) > 1:
             raise self._failed("learn_two_chats", f"Two chats are called {contact}.", contact=contact)
         if found:
@@ -119,7 +119,7 @@ class Learning:
         chat = seen.chat
         if chat is None:
             raise self._failed("learn_no_chat", "No chat of the app could be read on the screen.")
-        if contact and not same_name(chat.title, contact):
+        if contact and not same_name(chat.title, contact, drawn=chat.drawn):
             said = f"The chat in front is {chat.title!r}, not {contact}."
             raise self._failed("learn_other_chat", said, title=chat.title, contact=contact)
         if chat.group:

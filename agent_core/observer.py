@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from PIL import Image
+from PIL import Image, ImageChops
 
 from agent_core.apps.learnt import version_of
 from agent_core.apps.profile import AppProfile, profile_of_package, resolve
 from agent_core.devices.base import Device, Frame, Node, Window
 from agent_core.devices.stillness import wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
+from agent_core.geometry import Box
 from agent_core.ports import Ledger
 from agent_core.screen.page_report import Page, read_page, without_secrets
 from agent_core.screen.reader import ScreenReader, TreeHealth
@@ -25,6 +26,7 @@ from agent_core.screen.veil import Veil, cover
 TreeUse = Literal["auto", "on", "off"]
 KEYBOARD_ABOVE = 0.8  # of the screen's height: an input whose lower edge is above has a keyboard below it
 PICTURE_TRIES = 3
+CURSOR = 120  # a cursor is at most the 120th part of the screen wide; a letter is wider
 GIVE_UP_TREE_AFTER = 2  # unhealthy trees of one app in a row, in "auto"
 
 
@@ -66,6 +68,20 @@ class SeenPage:
     image: Image.Image = field(repr=False)
     page: Page
     app: str = ""
+
+
+def changed_width(now: Frame, then: Frame, box: Box) -> int:
+    """Return how wide what has changed in the box is, in pixels."""
+    area = box.as_tuple()
+    changed = ImageChops.difference(now.image.crop(area), then.image.crop(area)).getbbox()
+    return 0 if changed is None else changed[2] - changed[0]
+
+
+def is_same_but_for_a_cursor(now: Frame, then: Frame, box: Box | None = None) -> bool:
+    """Return whether two pictures show the same in ``box`` (None: everywhere), but for a cursor that blinks."""
+    if now.digest == then.digest:
+        return True
+    return now.size == then.size and changed_width(now, then, box or Box(0, 0, *now.size)) * CURSOR <= now.size[0]
 
 
 async def look_for_people(device: Device) -> Image.Image:
@@ -110,22 +126,29 @@ class Observer:
         person has switched the screen off.
         """
         begun = time.monotonic()
-        still = await wait_until_still(self.device)
-        frame = still.frame
-        look = await self.device.look()
-        looked = time.monotonic()
-        settle = still.seconds - still.capturing
-        if not look.screen.awake:
-            raise ScreenOff("The screen went off.")
-        nodes = await self._nodes(look.window, frame) if read or self.veil.needs_tree else None
+        waited = settle = 0.0
+        for tries_left in reversed(range(PICTURE_TRIES)):
+            asked = time.monotonic()
+            still = await wait_until_still(self.device)
+            frame = still.frame
+            look = await self.device.look()
+            settle += still.seconds - still.capturing
+            waited += time.monotonic() - asked
+            if not look.screen.awake:
+                raise ScreenOff("The screen went off.")
+            nodes = await self._nodes(look.window, frame) if read or self.veil.needs_tree else None
+            in_app = profile is not None and look.window.package in profile.packages
+            # A screen that never rests (a moving sticker) is held against its tree by what both say alone.
+            if not (in_app and nodes and still.still and tries_left) or await self._is_of(nodes, frame):
+                break
         readings = await self.reader.readings(frame, nodes) if read else []
         chat = None
-        if profile is not None and look.window.package in profile.packages:
+        if profile is not None and in_app:
             here = await self._of_this_phone(profile)
             chat = await self.reader.chat(frame, nodes, here, use_model=model_may_read)
         self.veil.saw(frame, look.window.package, nodes, chat)
         now = time.monotonic()
-        phases = {"capture": looked - begun - settle, "settle": settle, "read": now - looked}
+        phases = {"capture": waited - settle, "settle": settle, "read": now - begun - waited}
         return Observation(frame, look.window, nodes, readings, chat, now - begun, phases=phases)
 
     async def observe_closely(self, profile: AppProfile) -> Observation:
@@ -199,6 +222,15 @@ class Observer:
                 self.veil.saw(frame, before.package, nodes)
                 return frame, before, nodes
         return frame, before, None
+
+    async def _is_of(self, nodes: Sequence[Node], frame: Frame) -> bool:
+        """Return whether the tree counts for the picture: the screen shows the same before and after it was dumped.
+
+        A dump takes seconds on a phone, and what comes in the meantime would stand in the one and not in the other.
+        """
+        if self.reader.health(nodes, frame) is not TreeHealth.FULL:
+            return True  # nothing is read of it
+        return is_same_but_for_a_cursor(frame, await self.device.screenshot())
 
     async def _nodes(self, window: Window, frame: Frame) -> Sequence[Node] | None:
         package = window.package or ""

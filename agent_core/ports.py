@@ -9,15 +9,15 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agent_core.apps.learnt import LearntApp
-from agent_core.session import Answer, Elsewhere, Question, Session
+from agent_core.session import Answer, Elsewhere, Question, RowMark, Session
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """One record of the knowledge base. ``text`` is what a customer gets, word for word.
 
-    ``score`` 0–1 by the provider's own measure, None where it gives none. ``sure``: the provider's rule says that this
-    record answers this query, without a person or a model looking at it.
+    ``aliases``: other ways to ask its ``question``. ``score`` 0–1 by the provider's own measure, None if it gives none.
+    ``sure``: the score is above the provider's threshold. Whether it answers a customer's words is told by code.
     """
 
     id: str
@@ -26,6 +26,12 @@ class Record:
     score: float | None = None
     sure: bool = False
     source: str = ""  # provider and document, for a person: "dify:returns.csv"
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """The question and its aliases; () if it is a passage of a text, which asks nothing."""
+        return tuple(wording for wording in (self.question, *self.aliases) if wording.strip())
 
 
 class KnowledgeBase(Protocol):
@@ -49,12 +55,12 @@ class Chosen:
 
 
 class Chooser(Protocol):
-    """Chooses among what the knowledge base gave."""
+    """Picks among what the knowledge base gave. What it picks is checked by code before it is sent."""
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-        """The answer to the customer's ``words`` (as they wrote them; ``query`` is what was asked), or None: a person.
+        """Return the answer to the customer's ``words`` (as they wrote them; ``query`` is what was asked).
 
-        A chooser that cannot be asked falls back to what is sure without it; it raises nothing.
+        None if none answers, and if the chooser cannot be asked; it raises nothing.
         """
 
 
@@ -161,6 +167,15 @@ class Ledger(Protocol):
 
     async def learn(self, serial: str, learnt: LearntApp) -> None:
         """Remember ``learnt`` for this phone, in the place of what was known of that version."""
+
+    async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
+        """Return how a person told the contact's row from others of its name; None if nobody ever had to."""
+
+    async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
+        """Remember ``row`` as the contact's, in the place of what was known."""
+
+    async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
+        """Somebody waits whose chat was opened by mistake: the list does not show it any more, sweeps know it so."""
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         """Make ``run_id`` the run that has this row. False where another one has it and waits."""

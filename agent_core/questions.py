@@ -8,19 +8,23 @@ from typing import Any
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
+from agent_core.delivery.asked import Asked
 from agent_core.gate import Situation
 from agent_core.gate.approval import asked_about
+from agent_core.gate.right_chat import title_likeness
 from agent_core.model.history import cut
 from agent_core.model.prices import money
 from agent_core.ports import LedgerRow, Record
+from agent_core.screen.compare import Likeness, differences
 from agent_core.screen.readings import ChatScreen
-from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, Session
+from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
 from agent_core.texts import say
 
 CANDIDATES = 3
 LEAST_SCORE = 0.05  # a record below has nothing to do with the question: one tap must not send it
 LONGEST_SAID = 200  # characters of the model's words beside ours
 SKIP = "skip"
+NONE = "none"
 
 
 def _question(
@@ -70,13 +74,32 @@ def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]
 
 
 def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | None = None) -> Question:
-    """``chat`` is what a yes is going to hold for."""
-    text = say(session.lang, "delivery.chat_unsure", contact=session.gate.contact or "?", doubt=detail)
+    """``chat`` is what a yes is going to hold for. If its name only looks like the contact's, the letters are told."""
+    contact = session.gate.contact
+    text = say(session.lang, "delivery.chat_unsure", contact=contact or "?", doubt=detail)
+    if chat is not None and title_likeness(chat, contact) is Likeness.ALIKE:
+        letters = differences(chat.title, contact)
+        text = say(session.lang, "delivery.chat_alike", title=chat.title, contact=contact, letters=letters)
     choices = {"yes": "yes", "no": "no"}
     if chat is None:
         return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)
     seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": chat.doubts, "group": chat.group}
     return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title, **seen)
+
+
+def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
+    """Several rows have the contact's name, from the top: which is meant."""
+    contact = session.gate.contact
+    question = _question(
+        session,
+        QuestionKind.WHICH_ROW,
+        say(session.lang, "delivery.which_row", contact=contact, count=len(rows)),
+        {NONE: "none_of_them"},
+        rows=[row.model_dump() for row in rows],
+    )
+    labels = [" · ".join(filter(None, (str(n), row.time, cut(row.preview, 40)))) for n, row in enumerate(rows, 1)]
+    numbered = [Choice(value=f"row:{n}", label=label) for n, label in enumerate(labels)]
+    return question.model_copy(update={"choices": [*numbered, *question.choices]})
 
 
 def answered_before(session: Session, question: str, answer: str, fingerprint: str) -> Question:
@@ -145,8 +168,8 @@ def rest_unsent(session: Session, planned: Planned) -> Question:
     return _question(session, QuestionKind.REST_UNSENT, text, {"send": "send_rest", SKIP: "leave_rest"}, answer=rest)
 
 
-def still_send(session: Session, planned: Planned) -> Question:
-    """What a person answered, and the chat that is not any more as it was then."""
+def still_send(session: Session, planned: Planned, shown: Sequence[Asked] = ()) -> Question:
+    """What a person answered, and the chat that is not any more as it was then. ``shown``: what a skip settles."""
     text = say(session.lang, "delivery.still_send")
     return _question(
         session,
@@ -156,6 +179,7 @@ def still_send(session: Session, planned: Planned) -> Question:
         free_text=True,
         answer=planned.text,
         customer=planned.question,
+        shown=[{"words": one.words, "fingerprint": one.fingerprint} for one in shown],
     )
 
 

@@ -17,11 +17,13 @@ from agent_core.delivery.flow import Answering, ReplyFlow
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Leftovers
 from agent_core.delivery.looking import ChatLooks
+from agent_core.delivery.namesakes import Namesakes
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_of, review
 from agent_core.gate.approval import holds, meant
 from agent_core.gate.base import acts_on_screen
+from agent_core.gate.right_chat import row_at
 from agent_core.model.meter import Account, charge_to
 from agent_core.observer import Observation, Observer
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
@@ -42,7 +44,7 @@ class Outside:
     observer: Observer
     thinker: Thinker
     knowledge: KnowledgeBase
-    chooser: Chooser
+    chooser: Chooser | None
     human: Human
     ledger: Ledger
     store: RunStore
@@ -136,6 +138,7 @@ class Run:
         if thought.action is None:
             return Judgement(None)
         now, window_now = await self._last_look(thought.action, seen)
+        rows = self.flow.namesakes if self.flow is not None and not session.dry_run else None
         situation = Situation(
             profile=self.profile,
             window=seen.window,
@@ -151,10 +154,14 @@ class Run:
             window_now=window_now,
             lapsed=await self._lapsed(thought.action, seen, now, window_now),
             unread_below=seen.unread_below,
+            rows=await rows.rows(seen) if rows is not None else (),
+            row=await rows.row(seen) if rows is not None else None,
             # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),
         )
         judgement = review(thought.action, situation, self.policies)
+        if judgement.action is not None and situation.row is not None:
+            session.gate.row_entered |= row_at(judgement.action, situation) == situation.row
         self.repeats.count_unread(seen, judgement)
         if judgement.pending_question is not None:
             session.gate.pending_question = judgement.pending_question
@@ -215,6 +222,7 @@ def _reply(
     rows = Rows(session, app, ledger, recorder.answer)
     looks = ChatLooks(observer, app, lease)
     hand_over = HandOver(session, app, ledger, delivery, rows, looks, on_reply=recorder.reply, save=recorder.save)
+    namesakes = Namesakes(session, app, observer, ledger)
     flow = ReplyFlow(
         session,
         app,
@@ -226,5 +234,6 @@ def _reply(
         rows,
         Leftovers(observer, app, ledger, delivery),
         hand_over,
+        namesakes,
     )
     return flow, Decisions(session, ledger, rows, hand_over, part_chars=outside.part_chars)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, field_validator
 
 class Status(StrEnum):
     RUNNING = "running"
-    WAITING = "waiting"  # for a person
+    WAITING = "waiting"  # for a person, or for the knowledge base: ``Session.is_put_off``
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -38,6 +38,7 @@ class QuestionKind(StrEnum):
     REST_UNSENT = "rest_unsent"  # the chat changed between two parts of a long answer
     STILL_SEND = "still_send"  # the chat changed since a person gave the answer
     NO_SEND = "no_send"  # the answer stands typed, and nothing is seen that sends it
+    WHICH_ROW = "which_row"  # several rows have the contact's name
 
 
 # A person's own words go to the customer as they are.
@@ -119,6 +120,14 @@ class Elsewhere(BaseModel):
     goes_on: bool = False
 
 
+class RowMark(BaseModel):
+    """What the contact's row is known by, among rows of the same name. ``avatar``: a print of its picture."""
+
+    avatar: str = ""
+    preview: str = ""
+    time: str = ""
+
+
 class GateState(BaseModel):
     """The state of the knowledge gate; reset for each run."""
 
@@ -132,6 +141,8 @@ class GateState(BaseModel):
     group_confirmed: bool = False  # it was a group's
     doubts_confirmed: list[str] = Field(default_factory=list)  # what was doubtful of the chat when they did
     number: str = ""  # the contact's number, by which the app opens the chat directly
+    row: RowMark | None = None  # as a person told it from others of the contact's name
+    row_entered: bool = False  # the chat was opened by that row, or by its number
     delivered: list[str] = Field(default_factory=list)  # by earlier runs of the same plan: not to be typed again
 
     def confirmed(self, title: str, title_print: str, *, group: bool = False) -> bool:
@@ -381,7 +392,8 @@ class Session(BaseModel):
     send_anyway: bool = False  # a person wants what is planned sent, though the chat has changed
     answer_again: str = ""  # the fingerprint that a person declared to be a new question
     parse_failures: int = 0  # in a row
-    knowledge_failures: int = 0
+    knowledge_failures: int = 0  # since the knowledge base answered last
+    put_off: str = ""  # the query that it could not be asked while the run rests, see ``is_put_off``
     changed_chats: int = 0  # how often the chat changed under a reply
     refusals: int = 0  # how often in a row a chosen reply could not be delivered into the chat in front
     unread_refusals: int = 0  # acts that were refused on pages that nothing could read, since one was read
@@ -409,6 +421,11 @@ class Session(BaseModel):
         if self.spent.cost is None:
             return None
         return max(0.0, self.spent.cost - sum(step.cost or 0.0 for step in self.steps))
+
+    @property
+    def is_put_off(self) -> bool:
+        """Whether the run rests until the knowledge base can be asked: it waits for no person and goes on by itself."""
+        return self.status is Status.WAITING and self.question is None and bool(self.put_off)
 
     @property
     def comes_to(self) -> Status:

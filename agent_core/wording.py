@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agent_core.screen.compare import fold
+from agent_core.sureness.plain import is_politeness
 
 _GREETING = re.compile(
     r"^(?:你好|您好|哈喽|嗨|请问一下|请问|问一下|想问下|想问一下|在吗|在么|在不在|有人吗|老板|亲|客服|打扰了|hello|hi|hey)"
@@ -42,13 +43,9 @@ def without_greeting(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, without greetings, thanks and empty phrases."""
-    found = []
-    for match in _SENTENCE.finditer(text):
-        sentence = _THANKS.sub("", without_greeting(match.group()))
-        if not _EMPTY.match(sentence):
-            found.append(sentence)
-    return found
+    """Return the sentences of a text as they stand, those left out that are politeness alone."""
+    found = [match.group().strip() for match in _SENTENCE.finditer(text)]
+    return [sentence for sentence in found if not is_politeness(sentence)]
 
 
 def query_of(text: str) -> str:
@@ -58,7 +55,7 @@ def query_of(text: str) -> str:
         score = 1 + 4 * len(_ASKS.findall(sentence)) + 3 * len(_FAULT.findall(sentence))
         if score > most:
             best, most = sentence, score
-    return best
+    return _THANKS.sub("", without_greeting(best))
 
 
 def shared(query: str, words: str) -> float:

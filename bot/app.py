@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from PIL import Image
 from sqlalchemy.exc import DBAPIError
 
 from agent_core.agent import PhoneAgent
+from agent_core.delivery.leftovers import clear_in_front
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
@@ -22,6 +24,7 @@ from agent_core.gate import PolicyName, contact_of
 from agent_core.model.base import Model
 from agent_core.observer import Observer, SeenPage
 from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
+from agent_core.run import Touches
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
@@ -43,6 +46,7 @@ from knowledge.learning import Learning
 from scheduler.deadlines import QuestionTimes
 from scheduler.ports import StoredLedger, StoredRuns
 from scheduler.sweeps.leg import SweepEyes
+from scheduler.worker import lease_of
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.phones import Phones
@@ -179,7 +183,20 @@ class Core:
     async def picture(self, device: Device) -> Image.Image:
         """What the phone shows now, for people: secrets are covered, as the settings say."""
         async with self.turnover.used():
+            await self._clear_leftover(device)
             return await self.observer(device).picture()
+
+    async def _clear_leftover(self, device: Device) -> None:
+        """Take away what a dead run left in the input in front, unless somebody has the phone."""
+        ledger = StoredLedger(self.db)
+        if not await ledger.unfinished(device.serial):
+            return
+        owner, seconds = f"screen-{os.getpid()}", self.settings.queue.lost_after_seconds
+        try:
+            async with lease_of(self.db, device.serial, owner=owner, why="screen", seconds=seconds) as lease:
+                await clear_in_front(self.observer(device), ledger, lease=lease, guard=lease.stop, touches=Touches())
+        except PhonedeskError as error:  # somebody has the phone, and looks to it; or it cannot be reached
+            log.info("leftover_not_cleared", serial=device.serial, error=str(error))
 
     async def page(self, device: Device) -> SeenPage:
         """What is read of what the phone shows now, for people: secrets are covered, as the settings say."""

@@ -19,7 +19,7 @@ from agent_core.session import FINAL, Session, Status
 from agent_core.settings import AgentSettings
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
-from scheduler.parking import ParkingModel
+from scheduler.parking import ParkingModel, store_end
 from scheduler.signals import Reason, StopSignal
 from scheduler.worker import WATCH_SECONDS, lease_of
 from storage.runs import NewRun, Runs
@@ -94,10 +94,10 @@ async def _work(
                     if session.status not in FINAL and lease.stop.reason is Reason.STOP:
                         await agent.end_stopped()
             # While the phone is still ours: a server beside us must not take the run for a dead one.
-            await _close(runs, session)
+            await store_end(runs, session, 1)
     except BaseException as error:
         session.end(Status.FAILED, str(error) or type(error).__name__)
-        await _close(runs, session)
+        await store_end(runs, session, 1)
         raise
 
 
@@ -108,14 +108,6 @@ async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
             continue
         said = f"{app} is not installed on the phone."
         raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
-
-
-async def _close(runs: Runs, session: Session) -> None:
-    """Store how the leg ended."""
-    if session.status in FINAL:
-        await runs.end_leg(session.run_id, 1, status=session.status.value, message=session.message)
-    else:
-        await runs.wait_leg(session.run_id, 1, message=session.message)
 
 
 @asynccontextmanager

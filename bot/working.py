@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from agent_core.delivery.put_off import pause
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import DeviceError, LeaseLost, ModelLimit, PhonedeskError
 from agent_core.ports import Event
@@ -229,6 +230,7 @@ class Legs:
                 )
             else:
                 session = await self._taken_up(row.session)
+            steps = len(session.steps)
             try:
                 await agent.go_on(session)
             except asyncio.CancelledError:
@@ -238,7 +240,8 @@ class Legs:
                     await agent.go_on(session)  # it was over in this very moment: only told how
                 elif stop.reason is Reason.STOP:
                     await agent.end_stopped()
-            await self._rest(row, device, lease, session)
+            if not (session.is_put_off and len(session.steps) == steps):  # then nothing was touched
+                await self._rest(row, device, lease, session)
         finally:
             await device.close()
         log.info("run_rests", run_id=session.run_id, status=session.status.value, replies=len(session.replies))
@@ -311,6 +314,8 @@ def _outcome(session: Session) -> LegOutcome:
             return LegOutcome("succeeded", session.message)
         case Status.STOPPED:
             return LegOutcome("stopped", session.message)
+        case Status.WAITING if session.is_put_off:
+            return LegOutcome("put_off", session.message, seconds=pause(session), error_kind=session.error_kind)
         case Status.WAITING | Status.RUNNING:
             return LegOutcome("waiting", session.message)
         case Status.FAILED:

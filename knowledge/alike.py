@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from knowledge.tokens import stripped, tokens
+from agent_core.sureness.plain import stripped
+from knowledge.tokens import tokens
 
 # Share of common tokens. In the sample shop no two wordings of different entries reach it.
 ALIKE = 0.8

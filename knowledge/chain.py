@@ -10,6 +10,7 @@ import structlog
 from agent_core.choosing import sure_record
 from agent_core.errors import KnowledgeError
 from agent_core.ports import KnowledgeBase, Record
+from agent_core.sureness.fit import asks_for
 from knowledge.embedded import EmbeddedKnowledge
 
 log = structlog.get_logger(__name__)
@@ -36,9 +37,9 @@ class ChainKnowledge:
             raise errors[0]
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """The records of the first provider that is sure; where none is, those of all, none of them sure.
+        """Return the records of the first provider that is sure or has the very question; else all, none of them sure.
 
-        They stand by their scores where each has one, else in the order of the providers; a text stands once. A
+        They stand by their scores if each has one, else in the order of the providers; a text stands once. A
         provider that fails does no harm where another is sure; otherwise the first failure is raised after all others
         were asked.
         """
@@ -51,7 +52,7 @@ class ChainKnowledge:
                 log.warning("knowledge_provider_failed", provider=provider.name, kind=error.kind, error=error.message)
                 failure = failure or error
                 continue
-            if sure_record(records) is not None:
+            if sure_record(records) is not None or any(asks_for(query, record) for record in records):
                 return records
             found.extend(records)
         if failure is not None:

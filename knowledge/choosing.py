@@ -1,8 +1,8 @@
 """Choosing among records with a text model.
 
-What the knowledge base is sure of is sent without asking the model. Otherwise the model may pick one record, which is
-sent word for word, or none. With ``compose`` it may put a short reply together from several; that is sent only where
-code finds all of it in them. Whatever goes wrong, a person is asked.
+The model may pick one record, which is sent word for word, or none. With ``compose`` it may put a short reply together
+from several; that is sent only if code finds all of it in them. Then it is asked, as a question of its own, what of the
+customer's words is left unanswered: anything but nothing means that a person is asked, and so does whatever goes wrong.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from agent_core.choosing import sure_record
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
 from agent_core.model.meter import Meter
@@ -56,6 +55,17 @@ class _Pick(BaseModel):
         if isinstance(value, int) and not isinstance(value, bool):
             return [value] if value else []
         return value
+
+
+class _Check(BaseModel):
+    """The model's second line: what of the customer's words the record does not answer; "" for nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    missing: str = Field(max_length=2000)
+
+
+_Line = TypeVar("_Line", _Pick, _Check)
 
 
 class _Refusal(Exception):
@@ -106,16 +116,22 @@ class ModelChooser:
         await self._client.close()
 
     async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
-        """The sure record, else what the model picks or composes; None for a person. Raises nothing of its own."""
-        sure = sure_record(records)
-        if sure is not None:
-            return Chosen(sure.text.strip(), sure)
+        """Return what the model picks or composes, if it finds nothing of the customer's words unanswered by it."""
         shown = self._shown(records)
         if not shown:
             return None
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        prompt = "choosing.compose" if self._compose else "choosing.pick"
         try:
-            answer = await self._ask(words, query, shown)
-            return self._chosen(_read(answer), shown)
+            answer = await self._ask(prompt, _as_data(words, query, shown), words, deadline)
+            chosen = self._chosen(_read(answer, _Pick), shown)
+            if chosen is None:
+                return None
+            checked = await self._ask("choosing.check", _as_check(words, chosen), words, deadline)
+            missing = _read(checked, _Check).missing.strip()
+            if not missing:
+                return chosen
+            log.info("choice_leaves_something_open", model=self._name, record=chosen.record.id, missing=missing)
         except ModelError as error:
             log.warning("chooser_failed", model=self._name, kind=error.kind, error=error.message)
         except _Refusal as refusal:
@@ -133,16 +149,14 @@ class ModelChooser:
 
     # -- the model
 
-    async def _ask(self, words: str, query: str, records: Sequence[Record]) -> str:
+    async def _ask(self, prompt: str, data: str, words: str, deadline: float) -> str:
         lang = "en" if _LATIN.search(words) and not _HAN.search(words) else "zh"
-        prompt = load_texts("knowledge.texts", lang)["choosing.compose" if self._compose else "choosing.pick"]
         asked: list[ChatCompletionMessageParam] = [
-            {"role": "system", "content": prompt.strip()},
-            {"role": "user", "content": _as_data(words, query, records)},
+            {"role": "system", "content": load_texts("knowledge.texts", lang)[prompt].strip()},
+            {"role": "user", "content": data},
         ]
         await self._meter.admit(self._name)
         now = asyncio.get_running_loop().time
-        deadline = now() + self._timeout
         return await tried(
             lambda: self._once(asked, deadline),
             sleep=self._sleep,
@@ -212,9 +226,15 @@ def _as_data(words: str, query: str, records: Sequence[Record]) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
-def _read(answer: str) -> _Pick:
+def _as_check(words: str, chosen: Chosen) -> str:
+    """As ``_as_data``, of what is going to be sent; without what was asked before, because this question is its own."""
+    record = {"question": chosen.record.question[:_LONGEST_SHOWN], "answer": chosen.text[:_LONGEST_SHOWN]}
+    return json.dumps({"customer": words[:_LONGEST_WORDS], "record": record}, ensure_ascii=False)
+
+
+def _read(answer: str, shape: type[_Line]) -> _Line:
     fenced = _FENCE.match(answer)
     try:
-        return _Pick.model_validate_json(fenced[1] if fenced else answer)
+        return shape.model_validate_json(fenced[1] if fenced else answer)
     except ValidationError:
         raise _Refusal("unreadable") from None

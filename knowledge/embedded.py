@@ -1,7 +1,6 @@
 """The knowledge base that needs no service: questions and answers of our own, found by characters and pairs.
 
-A lexical score does not tell right from wrong, so it never makes a record sure. Sure is only what was asked in the very
-words of one entry's question or of one of its aliases, politeness left aside.
+What was asked in the very words of an entry's question or of one of its aliases, politeness left aside, comes first.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
+from agent_core.sureness.plain import stripped
 from knowledge.entries import (
     Entry,
     EntryState,
@@ -27,7 +27,7 @@ from knowledge.entries import (
     read_entries,
     sample_entries,
 )
-from knowledge.tokens import stripped, tokens
+from knowledge.tokens import tokens
 from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
 from storage.knowledge_shared import SharedIndex, SharedUnreachable
 
@@ -66,8 +66,10 @@ class EmbeddedKnowledge:
         await self._index.close()
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """Up to five records, best first. ``score`` is the share of the query's words that the entry's questions hold,
-        for showing; ``sure`` is set by the exact words alone, and on one record at most.
+        """Return up to five records, best first; those that the very words of the query ask for come first.
+
+        ``score`` is the share of the query's words that the entry's questions hold, for showing: a lexical score does
+        not tell right from wrong, so none is ``sure``.
         """
         query = query[:_LONGEST_QUERY]
         form = stripped(query)
@@ -77,7 +79,6 @@ class EmbeddedKnowledge:
         exact = [
             row for row in exact if form in forms_of(_entry(row))
         ]  # an earlier release may have written to the file
-        sure = len(exact) == 1
         exact_ids = {row.id for row in exact}
         rows = [*exact, *(row for row in found if row.id not in exact_ids)][:_MOST_CANDIDATES]
         return tuple(
@@ -86,8 +87,8 @@ class EmbeddedKnowledge:
                 text=row.answer,
                 question=row.question,
                 score=1.0 if row.id in exact_ids else _score(form or query, row),
-                sure=sure and row.id in exact_ids,
                 source=f"embedded:{row.id}",
+                aliases=row.aliases,
             )
             for row in rows
         )

@@ -14,7 +14,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agent_core.errors import InputRejected
-from knowledge.tokens import stripped
+from agent_core.sureness.plain import stripped
 
 LONGEST_QUESTION = 500  # characters
 LONGEST_ANSWER = 4000

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Sequence
-from decimal import Decimal, InvalidOperation
+from collections.abc import Sequence
 from importlib import resources
+
+from agent_core.sureness.figures import CODE_OF_TWO, FIGURE, LINK, WORD, WORD_VALUES, codes, links, unknown_figures
+from agent_core.sureness.plain import HAN
 
 
 def _lists() -> tuple[list[str], list[str]]:
@@ -25,67 +27,12 @@ LONGEST_REPLY = 300  # characters
 _COVERED = 0.8  # the share of a reply that has to stand in the records
 _LONGEST_GAP = 3  # characters, or Latin words, in a row that do not
 
-_HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_DIGITS = "零〇一二三四五六七八九"
-_VALUES = {char: max(0, index - 1) for index, char in enumerate(_DIGITS)}
-_VALUES |= {"两": 2, "壹": 1, "贰": 2, "叁": 3, "肆": 4, "伍": 5, "陆": 6, "柒": 7, "捌": 8, "玖": 9, "俩": 2, "仨": 3}
-_POWERS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000, "万": 10**4, "亿": 10**8}
-_NUMERALS = "".join(_VALUES) + "".join(_POWERS) + "半"
-_UNITS = {"块": "元", "圆": "元", "¥": "元", "rmb": "元", "日": "日", "礼": "周", "星": "周"}
-# "一" that counts nothing: 一下, 一样, 一起 … and 统一, 唯一.
-_NO_NUMBER = re.compile(
-    r"一(?=[下样些起定般直旦致并共切律会边])|(?<=[统唯同])一|万一|千万(?=[不别要])|十分(?=[感满抱方])|半(?=径)"
-)
-_WORD_VALUES = {
-    word: value
-    for value, words in {
-        0: "zero",
-        1: "one once",
-        2: "two twice couple",
-        3: "three thrice",
-        4: "four",
-        5: "five",
-        6: "six",
-        7: "seven",
-        8: "eight",
-        9: "nine",
-        10: "ten",
-        11: "eleven",
-        12: "twelve dozen",
-        13: "thirteen",
-        14: "fourteen fortnight",
-        15: "fifteen",
-        20: "twenty",
-        30: "thirty",
-        40: "forty",
-        50: "fifty",
-        60: "sixty",
-        70: "seventy",
-        80: "eighty",
-        90: "ninety",
-        100: "hundred",
-        1000: "thousand",
-        10**6: "million",
-    }.items()
-    for word in words.split()
-}
-_LINK = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s，。；、！？）)】」”]+|www\.[a-z0-9./_%?=&#-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w@])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
-)
-_CODE = re.compile(r"(?=[a-z0-9_./+-]*[a-z])(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
-_CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]+")
-_NUMBER = re.compile(
-    rf"(?P<money>[¥$€£]\s*)?(?P<digits>\d+(?:[.,:/~-]\d+)*)(?P<power>[十百千万亿]*)\s*(?P<unit>%|℃|°|个[{_HAN}]|[{_HAN}]|[a-z]+)?"
-)
-_FIGURE = re.compile(rf"(?:\d[\d.,:/~-]*|[{_NUMERALS}]+)\s*[元块圆]?")
-_NUMERAL = re.compile(rf"(?P<percent>百分之)?(?P<numeral>[{_NUMERALS}]+)(?P<unit>个[{_HAN}]|[{_HAN}])?")
 _MARKDOWN = re.compile(r"\*\*|__|`|~~|^\s{0,3}(?:#+|[-*+>•]|\d+[.)])\s|\]\(|<[a-z/!][^>]*>|^\s*\|", re.M | re.I)
 _MARK = re.compile("[，；！？（）：]")
 _QUESTION = re.compile(r"[?？]|[吗呢么](?=[\s，。！,.!~]*$)", re.M)
 _NEGATION = re.compile(
     r"(?:不(?!仅|但|过|好意思|客气|用谢)|没有?(?!问题|关系)|无(?!论|线)|未(?!来)|勿|别(?!的)|非(?!常)|禁止|拒绝)"
-    rf"(?=([{_HAN}]{{1,4}}))"
+    rf"(?=([{HAN}]{{1,4}}))"
 )
 _NOT_DENIED = "".join(f"(?<!{word})" for word in "不 没 没有 无 未 勿 别 非 禁止 拒绝".split())  # noqa: SIM905 - reads best
 _ENGLISH_NEGATION = re.compile(r"\b(?:no|not|never|none|cannot|without|\w+n't)\b")
@@ -93,10 +40,9 @@ _RISKY, _GLUE = _lists()
 _HAN_GLUE = re.compile("|".join(sorted((word for word in _GLUE if not word.isascii()), key=len, reverse=True)))
 _LATIN_GLUE = re.compile(rf"\b(?:{'|'.join(word for word in _GLUE if word.isascii())})\b")
 _SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|$)")
-_CLAUSE_END = re.compile(rf"[。\n;!?]|\.(?=\s|$)|,(?=\s|$|[{_HAN}])|(?<=[{_HAN}]),")
-_NAME = re.compile(rf"[a-z]+(?=\s?[{_HAN}])|(?<=[{_HAN}])\s?[a-z]+")  # a款, type c线
+_CLAUSE_END = re.compile(rf"[。\n;!?]|\.(?=\s|$)|,(?=\s|$|[{HAN}])|(?<=[{HAN}]),")
+_NAME = re.compile(rf"[a-z]+(?=\s?[{HAN}])|(?<=[{HAN}])\s?[a-z]+")  # a款, type c线
 _CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?![a-z])")
-_WORD = re.compile(r"[a-zà-ÿ]+(?:'[a-z]+)?")
 
 
 def problems(reply: str, records: Sequence[str]) -> list[str]:
@@ -112,13 +58,13 @@ def problems(reply: str, records: Sequence[str]) -> list[str]:
     if _MARKDOWN.search(reply):
         found.append("markdown")
     said, known = _plain(reply), _plain(source)
-    if _QUESTION.search(_LINK.sub(" ", said)):
+    if _QUESTION.search(LINK.sub(" ", said)):
         found.append("question")
     checks = {
-        "link": _links(said) - _links(known),
-        "code": (_codes(said) - _codes(known))
+        "link": links(said) - links(known),
+        "code": (codes(said) - codes(known))
         | {word for word in _CAPITALS.findall(reply) if not _has(known, word.lower())},
-        "number": _unknown_figures(said, known),
+        "number": unknown_figures(said, known),
         "risk": {word for word in _RISKY if _has(said, word) and not _has(known, word)},
         "negation": _turned(said, known),
         "symbol": _symbols(said) - _symbols(known),
@@ -140,99 +86,9 @@ def _has(text: str, word: str) -> bool:
     return word in text if not word.isascii() else re.search(rf"(?<![a-z]){word}(?![a-z])", text) is not None
 
 
-def _links(text: str) -> set[str]:
-    return {link.rstrip(".,;:!'") for link in _LINK.findall(text)}
-
-
 def _symbols(text: str) -> set[str]:
     """Emoji and the like; letters of scripts that look like others are left to the words."""
     return {char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk"}}
-
-
-def _codes(text: str) -> set[str]:
-    """What has letters and digits in it: models, orders, coupons, sizes such as 20w."""
-    return {code for code in _CODE.findall(_LINK.sub(" ", text)) if len(code) > 1}
-
-
-# -- numbers
-
-
-def _unknown_figures(said: str, known: str) -> set[tuple[str, str]]:
-    """The numbers of ``said`` that do not stand in ``known`` with the same unit; one without a unit, with any."""
-    there = set(_figures(known))
-    values = {value for value, _ in there}
-    return {
-        (value, unit) for value, unit in _figures(said) if (value, unit) not in there and (unit or value not in values)
-    }
-
-
-def _figures(text: str) -> Iterable[tuple[str, str]]:
-    """Each number as its value and its unit: ("7", "天"), ("19.9", "元"), ("3-5", "天")."""
-    text = _LINK.sub(" ", text)
-    text = _CODE.sub(lambda match: " " if len(match[0]) > 1 else match[0], text)
-    for match in _NUMBER.finditer(text):
-        money = {"$": "$", "€": "€", "£": "£", "¥": "元"}.get((match["money"] or "").strip(), "")
-        yield _value(match["digits"], match["power"]), money or _unit(match["unit"])
-    rest = _NO_NUMBER.sub(" ", _NUMBER.sub(_without_digits, text))
-    for match in _NUMERAL.finditer(rest):
-        yield _numeral(match["numeral"]), "%" if match["percent"] else _unit(match["unit"])
-    words = _WORD.findall(rest)
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        if word in _WORD_VALUES:
-            yield str(_WORD_VALUES[word]), _unit(following)
-
-
-def _without_digits(match: re.Match[str]) -> str:
-    """A unit that is a numeral itself was taken with its number: "3万", but in "7一" it is another number."""
-    unit = match["unit"] or ""
-    return f" {unit}" if unit and unit[0] in _NUMERALS else " "
-
-
-def _unit(unit: str | None) -> str:
-    unit = unit or ""
-    if unit and unit[0] in _NUMERALS:
-        return ""
-    return _UNITS.get(unit, unit.rstrip("s") if unit.isascii() else unit)
-
-
-def _value(digits: str, power: str) -> str:
-    factor = Decimal(1)
-    for char in power:
-        factor *= _POWERS[char]
-    plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", digits)
-    if len(plain) > 20:  # no amount, and decimals would round it
-        return plain
-    try:
-        return _written(Decimal(plain) * factor)
-    except InvalidOperation:
-        return plain.replace("~", "-") + power
-
-
-def _written(number: Decimal) -> str:
-    return format(number.normalize(), "f")
-
-
-def _numeral(numeral: str) -> str:
-    """The value of a numeral in Chinese words; digits one after the other are read as digits: 二零二六 is 2026."""
-    if numeral == "半":
-        return "0.5"
-    if not set(numeral) & (set(_POWERS) | {"半"}):
-        return _written(Decimal("".join(str(_VALUES[char]) for char in numeral)))
-    total, section, digit = Decimal(0), Decimal(0), Decimal(0)
-    seen = False
-    for char in numeral:
-        if char in _VALUES:
-            digit, seen = Decimal(_VALUES[char]), True
-        elif char == "半":
-            digit += Decimal("0.5")
-            seen = True
-        elif _POWERS[char] >= 10**4:
-            total = (total + section + digit or Decimal(1)) * _POWERS[char]
-            section, digit, seen = Decimal(0), Decimal(0), False
-        else:
-            section += (digit if seen else Decimal(1)) * _POWERS[char]
-            digit, seen = Decimal(0), False
-    return _written(total + section + digit)
 
 
 # -- negations
@@ -281,7 +137,7 @@ def _from_one_sentence_each(said: str, records: Sequence[str]) -> bool:
 
 def _cut(text: str, ends: re.Pattern[str]) -> list[str]:
     """Cut there, but not inside a link."""
-    links = [match.span() for match in _LINK.finditer(text)]
+    links = [match.span() for match in LINK.finditer(text)]
     parts, start = [], 0
     for match in ends.finditer(text):
         if not any(begin <= match.start() < end - 1 for begin, end in links):
@@ -302,14 +158,14 @@ def _begins_alike(clause: str, sentence: str) -> bool:
 
 
 def _holds(sentence: str, clause: str) -> bool:
-    if _links(clause) - _links(sentence) or _codes(clause) - _codes(sentence) or _unknown_figures(clause, sentence):
+    if links(clause) - links(sentence) or codes(clause) - codes(sentence) or unknown_figures(clause, sentence):
         return False
-    clause, known = _LINK.sub(" ", clause), set(_WORD.findall(_LINK.sub(" ", sentence)))
+    clause, known = LINK.sub(" ", clause), set(WORD.findall(LINK.sub(" ", sentence)))
     if {name.strip() for name in _NAME.findall(clause)} - known:
         return False
-    if set(_WORD.findall(_CODE_OF_TWO.sub(" ", clause))) - known - set(_GLUE) - set(_WORD_VALUES):
+    if set(WORD.findall(CODE_OF_TWO.sub(" ", clause))) - known - set(_GLUE) - set(WORD_VALUES):
         return False
-    runs = re.findall(rf"[{_HAN}]+", _HAN_GLUE.sub(" ", _FIGURE.sub(" ", clause)))
+    runs = re.findall(rf"[{HAN}]+", _HAN_GLUE.sub(" ", FIGURE.sub(" ", clause)))
     close = re.sub(r"\s", "", sentence)
     return all(all(_han_gaps(run, close)) for run in runs)
 
@@ -319,10 +175,10 @@ def _holds(sentence: str, clause: str) -> bool:
 
 def _covered(said: str, known: str) -> bool:
     """Whether the reply is put together from the records: stretches of two characters and more, or whole words."""
-    han = [_han_gaps(run, known) for run in re.findall(rf"[{_HAN}]+", _HAN_GLUE.sub(" ", _FIGURE.sub(" ", said)))]
-    words, known_words = _WORD.findall(said), set(_WORD.findall(known))
+    han = [_han_gaps(run, known) for run in re.findall(rf"[{HAN}]+", _HAN_GLUE.sub(" ", FIGURE.sub(" ", said)))]
+    words, known_words = WORD.findall(said), set(WORD.findall(known))
     latin = [word in known_words or word in _GLUE for word in words]
-    strange = re.findall(rf"[^\W\d_a-zà-ÿ{_HAN}]", said)
+    strange = re.findall(rf"[^\W\d_a-zà-ÿ{HAN}]", said)
     if any(char not in known for char in strange):  # another script
         return False
     marks = [covered for run in han for covered in run]

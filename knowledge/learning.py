@@ -15,10 +15,10 @@ import re
 
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent
+from agent_core.sureness.plain import stripped
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import LONGEST_QUESTION, Entry, clean, line, make_entry
 from knowledge.personal import MASK, is_personal, masked
-from knowledge.tokens import stripped
 
 _OURS = "embedded:"
 _CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
@@ -97,7 +97,7 @@ class Learning:
 
 def _made(question: str, answer: str, origin: str, alias_of: str = "") -> Entry | None:
     """None for what is no question, or too long to be one, or an answer that is too long to be kept."""
-    if not stripped(question):
+    if not stripped(question.replace(MASK, "")):
         return None
     try:
         return make_entry(question=question, answer=answer, live=False, origin=origin, alias_of=alias_of)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import structlog
 
-from agent_core.questions import SKIP
+from agent_core.questions import NONE, SKIP
 from agent_core.session import NOBODY, Answer, QuestionKind
 from storage.engine import Database
 from storage.questions import Questions
@@ -49,6 +49,7 @@ AT_DEADLINE: Mapping[QuestionKind, AtDeadline] = {
     QuestionKind.NO_SEND: AtDeadline("skip", SKIP, "Nothing is sent by guessing: the text leaves the input."),
     QuestionKind.SENSITIVE_TAP: AtDeadline("deny", "deny", "What costs something is done with consent only."),
     QuestionKind.RIGHT_CHAT: AtDeadline("no", "no", "An answer in the wrong chat cannot be taken back."),
+    QuestionKind.WHICH_ROW: AtDeadline("no", NONE, "As above."),
     QuestionKind.TAKE_OVER: AtDeadline("stop", "stop", "Without what the person was to do the task cannot go on."),
     QuestionKind.STUCK: AtDeadline("stop", "stop", "Going on as before would be the same loop."),
     QuestionKind.BUDGET: AtDeadline("stop", "stop", "More is spent with consent only."),

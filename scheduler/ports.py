@@ -14,11 +14,12 @@ from pydantic import TypeAdapter
 from agent_core import ports
 from agent_core.apps.learnt import LearntApp
 from agent_core.errors import LeaseLost
-from agent_core.session import Answer, Elsewhere, Question, QuestionKind, Session
+from agent_core.session import Answer, Elsewhere, Question, QuestionKind, RowMark, Session
 from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.signals import StopSignal
 from storage import ledger as rows
 from storage.answers import Answers, ToldAnswer
+from storage.contacts import ChosenRows
 from storage.engine import Database
 from storage.events import Events
 from storage.history import History
@@ -27,6 +28,7 @@ from storage.ledger import Ledger
 from storage.legs import LegOver
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
 from storage.runs import WAITING, Runs
+from storage.sweeps import Place, Sweeps
 
 LOOK_SECONDS = 0.5
 _LEARNT = TypeAdapter(LearntApp)
@@ -47,6 +49,8 @@ class StoredLedger:
         self._runs = Runs(db)
         self._history = History(db)
         self._learnt = LearntApps(db)
+        self._chosen = ChosenRows(db)
+        self._sweeps = Sweeps(db)
 
     async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
         row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
@@ -122,6 +126,16 @@ class StoredLedger:
     async def learn(self, serial: str, learnt: LearntApp) -> None:
         data = _LEARNT.dump_python(learnt, mode="json", exclude={"app", "version"})
         await self._learnt.put(serial, learnt.app, learnt.version, data)
+
+    async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
+        data = await self._chosen.get(serial, app, contact)
+        return None if data is None else RowMark.model_validate(data)
+
+    async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
+        await self._chosen.put(serial, app, contact, row.model_dump())
+
+    async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
+        await self._sweeps.keep(Place(serial, app), contact, state)
 
     async def claim(self, row_id: int, run_id: str) -> bool:
         with _its_step():

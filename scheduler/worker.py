@@ -30,11 +30,13 @@ log = structlog.get_logger(__name__)
 class LegOutcome:
     """How a leg ended. ``waiting``: for a person's answer. ``held``: parked by Hold. ``put_back``: it is to be taken up
     again, by whoever reaches the phone; ``message`` is the error that it ended by, "" where that is not the run's.
-    Otherwise the run is over.
+    ``put_off``: by an error of ``error_kind``, to be taken up again in ``seconds``. Otherwise the run is over.
     """
 
-    status: Literal["waiting", "held", "put_back", "succeeded", "failed", "stopped"]
+    status: Literal["waiting", "held", "put_back", "put_off", "succeeded", "failed", "stopped"]
     message: str = ""
+    seconds: float = 0.0
+    error_kind: str = ""
 
 
 class HeldLease:
@@ -273,6 +275,10 @@ class Worker:
         outcome = self._outcome(run_id, lease, task)
         if outcome.status == "put_back":
             await self._runs.interrupt_leg(run_id, leg, error=outcome.message or None, gave_up=self._gave_up)
+        elif outcome.status == "put_off":
+            await self._runs.put_off_leg(
+                run_id, leg, seconds=outcome.seconds, message=outcome.message, error_kind=outcome.error_kind
+            )
         elif outcome.status in ("waiting", "held"):  # whether it is held stands in its row
             await self._runs.wait_leg(run_id, leg, message=outcome.message)
         else:
@@ -292,7 +298,7 @@ class Worker:
         error = task.exception()
         if error is None:
             outcome = task.result()
-            if reason is Reason.STOP and outcome.status in ("waiting", "held"):
+            if reason is Reason.STOP and outcome.status in ("waiting", "held", "put_off"):
                 return LegOutcome("stopped", outcome.message)
             return outcome
         if reason is Reason.STOP:

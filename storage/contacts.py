@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from storage.engine import Database
-from storage.tables import contacts
+from storage.tables import chosen_rows, contacts
 from storage.uncut import uncut
 
 
@@ -120,3 +120,29 @@ class Contacts:
         async with self._db.read() as connection:
             rows = [ContactRow(**row) for row in (await connection.execute(statement)).mappings()]
         return [row for row in rows if not tag or tag in row.tags]
+
+
+@uncut
+class ChosenRows:
+    """Which of several rows of one name is the contact's. ``data`` is plain JSON data, of ``agent_core.session``."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def get(self, serial: str, app: str, contact: str) -> Mapping[str, Any] | None:
+        """Return what a person chose; None if nobody ever had to."""
+        statement = sa.select(chosen_rows.c.data).where(
+            chosen_rows.c.serial == serial, chosen_rows.c.app == app, chosen_rows.c.contact == contact
+        )
+        async with self._db.read() as connection:
+            data: Mapping[str, Any] | None = (await connection.execute(statement)).scalar_one_or_none()
+            return data
+
+    async def put(self, serial: str, app: str, contact: str, data: Mapping[str, Any]) -> None:
+        """Remember ``data`` in the place of what was known."""
+        values = {"data": dict(data), "chosen_at": self._db.now()}
+        new = self._db.insert(chosen_rows).values(serial=serial, app=app, contact=contact, **values)
+        async with self._db.write(durable=True) as connection:
+            await connection.execute(
+                new.on_conflict_do_update(index_elements=["serial", "app", "contact"], set_=values)
+            )

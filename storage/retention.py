@@ -64,6 +64,7 @@ KEPT: Mapping[str, str] = {
     "cards": "one small row for each run and question: a reply to an old card is known for what it is",
     "consumers": "one row for each reader of the event log",
     "contacts": "kept by people",
+    "chosen_rows": "one row for each contact that a person has told from others of the name",
     "learnt_apps": "one row for each phone, app and version that a person has confirmed",
     "knowledge_entries": "kept by people; of what was deleted the id",
     "knowledge_revision": "one row",

@@ -42,7 +42,7 @@ async def errors_since_step(connection: AsyncConnection, run_id: str) -> list[st
     )
     errors = []
     for kind, data in await connection.execute(told):
-        if kind != "status" or (data["status"] == "waiting" and "put_back" not in data):
+        if kind != "status" or (data["status"] in ("waiting", "queued") and "put_back" not in data):
             break
         if "put_back" in data:
             errors.append(str(data["put_back"]))

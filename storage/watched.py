@@ -32,7 +32,9 @@ class WatchedRow:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a run has shown: that a reply of the model came (``error_kind`` ""), or that it ended by an error."""
+    """What a run has shown: that a reply of the model came (``error_kind`` ""), or that an error ended it or put it
+    off.
+    """
 
     event_id: int
     at: datetime
@@ -125,7 +127,7 @@ class Watched:
         """What runs have shown in the events after this id, the oldest first."""
         kind = events.c.data["error_kind"].as_string()
         replied = (events.c.kind == "step") & events.c.data[("timings", "first_token")].as_string().is_not(None)
-        failed = (events.c.kind == "outcome") & (sa.func.coalesce(kind, "") != "")
+        failed = events.c.kind.in_(("outcome", "status")) & (sa.func.coalesce(kind, "") != "")
         wanted = (
             sa.select(events.c.id, events.c.created_at, events.c.kind, kind.label("error_kind"))
             .where(events.c.id > after, sa.or_(replied, failed))
@@ -133,7 +135,7 @@ class Watched:
         )
         async with self._db.read() as connection:
             return [
-                Sign(row.id, row.created_at, str(row.error_kind) if row.kind == "outcome" else "")
+                Sign(row.id, row.created_at, "" if row.kind == "step" else str(row.error_kind))
                 for row in await connection.execute(wanted)
             ]
 

@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import certifi
@@ -15,6 +16,7 @@ import pytest
 
 from agent_core.screen.ocr import use_threads
 from bot.start import COLLECT_AFTER
+from tests.support.days import day, due
 
 use_threads(1)  # the workers share few cores: a screen takes a third less of them
 
@@ -35,7 +37,11 @@ os.environ["SSL_CERT_FILE"] = str(_authority)
 def pytest_configure(config: pytest.Config) -> None:
     """The workers, which are started after this, keep the memory that they have: pictures of 10 MB come and go all the
     time, and fresh pages for each were four tenths of the system's own time where it was measured (glibc)."""
+    config.addinivalue_line(
+        "markers", "rotating(parts): each day another part of the cases; all come round in so many days"
+    )
     if not hasattr(config, "workerinput"):
+        os.environ.setdefault("TEST_DAY", str(datetime.now(UTC).timetuple().tm_yday))  # the same for every worker
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")
         os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(1 << 30))
         os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", str(1 << 32))
@@ -49,6 +55,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 10, 10)
     atexit.register(gc.freeze)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases of a test that are not today's turn, as its mark ``rotating(parts)`` says."""
+    today = day()
+    if today is None or any("[" in name for name in config.args):
+        return
+    marks = [item.get_closest_marker("rotating") for item in items]
+    cases = [
+        (item.nodeid.partition("[")[0], mark.kwargs["parts"] if mark else 1)
+        for item, mark in zip(items, marks, strict=True)
+    ]
+    turns = list(zip(items, due(cases, today), strict=True))
+    items[:] = [item for item, now in turns if now]
+    config.hook.pytest_deselected(items=[item for item, now in turns if not now])
 
 
 def pytest_xdist_auto_num_workers() -> int | None:

@@ -64,12 +64,25 @@ def _questions(chat: ChatScreen, texts: Sequence[tuple[int, Bubble]]) -> list[As
         if len(asking) == 1 or len(asking) > MOST_IN_A_MESSAGE:
             found.append(([bubble.text], fingerprint(chat, index)))
         else:
-            found += [([sentence], fingerprint(chat, index, part=sentence)) for sentence in asking]
+            found += [(words, fingerprint(chat, index, part=one)) for words, one in _apart(bubble.text)]
     if not found and before:
         return [Asked("\n".join(before), fingerprint(chat, texts[-1][0]))]
     if before:
         found[0][0][:0] = before
     return [Asked("\n".join(words), mark) for words, mark in found]
+
+
+def _apart(text: str) -> list[tuple[list[str], str]]:
+    """Return each question of a message, with what is said before the first one and behind each, and itself."""
+    found: list[tuple[list[str], str]] = []
+    before: list[str] = []
+    for sentence in sentences(text):
+        if asks(sentence):
+            found.append(([*before, sentence], sentence))
+            before = []
+        else:
+            (found[-1][0] if found else before).append(sentence)
+    return found
 
 
 def query_for(words: str) -> str:

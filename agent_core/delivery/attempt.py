@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import structlog
-from PIL import ImageChops
 
 from agent_core.apps.learnt import LearntApp, SendsBy, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.match import is_bubble_of, is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Outcome, Result, check_planned
-from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch
+from agent_core.devices.base import Device, Frame, Key, TextInput, TouchWatch, WindowKind
 from agent_core.errors import DeviceError, DeviceOffline, LeaseLost, PhonedeskError, ScreenOff
 from agent_core.gate.right_chat import is_contacts
 from agent_core.geometry import Box, Point
-from agent_core.observer import Observation, Observer
+from agent_core.observer import Observation, Observer, changed_width, is_same_but_for_a_cursor
 from agent_core.ports import Lease, Ledger, LedgerConflict, ReplyState, StopGuard
 from agent_core.screen.readings import BubbleState, ChatScreen, SendState
 from agent_core.session import GateState, Planned
@@ -29,8 +29,9 @@ SPINNER_SECONDS = 45.0  # how long it may be on its way
 UNSENT_SECONDS = 1.2  # how long the text may still stand in the input after Send
 UNSENT_LOOKS = 3
 CLEARED_SECONDS = 0.6  # how long a bubble is looked for after a text that was not sent was cleared
+UNLOCK_SECONDS = 20.0  # how long a phone that was locked in the midst of it is waited for, to take our text away
+UNLOCK_LOOKS = 0.5
 FRESH_SECONDS = 5.0  # how old the answer that the phone is ours may be at Send; a picture takes well under a second
-CURSOR = 120  # a cursor is at most the 120th part of the screen wide; a letter is wider
 TYPE_TRIES = 2
 STEADY_TRIES = 3
 
@@ -110,7 +111,7 @@ class Attempt:
                 return await self._settle(way)
         except BaseException as error:
             if not sending and not isinstance(error, DeviceOffline):
-                await self._back_out()
+                await self._back_out(patient=isinstance(error, PhonedeskError))
             raise
 
     # -- before Send ---------------------------------------------------------------------------------------------
@@ -140,22 +141,25 @@ class Attempt:
         return Outcome(Result.KEYBOARD, (chat.draft or "") if chat else "")
 
     async def _focus_and_empty(self) -> Outcome | None:
-        """The input has the focus and is empty, in a chat that is still the contact's."""
-        before = self._seen
-        chat = before.chat
+        """The input has the focus and is empty, in a chat that still is the contact's and says what it said.
+
+        What is typed rests on a look that was taken after the last touch: a touch changes the screen, and a source that
+        lags behind shows then, however well it agreed before. Somebody may have gone elsewhere, too.
+        """
+        chat = self._seen.chat
         if chat is None or chat.input_box is None:
             return Outcome(Result.NOT_IN_CHAT)
+        drafts = [chat.draft]
         await self._tools.lease.check()
         await self._tools.device.tap(chat.input_box.center)
-        now = await self._tools.observer.observe(None, read=False)
-        if now.window != before.window or not same_title(self._seen, now.frame, self._tools.profile):
-            refusal = await self._look()  # taking the keyboard took its time: somebody may have gone elsewhere
-            if refusal is not None:
-                return refusal
+        refusal = await self._look()
+        if refusal is not None:
+            return refusal
+        drafts.append(self._seen.chat.draft if self._seen.chat else None)
         await self._tools.lease.check()
         await self._keyboard.clear()
-        if not chat.draft:
-            return None
+        if not any(drafts):
+            return None  # there was nothing to clear
         # By its picture an input shows its last lines only: what stands before them is seen now or never.
         refusal = await self._look()
         left = self._seen.chat.draft if self._seen.chat else None
@@ -232,24 +236,25 @@ class Attempt:
         top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
         messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
         button = send_button(chat)
-        input_same = _changed_width(now, then, chat.input_box) * CURSOR <= now.size[0]
         return (
             same_title(self._seen, now, self._tools.profile)
-            and input_same
+            and is_same_but_for_a_cursor(now, then, chat.input_box)
             and _same(now, then, messages)
             and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
         )
 
-    async def _back_out(self) -> None:
+    async def _back_out(self, *, patient: bool = True) -> None:
         """Our own text leaves the input, and the row is planned again: surely nothing was sent.
 
-        Where that cannot be (phone gone or taken, another chat in front, the focus lost) the row stays as it is:
-        whoever sees the chat next clears it.
+        ``patient``: a phone that is locked is waited for, for a while. Where that cannot be (phone gone or taken,
+        another chat in front, the focus lost) the row stays as it is: whoever sees the chat next clears it.
         """
         with suppress(PhonedeskError, LedgerConflict):
             await self._tools.lease.check()
             if self._state is ReplyState.SENDING:  # nothing was tapped: typing never sends
                 await self._advance(ReplyState.TYPING)
+            if patient and not await self._is_open():
+                return
             if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
                 return
             await self._tools.lease.check()
@@ -257,6 +262,27 @@ class Attempt:
             left = await self._tools.observer.chat(self._tools.profile)  # the focus may have gone elsewhere
             if left is not None and left.draft == "" and is_contacts(left, self._gate):
                 await self._advance(ReplyState.PLANNED)
+
+    async def _is_open(self) -> bool:
+        """Wait until the phone is unlocked, and look anew if it was not; the input has the focus again then."""
+        tools, waited = self._tools, False
+        until = tools.clock() + UNLOCK_SECONDS
+        while True:
+            look = await tools.device.look()
+            if look.screen.awake and look.window.kind is not WindowKind.LOCK:
+                break
+            if tools.clock() >= until:
+                return False
+            waited = True
+            await asyncio.sleep(UNLOCK_LOOKS)
+        if not waited:
+            return True
+        self._seen = await tools.look()
+        chat = self._seen.chat
+        if chat is not None and chat.input_box is not None and is_contacts(chat, self._gate):
+            await tools.lease.check()
+            await tools.device.tap(chat.input_box.center)
+        return True
 
     # -- after Send ----------------------------------------------------------------------------------------------
 
@@ -393,11 +419,4 @@ def _stands(text: str, chat: ChatScreen | None) -> bool:
 
 
 def _same(now: Frame, then: Frame, box: Box) -> bool:
-    return _changed_width(now, then, box) == 0
-
-
-def _changed_width(now: Frame, then: Frame, box: Box) -> int:
-    """How wide what has changed in the box is, in pixels."""
-    area = box.as_tuple()
-    changed = ImageChops.difference(now.image.crop(area), then.image.crop(area)).getbbox()
-    return 0 if changed is None else changed[2] - changed[0]
+    return changed_width(now, then, box) == 0

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 
 from agent_core import questions
+from agent_core.delivery.asked import Asked
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.planning import planned_by_person, planned_with, record_of
 from agent_core.delivery.results import end, fail
 from agent_core.delivery.rows import Rows
 from agent_core.ports import Chosen, Ledger, LedgerConflict, ReplyState
 from agent_core.result import ActResult
-from agent_core.session import NOBODY, Answer, Question, QuestionKind, Session, Status
+from agent_core.session import NOBODY, Answer, Question, QuestionKind, RowMark, Session, Status
 from agent_core.texts import say
 
 
@@ -37,7 +38,7 @@ class Decisions:
             case QuestionKind.FIRST_DELIVERY:
                 return await self._first_delivery(question, answer)
             case QuestionKind.STILL_SEND:
-                return await self._still_send(answer)
+                return await self._still_send(question, answer)
             case QuestionKind.NO_SEND:
                 return self._no_send(answer)
             case _:
@@ -47,6 +48,8 @@ class Decisions:
         match question.kind:
             case QuestionKind.RIGHT_CHAT:
                 return self._right_chat(question, answer)
+            case QuestionKind.WHICH_ROW:
+                return await self._which_row(question, answer)
             case QuestionKind.REST_UNSENT:
                 return await self._rest(answer)
             case QuestionKind.FOREIGN_DRAFT:
@@ -110,6 +113,15 @@ class Decisions:
         gate.contact = gate.contact or gate.chat_confirmed
         return ActResult("")
 
+    async def _which_row(self, question: Question, answer: Answer) -> ActResult:
+        session, gate = self._session, self._session.gate
+        if answer.choice == questions.NONE:
+            return end(session, Status.FAILED, answer.key("run.no_row"), contact=gate.contact, by=answer.by)
+        gate.row = RowMark.model_validate(question.data["rows"][int(answer.choice.removeprefix("row:"))])
+        gate.row_entered = False
+        await self._ledger.choose_row(session.serial, gate.app, gate.contact, gate.row)
+        return ActResult(say(session.lang, "run.row_chosen", contact=gate.contact))
+
     async def _delivery(self, question: Question, answer: Answer) -> ActResult:
         row_id = int(question.data["ledger_id"])
         # A leg that died before it saved takes the same answer again: the row may be there already.
@@ -162,11 +174,15 @@ class Decisions:
         session.send_anyway = True
         return ActResult("")
 
-    async def _still_send(self, answer: Answer) -> ActResult:
+    async def _still_send(self, question: Question, answer: Answer) -> ActResult:
         """The chat changed after a person had answered: as it was, in other words, or not at all."""
         session, planned = self._session, self._session.planned
         if planned is None or (answer.choice == questions.SKIP and not answer.text):
+            messages = planned.cluster if planned else []
             skipped = await self._hand_over.skip(answer, planned.fingerprint if planned else "")
+            for one in question.data.get("shown", ()):
+                by = "" if answer.program or answer.by == NOBODY else answer.by
+                await self._rows.settle(Asked(one["words"], one["fingerprint"]), messages, person=by)
             if skipped.ending is None:
                 return skipped
             session.cluster = None  # what changed the chat may be a question, and has yet to be read

@@ -1,7 +1,7 @@
 """The reply flow: from the customer's newest messages to a delivered answer, or to a person.
 
-The gate may end a run before a model's finish in three ways only: nothing new, no sure answer (a person decides), and a
-knowledge base that keeps failing.
+The gate may end a run before a model's finish in two ways only: nothing new, and no sure answer (a person decides). A
+knowledge base that keeps failing puts the run off.
 """
 
 from __future__ import annotations
@@ -15,39 +15,52 @@ import structlog
 from agent_core import questions
 from agent_core.apps.learnt import LearntApp, differs, version_of
 from agent_core.apps.profile import AppProfile
+from agent_core.choosing import decide
 from agent_core.delivery.asked import next_query, query_for
 from agent_core.delivery.hand_over import HandOver
 from agent_core.delivery.leftovers import Fate, Leftovers
 from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.match import same_cluster
+from agent_core.delivery.namesakes import Namesakes
 from agent_core.delivery.outcome import Outcome, Result, check_chat
 from agent_core.delivery.planning import planned_with
+from agent_core.delivery.put_off import KNOWLEDGE_TRIES, put_off
 from agent_core.delivery.results import ask, end, fail, waits_elsewhere
 from agent_core.delivery.rows import Rows
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, Key
 from agent_core.errors import DeviceError, KnowledgeError
 from agent_core.gate.nothing_new import nothing_new
 from agent_core.observer import Observation
-from agent_core.ports import AnswerEvent, Chooser, KnowledgeBase, Lease, Ledger, ReplyState
+from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
 from agent_core.result import ActResult
-from agent_core.screen.compare import same_name
+from agent_core.screen.compare import same_name, without_status
+from agent_core.screen.fingerprint import fingerprint
+from agent_core.screen.lists import ChatRow
 from agent_core.screen.readings import BubbleState, ChatScreen, Side
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
+from agent_core.sureness.plain import stripped
+from agent_core.sweep import IN_CHAT, Aside
+from agent_core.sweep.forms import NOWHERE
+from agent_core.sweep.rows import aside_of, digest
 from agent_core.texts import say
 from agent_core.wording import comes_from
 
 log = structlog.get_logger(__name__)
 
+LEAVES = 2  # times in a row that another chat is left: the first Back may take a keyboard away
 LOOKS_ABOVE = 3  # tries to read the chat once more after an answer
-KNOWLEDGE_TRIES = 2  # failed actions; each has the provider's own retries behind it
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """How answers are found. ``part_chars``: a longer text goes out in parts. ``checked``: see ``AgentSettings``."""
+    """How answers are found.
+
+    ``chooser``: picks among records, if there is one. ``part_chars``: a longer text goes out in parts. ``checked``: see
+    ``AgentSettings``.
+    """
 
     knowledge: KnowledgeBase
-    chooser: Chooser
+    chooser: Chooser | None
     part_chars: int
     checked: Sequence[str] = ()
 
@@ -67,7 +80,9 @@ class ReplyFlow:
         rows: Rows,
         leftovers: Leftovers,
         hand_over: HandOver,
+        namesakes: Namesakes,
     ) -> None:
+        self.namesakes = namesakes
         self._session = session
         self._profile = profile
         self._device = device
@@ -78,6 +93,8 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
+        self._told_sure: dict[int, bool] = {}  # by ledger row, what was found of other questions in this leg
+        self._left = 0  # times in a row that another chat was left
         self._look_known = False  # the look was compared in this leg, and is one that was learnt
 
     # -- before the model is asked ------------------------------------------------------------------------------
@@ -92,13 +109,15 @@ class ReplyFlow:
         if session.gate.knowledge_done:
             await self._look_above(seen, last=True)
             return None
-        if chat is None or check_chat(chat, session.gate, bound=True) is not None:
+        refusal = check_chat(chat, session.gate, bound=True)
+        self._left = self._left if refusal is not None and refusal.result is Result.WRONG_CHAT else 0
+        if chat is None or refusal is not None:
             if session.planned is not None and session.planned.given_up is not None:
                 # What stands typed leaves the input with whoever sees that chat next.
                 return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
-            if chat is not None:
-                await self._tidy_another_chat(chat)
-            return await self._open_by_number(chat)
+            return await self._on_the_way(seen, refusal)
+        if await self._may_be_a_namesakes():
+            return await self._leave("run.left_namesake")
         settled, touched = await self._settle_own_rows(chat)
         if settled is not None:
             return settled
@@ -208,6 +227,45 @@ class ReplyFlow:
         self._session.planned = self._plan_for(question, cluster, "")
         return ask(self._session, questions.unreadable(self._session, question), "run.waiting")
 
+    async def _on_the_way(self, seen: Observation, refusal: Outcome | None) -> ActResult | None:
+        """What is done where the contact's chat is not in front yet."""
+        if seen.chat is not None:
+            await self._tidy_another_chat(seen.chat)
+            if (left := await self._leave_another(seen.chat, refusal)) is not None:
+                return left
+        return await self._open_by_number(seen.chat) or await self.namesakes.ask(seen)
+
+    async def _leave_another(self, chat: ChatScreen, refusal: Outcome | None) -> ActResult | None:
+        """Leave another customer's chat that was opened by mistake, and keep that they wait: it is not unread any more.
+
+        None if it is none, or Back does not lead out of it.
+        """
+        session, title = self._session, without_status(chat.title)
+        why = aside_of(ChatRow(title, chat.title_box or NOWHERE), title, (), self._profile)
+        wrong = refusal is not None and refusal.result is Result.WRONG_CHAT
+        if not wrong or not session.steps or why is Aside.SERVICE or self._left >= LEAVES:
+            return None
+        newest = chat.newest
+        if newest is not None and newest.side is Side.THEM and not chat.group and not self.namesakes.was_read(chat):
+            state = IN_CHAT + digest(fingerprint(chat))
+            await self._ledger.keep_waiting(session.serial, self._profile.key, title, state)
+        self._left += 1
+        log.info("left_another_chat", app=self._profile.key, run_id=session.run_id)
+        return await self._leave("run.left_another", title=title)
+
+    async def _may_be_a_namesakes(self) -> bool:
+        """Whether the chat in front has the contact's name, somebody else has it, too, and nothing tells whose it is:
+        it stood open as the run began."""
+        session = self._session
+        opened = session.gate.row_entered or session.opened_by_number or bool(session.gate.chat_confirmed)
+        return not opened and session.cluster is None and await self.namesakes.chosen() is not None
+
+    async def _leave(self, key: str, **values: object) -> ActResult:
+        """Go back from a chat that is not the contact's, or may not be."""
+        await self._lease.check()
+        await self._device.key(Key.BACK)
+        return ActResult(say(self._session.lang, key, contact=self._session.gate.contact, **values))
+
     async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
         """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""
         session, gate = self._session, self._session.gate
@@ -297,7 +355,8 @@ class ReplyFlow:
             query = query_for(question.words)
         planned = self._plan_for(question, cluster, query)
         try:
-            records = await self._answering.knowledge.retrieve(query)
+            records = await self._records(query, question.words)
+            chosen = await self._sure(question, cluster, query, records)
         except KnowledgeError as error:
             return await self._knowledge_failed(error, question, query)
         session.knowledge_failures = 0
@@ -311,11 +370,50 @@ class ReplyFlow:
             records=tuple(questions.best_first(records)),
         )
         await self._rows.tell_event(event, seen.frame)
-        chosen = await self._answering.chooser.choose(question.words, query, records)
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
             return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
         return await self._hand(session.planned)
+
+    async def _records(self, query: str, words: str) -> Sequence[Record]:
+        """Return what the base has for the customer's own words, and for the query if that is something else."""
+        found = list(await self._answering.knowledge.retrieve(words))
+        if stripped(query) != stripped(words):
+            known = {(record.source, record.id, record.text) for record in found}
+            more = await self._answering.knowledge.retrieve(query)
+            found += [record for record in more if (record.source, record.id, record.text) not in known]
+        return found
+
+    async def _sure(
+        self, question: AskedQuestion, cluster: Cluster, query: str, records: Sequence[Record]
+    ) -> Chosen | None:
+        """Return what answers the question without a person.
+
+        Everything that the customer wrote since our last answer belongs to it: the other questions must have sure
+        answers of their own, because each may say something that changes this one.
+        """
+        chosen = await decide(self._answering.chooser, question.words, query, records)
+        if chosen is None:
+            return None
+        for other in cluster.asked:
+            if other.ledger_id == question.ledger_id or other.above or not other.readable:
+                continue
+            if not await self._is_sure(other):
+                log.info("another_question_is_not_sure", run_id=self._session.run_id, row=other.ledger_id)
+                return None
+        return chosen
+
+    async def _is_sure(self, question: AskedQuestion) -> bool:
+        """Whether a question has a sure answer, or was recalled. It is told once in a leg."""
+        if question.ledger_id not in self._told_sure:
+            row = await self._rows.find(question)
+            if row is not None and row.state is ReplyState.WITHDRAWN:
+                return True
+            query = query_for(question.words)
+            records = await self._records(query, question.words)
+            chosen = await decide(self._answering.chooser, question.words, query, records)
+            self._told_sure[question.ledger_id] = chosen is not None
+        return self._told_sure[question.ledger_id]
 
     async def _hand(self, planned: Planned) -> ActResult:
         """Deliver what was chosen just now."""
@@ -423,12 +521,11 @@ class ReplyFlow:
         session.knowledge_failures += 1
         if session.knowledge_failures < KNOWLEDGE_TRIES:
             return fail(session, "run.knowledge_failed", error=error)
-        session.error_kind = error.kind
-        failed = AnswerEvent(
-            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.FAILED, query=query
+        left = AnswerEvent(
+            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.PLANNED, query=query
         )
-        await self._rows.tell_event(failed, None)
-        return end(session, Status.FAILED, "run.knowledge_gave_up", error=error)
+        await self._rows.tell_event(left, None)
+        return put_off(session, error, query)
 
 
 def _all_ours(chat: ChatScreen | None) -> bool:

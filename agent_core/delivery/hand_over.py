@@ -169,8 +169,10 @@ class HandOver:
             await self._rows.withdraw()
             session.planned = None
             return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
-        question = questions.rest_unsent if planned.part else questions.still_send
-        return ask(session, question(session, planned), "run.waiting", seen.frame)
+        if planned.part:
+            return ask(session, questions.rest_unsent(session, planned), "run.waiting", seen.frame)
+        shown = self._rows.as_shown(seen.chat, planned) if seen.chat is not None else []
+        return ask(session, questions.still_send(session, planned, shown), "run.waiting", seen.frame)
 
     async def written_before(self, planned: Planned, chat: ChatScreen) -> ActResult:
         """A person's words that an earlier run could not send, or was kept from sending: they say whether it still

@@ -6,13 +6,14 @@ from enum import StrEnum
 
 import structlog
 
-from agent_core.apps.profile import AppProfile
+from agent_core.apps.profile import AppProfile, profile_of_package
 from agent_core.delivery.deliver import Delivery, is_voice_bar
 from agent_core.delivery.match import is_draft, our_bubble_after_question
 from agent_core.delivery.outcome import Result
 from agent_core.delivery.planning import sent_texts
+from agent_core.devices.base import TouchWatch
 from agent_core.observer import Observer
-from agent_core.ports import Ledger, LedgerRow, ReplyState
+from agent_core.ports import Lease, Ledger, LedgerRow, ReplyState, StopGuard
 from agent_core.screen.compare import fold, same_name
 from agent_core.screen.readings import BubbleState, ChatScreen
 from agent_core.session import GateState
@@ -26,6 +27,37 @@ class Fate(StrEnum):
     PART_SENT = "part_sent"  # the next part is planned
     NOT_SENT = "not_sent"  # the row is planned again, the input is empty
     UNKNOWN = "unknown"  # only a person can tell
+
+
+async def clear_in_front(
+    observer: Observer, ledger: Ledger, *, lease: Lease, guard: StopGuard, touches: TouchWatch
+) -> LedgerRow | None:
+    """Empty the input of the chat in front if a run that is over typed a reply into it, for whoever has the phone now.
+
+    Return a row of which something may stand there still, so that a touch could send it. Whether one that was being
+    sent has arrived, only the next run for this contact finds out.
+    """
+    device = observer.device
+    unfinished = await ledger.unfinished(device.serial)
+    app = profile_of_package((await device.window()).package) if unfinished else None
+    rows = [row for row in unfinished if app is not None and row.key.app == app.key]
+    if app is None or not rows:
+        return None
+    seen = await observer.observe_closely(app)
+    chat = seen.chat
+    if chat is None and seen.unread_below is None:
+        return None  # a page of the app that is no chat
+    if chat is None or not chat.sure:
+        return rows[0]
+    delivery = Delivery(observer, app, ledger, guard=guard, lease=lease, touches=touches)
+    leftovers = Leftovers(observer, app, ledger, delivery)
+    gate = GateState(app=app.key, contact=chat.title)
+    for row in await leftovers.rows(device.serial, chat.title):
+        if row.state is ReplyState.TYPING:
+            row, _ = await leftovers.settle(row, chat, gate)  # noqa: PLW2901 - as it is now
+        if row.state in (ReplyState.TYPING, ReplyState.SENDING):
+            return row
+    return None
 
 
 class Leftovers:

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from agent_core.delivery.match import same_cluster
 from agent_core.devices.base import Frame
-from agent_core.gate.right_chat import is_named_group
-from agent_core.screen.compare import name, same_name, tells_status
+from agent_core.gate.right_chat import is_named_group, title_likeness
+from agent_core.screen.compare import Likeness, name, tells_status
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState, Planned
 
@@ -59,7 +59,10 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
         return _unsure(chat, chat.doubt or chat.title)
     if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered by itself
         return _unsure(chat, f"group? {gate.contact}")
-    if chat.group or not same_name(chat.title, gate.contact):
+    like = title_likeness(chat, gate.contact)
+    if like is Likeness.ALIKE:
+        return _unsure(chat, chat.title)
+    if like is Likeness.OTHER:
         return Outcome(Result.WRONG_CHAT, chat.title, chat.title, chat=chat)
     # Once a person has said that what follows the name is a status, another status is none but that.
     status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)

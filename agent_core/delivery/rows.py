@@ -53,10 +53,7 @@ class Rows:
         messages = [bubble.text for bubble in chat.question]
         asked, rows = [], []
         for one in asked_in(chat, session.lang):
-            row = await self._open(one, one.fingerprint, messages, version)
-            if row.state is ReplyState.SKIPPED and fold(row.question) != fold(one.words):
-                # Skipped, and now there is more to it: a question of its own.
-                row = await self._open(one, f"{one.fingerprint}-{_digest(one.words)}", messages, version)
+            row = await self._row_of(one, messages, version)
             elsewhere = not await self._mine(row)
             rows.append(row)
             asked.append(
@@ -81,6 +78,29 @@ class Rows:
         if session.planned is None:
             session.planned = self._by_person(rows, session.cluster)
         return session.cluster
+
+    async def _row_of(self, one: Asked, messages: Sequence[str], version: str) -> LedgerRow:
+        row = await self._open(one, one.fingerprint, messages, version)
+        if row.state is ReplyState.SKIPPED and fold(row.question) != fold(one.words):
+            # Skipped, and now there is more to it: a question of its own.
+            row = await self._open(one, f"{one.fingerprint}-{_digest(one.words)}", messages, version)
+        return row
+
+    def as_shown(self, chat: ChatScreen, planned: Planned) -> list[Asked]:
+        """Return what the chat asks now that ``planned`` was to answer: the same message with what was written to it
+        since, and the same words once more."""
+        return [
+            one
+            for one in asked_in(chat, self._session.lang)
+            if one.fingerprint == planned.fingerprint or fold(one.words) == fold(planned.question)
+        ]
+
+    async def settle(self, one: Asked, messages: Sequence[str], *, person: str = "") -> None:
+        """Close the row of what a person was shown and skipped: they are not asked of it again."""
+        row = await self._row_of(one, messages, "")
+        if row.state in NOT_SENT and await self._mine(row):
+            await self._ledger.advance(row.id, ReplyState.SKIPPED, expected=NOT_SENT)
+            await self.tell(row.id, one.words, ReplyState.SKIPPED, person=person)
 
     @staticmethod
     def _by_person(rows: Sequence[LedgerRow], cluster: Cluster) -> Planned | None:

@@ -12,6 +12,7 @@ from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap, T
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import SCALE, Box, Point
+from agent_core.screen.lists import ChatRow
 from agent_core.screen.readings import ChatScreen, Reading
 from agent_core.session import GateState
 from agent_core.texts import Lang, say
@@ -39,6 +40,8 @@ class Situation:
     now: Frame | None = None
     window_now: Window | None = None
     lapsed: bool = False
+    rows: Sequence[ChatRow] = ()  # of the list of chats, or of a search
+    row: ChatRow | None = None  # the contact's, if several have its name
     open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
     unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
 

@@ -23,6 +23,7 @@ from agent_core.screen.compare import (
     counts_members,
     ends_with,
     fold,
+    has_invisible,
     name,
     normalise,
     without_count,
@@ -213,7 +214,7 @@ async def _title_twice(model: Transcriber, image: Image.Image, title: Title) -> 
     if title.sure or title.box is None or title.flawed or title.blank or not title.text:
         return title
     said = await model.title(image.crop(title.box.as_tuple()))
-    return replace(title, confidence=1.0) if said and name(said) == name(title.text) else title
+    return replace(title, confidence=1.0) if said and name(said, drawn=True) == name(title.text, drawn=True) else title
 
 
 async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble]) -> list[Bubble]:
@@ -442,7 +443,10 @@ def _header(title: Box | None, header: layout.Header | None, image: Image.Image,
 
 
 def _agree(name: str, seen: Title) -> bool:
-    """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another."""
+    """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another, and no picture
+    bears out letters that nobody sees."""
+    if has_invisible(name):
+        return False
     if normalise(name) == normalise(seen.text):
         return not seen.flawed and not (seen.blank and not re.search(r"\s", name.strip()))
     if seen.text.endswith(("…", "..")):  # too long for the header

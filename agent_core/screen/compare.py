@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import cache, lru_cache
+from importlib import resources
 
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\ufffc]")
+# What no font draws: Unicode's default-ignorable code points, controls, and the place of an object (U+FFFC).
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\ufffc\U000e0000-\U000e0fff]"
+)
+# How an emoji is written: the sign that colours the one before it, and the joiner between two.
+_OF_EMOJI = re.compile(
+    "(?<=[\u2190-\u3299\U0001f000-\U0001faff])\ufe0f|(?<=[\ufe0f\u2190-\u3299\U0001f000-\U0001faff])\u200d"
+)
 _BLANKS = re.compile(r"\s+")
 # What NFKC leaves apart although a person reads the same.
 _SAME_SIGNS = str.maketrans(
@@ -36,7 +48,7 @@ _SEPARATED_STATUS = re.compile(
     r"(?:[\s\-–—]+(?:[2345]g|wi-?fi|wlan|手机|电脑))?[.…。]*$",
     re.IGNORECASE,
 )
-_GROUP_COUNTER = re.compile(r"\s*\((\d{1,6})\)$")
+_GROUP_COUNTER = re.compile(r"\s*[(（](\d{1,6})[)）]$")
 
 
 class Match(StrEnum):
@@ -120,13 +132,61 @@ def distance(left: str, right: str, limit: int) -> int:
     return row[-1]
 
 
-def name(text: str) -> str:
-    """A contact's name as it is compared: NFC, blanks at the ends gone, one blank inside, signs in one width.
+class Likeness(StrEnum):
+    """How a name that is seen stands to the one that is meant."""
 
-    Case stays, and so does the width of letters and digits: somebody who calls themselves "１１" is not "11".
+    SAME = "same"  # letter by letter
+    ALIKE = "alike"  # nobody sees a difference, but other letters: somebody else may be called so
+    OTHER = "other"
+
+
+def name(text: str, *, drawn: bool = False) -> str:
+    """A contact's name as it is compared, letter by letter: NFC, blanks at the ends gone, one blank inside.
+
+    Case stays, and so does every letter that cannot be seen. ``drawn``: the name was read from a picture, which does
+    not tell in which width a sign was written; letters and digits are wider if they are wide.
     """
-    plain = unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).translate(_WIDE_SIGNS)
-    return _BLANKS.sub(" ", plain).strip()
+    plain = unicodedata.normalize("NFC", text)
+    return _BLANKS.sub(" ", plain.translate(_WIDE_SIGNS) if drawn else plain).strip()
+
+
+@cache
+def _confusables() -> Mapping[int, str]:
+    lines = resources.files(__package__).joinpath("confusables.txt").read_text(encoding="utf-8").splitlines()
+    codes = [[int(code, 16) for code in line.split()] for line in lines if line and not line.startswith("#")]
+    return {letter: "".join(map(chr, like)) for letter, *like in codes}
+
+
+@lru_cache(maxsize=4096)
+def skeleton(text: str) -> str:
+    """What a name looks like: two names with one skeleton cannot be told apart by eye (Unicode TR39).
+
+    TR39's own form leaves wide letters apart; here they are as the narrow ones.
+    """
+    plain = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
+    alike = unicodedata.normalize("NFKD", plain.translate(_confusables()))
+    return _BLANKS.sub(" ", _INVISIBLE.sub("", alike)).strip()
+
+
+def has_invisible(text: str) -> bool:
+    """Whether letters stand in a name that nobody sees. The parts of an emoji are none."""
+    return _INVISIBLE.search(_OF_EMOJI.sub("", text)) is not None
+
+
+def differences(seen: str, wanted: str) -> str:
+    """How a name that is seen differs from the one that is meant, for people: "U+200B ZERO WIDTH SPACE; 1 → l"."""
+    left, right = name(wanted), name(seen)
+    told = []
+    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if kind != "equal":
+            pair = (" ".join(map(_letter, part)) for part in (left[a:b], right[c:d]))
+            told.append(" → ".join(part or "∅" for part in pair))
+    return "; ".join(told)
+
+
+def _letter(char: str) -> str:
+    shown = "" if _INVISIBLE.match(char) or char.isspace() or unicodedata.combining(char) else f"“{char}” "
+    return f"{shown}U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
 
 
 def without_status(title: str) -> str:
@@ -152,16 +212,23 @@ def without_count(title: str) -> str:
     return _GROUP_COUNTER.sub("", plain) or plain
 
 
-def same_name(seen: str, wanted: str, *, group: bool = False) -> bool:
-    """Whether a title or a row is exactly the contact ``wanted``, whole name.
+def likeness(seen: str, wanted: str, *, group: bool = False, drawn: bool = False) -> Likeness:
+    """How a title or a row stands to the contact ``wanted``, whole name.
 
     A status that stands apart is no part of the name. A counter of members in brackets is ignored for groups only:
-    without ``group``, "11(2)" is another name than "11". Look-alikes are never folded here.
+    without ``group``, "11(2)" is another name than "11". ``drawn``: as in ``name``, ``seen`` was read from a picture.
     """
-    target = name(wanted)
-    if not target:
-        return False
+    if not name(wanted):
+        return Likeness.OTHER
     candidates = {name(seen), without_status(seen)}
     if group:
         candidates |= {_GROUP_COUNTER.sub("", candidate) for candidate in candidates}
-    return target in candidates
+    if name(wanted, drawn=drawn) in {name(candidate, drawn=drawn) for candidate in candidates}:
+        return Likeness.SAME
+    like = skeleton(wanted)
+    return Likeness.ALIKE if like in map(skeleton, candidates) else Likeness.OTHER
+
+
+def same_name(seen: str, wanted: str, *, group: bool = False, drawn: bool = False) -> bool:
+    """Whether a title or a row is exactly the contact ``wanted``, letter by letter: see ``likeness``."""
+    return likeness(seen, wanted, group=group, drawn=drawn) is Likeness.SAME

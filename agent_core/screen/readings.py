@@ -115,6 +115,11 @@ class ChatScreen:
         return [_CONFIDENCE.sub("", doubt).strip() for doubt in self.doubt.split("; ") if doubt]
 
     @property
+    def drawn(self) -> bool:
+        """Whether the title was read from a picture, see ``compare.name``."""
+        return self.source is not Source.TREE
+
+    @property
     def newest(self) -> Bubble | None:
         return self.bubbles[-1] if self.bubbles else None
 

@@ -60,8 +60,8 @@ def told_by(note: Notification, profile: AppProfile, known: Sequence[str] = ()) 
     if several is None:
         return Told(with_preview(row, text), messages=True)
     rest, count = text[several.end() :], int(several[1])
-    own = name(called)
-    if name(rest).startswith(f"{own}:"):  # ``name`` writes a wide colon as a narrow one
+    own = name(called, drawn=True)
+    if name(rest, drawn=True).startswith(f"{own}:"):  # the app may write a wide colon or a narrow one
         words = _COLON.split(rest, maxsplit=own.count(":") + 1)[-1]
         return Told(ChatRow(called, NOWHERE, count, words), messages=True)
     colon = _COLON.search(rest)

@@ -9,6 +9,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Notification
 from agent_core.screen.compare import fold, same_name
 from agent_core.sweep.forms import told_by
+from agent_core.sweep.result import Aside
 from agent_core.sweep.rows import aside_of, digest, own_notes, whole_name
 
 
@@ -42,8 +43,8 @@ def noted(
         called = whole_name(row, known, (), ()) if row is not None else None
         if row is None or called is None:  # hidden, of several, or a name that is cut off
             nameless += [said] if told.messages else []
-        elif targets is None and aside_of(row, called, known, profile, people) is not None:
-            continue
+        elif (why := aside_of(row, called, known, profile, people)) is not None:
+            nameless += [said] if why is Aside.LOOK_ALIKE else []  # the look at the list tells people of it
         elif targets is None or any(same_name(called, name) for name in targets):
             contacts.setdefault(called, []).append(said)
     states = {called: digest("note", *sorted(said)) for called, said in contacts.items()}

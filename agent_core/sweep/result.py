@@ -23,6 +23,7 @@ class Aside(StrEnum):
     GROUP = "group"
     SERVICE = "service"  # the app's own account, or its built-in AI
     CUT_OFF = "cut_off"  # only the beginning of the name can be read
+    LOOK_ALIKE = "look_alike"  # the name looks like a contact's, in other letters
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node, Notification
-from agent_core.screen.compare import counts_members, fold, name, same_name
+from agent_core.screen.compare import Likeness, counts_members, fold, likeness, name, same_name
 from agent_core.screen.lists import ChatRow, described_name
 from agent_core.sweep.forms import NOWHERE, told_by
 from agent_core.sweep.result import Aside, SetAside, Waiting
@@ -85,15 +85,23 @@ def whole_name(row: ChatRow, known: Sequence[str], nodes: Sequence[Node], notes:
 def aside_of(
     row: ChatRow, called: str, known: Sequence[str], profile: AppProfile, people: Sequence[str] = ()
 ) -> Aside | None:
-    """Why this row is not answered; None for a contact. Contacts of the list, and those asked for, never are groups;
-    nor are ``people``, whom runs have looked into or answered before.
+    """Why this row is not answered; None for a contact.
+
+    A group may have a contact's name: what the app itself says of one is believed. Weaker signs (its name ends like a
+    group's, a word before a colon) do not count for contacts of the list and those asked for, nor for ``people``, whom
+    runs have looked into or answered before.
     """
     if any(same_name(called, service) for service in (*profile.service_rows, *profile.ai_entries)):
         return Aside.SERVICE
-    group = counts_members(called) or _GROUP.search(called) or row.called or sender_in(row, called)
-    if not group or any(same_name(called, one) for one in (*known, *people)):
+    if row.called or row.sender:
+        return Aside.GROUP
+    likely = {likeness(called, one) for one in (*known, *people)}
+    if Likeness.SAME in likely:
         return None
-    return Aside.GROUP
+    if Likeness.ALIKE in {likeness(called, one) for one in known}:
+        return Aside.LOOK_ALIKE
+    group = counts_members(called) or _GROUP.search(called) or sender_in(row, called)
+    return Aside.GROUP if group else None
 
 
 def sender_in(row: ChatRow, called: str) -> str:
@@ -120,6 +128,7 @@ class Found:
         self.waiting: dict[str, Waiting] = {}
         self.aside: dict[str, SetAside] = {}
         self.seen: dict[str, None] = {}
+        self._rows: set[tuple[str, str]] = set()  # with what each row says: a group may have a contact's name
         self.unread = 0  # by what the app counts on the tab: muted chats have a dot, and are not counted
         self.dots = False
 
@@ -129,19 +138,28 @@ class Found:
         for row in rows:
             called = whole_name(row, self.known, nodes, senders)
             shown = called or row.name
-            if shown in self.waiting or shown in self.aside or shown in self.seen:
+            state = state_of(row)
+            if (shown, state) in self._rows:
                 continue  # the last row of one page is the first of the next
+            self._rows.add((shown, state))
             if not row.is_new:
-                if row.time:  # "Windows 微信已登录" is nobody's chat
+                if row.time and shown not in self.waiting:  # "Windows 微信已登录" is nobody's chat
                     self.seen[shown] = None
                 continue
             self.unread += 0 if row.dot else row.unread
             self.dots = self.dots or row.dot
             why = Aside.CUT_OFF if called is None else aside_of(row, called, self.known, self.profile, self.people)
             if why is not None:
-                self.aside[shown] = _set_aside(row, shown, why, state_of(row))
-            else:
-                self.waiting[shown] = Waiting(shown, state_of(row), len(self.waiting) + 1, max(1, row.unread))
+                self.aside.setdefault(shown, _set_aside(row, shown, why, state))
+                continue
+            self.seen.pop(shown, None)
+            other = self.waiting.get(shown)
+            if other is None:
+                self.waiting[shown] = Waiting(shown, state, len(self.waiting) + 1, max(1, row.unread))
+            else:  # two of one name: their run asks which is meant
+                self.waiting[shown] = replace(
+                    other, state=digest(*sorted((other.state, state))), unread=other.unread + max(1, row.unread)
+                )
 
     def add_notes(self, notes: Sequence[Notification]) -> None:
         """Who is told of by a notification and stands in no row that was read. The newest notification is the first."""

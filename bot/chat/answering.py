@@ -7,6 +7,7 @@ import re
 from agent_core.questions import SKIP
 from agent_core.session import TO_CUSTOMER, Answer, Question
 from bot.chat.cards import answer_label
+from bot.chat.commands import is_like_a_command
 from bot.chat.texts import Texts
 from bot.chat.turn import Turn
 from bot.desk.port import AnswerResult, QuestionView
@@ -42,6 +43,16 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
         return None
     answer = Answer(text=text, by=by)
     return answer if question.accepts(answer) else None
+
+
+def to_confirm(question: Question, answer: Answer) -> bool:
+    """Return whether the answer goes to a customer in words that look like a command: whoever gave it is asked first,
+    the same in every channel."""
+    return question.kind in TO_CUSTOMER and is_like_a_command(answer.text)
+
+
+def says_yes(said: str) -> bool:
+    return said.strip().rstrip(".。").casefold() in _YES
 
 
 def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, held: bool = False) -> str:

@@ -153,7 +153,7 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
         lines.append(Line(f"≈ {money(run.spent.cost)} {run.spent.currency}".rstrip(), texts.get("card.cost")))
     if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
         lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
-    if run.message and (run.status.final or run.status is RunStatus.WAITING):
+    if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
         lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED:
         lines += [Line(said) for said in error_lines(run.error_kind, texts, run.message)]
@@ -187,6 +187,8 @@ def state_of(status: RunStatus, *, held: bool = False, away: bool = False) -> st
 
 def _state(run: RunView, texts: Texts) -> str:
     """What a run is at, in words."""
+    if run.again_at is not None:
+        return texts.get("card.put_off", time=run.again_at.strftime("%H:%M:%S"))
     return texts.get(state_of(run.status, held=run.held, away=bool(run.away)))
 
 

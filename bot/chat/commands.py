@@ -113,6 +113,15 @@ def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot
     return None
 
 
+def is_slashed(text: str) -> bool:
+    return text.lstrip().startswith(("/", "／"))
+
+
+def is_like_a_command(text: str) -> bool:
+    """Return whether somebody may have meant the desk: it begins with a slash, or is just a command's word."""
+    return is_slashed(text) or text.strip().rstrip(".。!！").casefold() in {*COMMANDS, *_CHINESE}
+
+
 def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:
     match = re.match(r"([^\s@:：]*)(?:@(\w+))?[:：]?\s*(.*)", text, re.DOTALL)
     if match is None:

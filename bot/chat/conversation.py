@@ -9,7 +9,7 @@ from datetime import datetime
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
 from bot.chat import cards, commands, helping, offered, offering, plans, proposals, runs
-from bot.chat.answering import read_answer, told, verdict
+from bot.chat.answering import read_answer, to_confirm, told, verdict
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
@@ -95,7 +95,7 @@ class Conversation:
                 await self._turn_away(incoming, "start")
                 return self._to_stranger(incoming, words.get("access.private_only"))
             return await self._pair(incoming, words, command.rest)
-        if incoming.chat.kind == "group" and not _slashed(incoming):
+        if incoming.chat.kind == "group" and not commands.is_slashed(incoming.text):
             return Said()  # people talk to each other there
         await self._turn_away(incoming, command.name if isinstance(command, Command) else "text")
         once = f"stranger:{incoming.chat.channel}:{incoming.person.user_id}"
@@ -133,7 +133,7 @@ class Conversation:
         command = commands.parse(incoming.text, bot_name=self.bot_name)
         if isinstance(command, ForAnotherBot):
             return Said()
-        slashed = _slashed(incoming)
+        slashed = commands.is_slashed(incoming.text)
         if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
             return Said()  # people talk to each other there
         if not (isinstance(command, Command) and command.name in runs.NEVER_TOO_MUCH):
@@ -202,6 +202,8 @@ class Conversation:
             labels = " / ".join(cards.choice_label(view, n) for n in range(len(view.question.choices)))
             key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
             return turn.tell(turn.texts.get(key, choices=labels))
+        if to_confirm(view.question, given):
+            return offering.confirm(turn, view)
         result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
         told_of = turn.tell(await told(turn, view, result))
         return replace(told_of, messages=(*told_of.messages, *await proposals.offer(turn, view, result)))
@@ -289,7 +291,3 @@ class Conversation:
 def _quoted(text: str) -> str:
     """What an answer is to, as a reminder: the message that opens an input must stay one."""
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1].rstrip() + "…"
-
-
-def _slashed(incoming: Incoming) -> bool:
-    return incoming.text.lstrip().startswith(("/", "／"))

@@ -126,6 +126,14 @@ async def _forged(turn: Turn) -> bool:
     return True
 
 
+def confirm(turn: Turn, view: QuestionView) -> Said:
+    """Words for a customer that look like a command: they go out by a button alone."""
+    words, said = turn.texts, turn.incoming.text.strip()
+    send = Button(f"mine:{view.id}", words.get("offer.to_customer"))
+    title = words.get("question.like_a_command")
+    return turn.say(Card(title, (Line(said, "", "quote"),), None, ((send, Button("no", words.get("offer.no"))),)))
+
+
 async def taken(turn: Turn, question_id: str) -> Said:
     """The words are the answer to this question."""
     words, incoming = turn.texts, turn.incoming

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from bot.chat.answering import read_answer, verdict
+from bot.chat.answering import read_answer, to_confirm, verdict
 from bot.chat.cards import Line, choice_label, question_card
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
@@ -56,13 +56,16 @@ def answer(
     """
     (view, result), lang = with_desk(_given(question, said))
     words = texts(lang)
+    meant = read_answer(view.question, said) if result is None else None
+    if meant is not None and not as_json and _confirmed(words):
+        (view, result), lang = with_desk(_given(question, said, confirmed=True))
     if as_json:
         print_json({"id": view.id, "state": result.state if result else "refused"})
-    elif result is None:
+    elif result is None and meant is None:
         labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
         key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
         Console(stderr=True).print(words.get(key, choices=labels), markup=False)
-    else:
+    elif result is not None:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
         Console().print(verdict(words, view, result), *goes_on, markup=False)
     if result is None:
@@ -86,7 +89,7 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 
 def _given(
-    question_id: str, said: str
+    question_id: str, said: str, *, confirmed: bool = False
 ) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
     async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
         view = await desk.question(question_id)
@@ -95,11 +98,19 @@ def _given(
                 f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
             )
         given = read_answer(view.question, said, by=me.name)
-        if given is None:
+        if given is None or (to_confirm(view.question, given) and not confirmed):
             return view, None
         return view, await desk.answer(me, view.id, choice=given.choice, text=given.text)
 
     return call
+
+
+def _confirmed(words: Texts) -> bool:
+    """Ask whether words that look like a command are meant for the customer; at the end of the input they are not."""
+    try:
+        return typer.confirm(words.get("question.like_a_command"), err=True)
+    except typer.Abort:
+        return False
 
 
 def _hint(view: QuestionView, words: Texts) -> str:

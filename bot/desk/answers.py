@@ -11,10 +11,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agent_core.ports import Record
+from agent_core.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.house import RANK, DeskPart, sees
-from knowledge.tokens import stripped
 from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
 from storage.people import People

@@ -9,11 +9,11 @@ from typing import Any, Literal, cast
 
 from agent_core.model.base import Usage as Tokens
 from agent_core.model.prices import Prices
+from agent_core.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.people import actor_of
-from knowledge.tokens import stripped
 from scheduler.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
 from storage.digests import DigestChatRow, Digests

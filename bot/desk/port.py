@@ -67,7 +67,8 @@ class RunView:
     max_steps: int = 100
     last_step: StepRecord | None = None
     message: str = ""
-    error_kind: str = ""  # of the error that ended it, see agent_core.errors
+    error_kind: str = ""  # of the error that ended it, or put it off, see agent_core.errors
+    again_at: datetime | None = None  # it is queued since it was put off, and goes on then (in the owner's zone)
     spent: Spent = field(default_factory=Spent)
     replies: tuple[ReplyRecord, ...] = ()
     notes: tuple[KeptNote, ...] = ()  # what the model kept of pages, and its summaries

@@ -188,7 +188,8 @@ class RunsDesk(AnswersDesk):
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
         programs = {} if person else await key_names(self._db)
         status = status_of(row, asks=session is not None and session.status is Status.WAITING)
-        away = await self._away(row) if look and status is RunStatus.QUEUED else _Away()
+        in_line = status is RunStatus.QUEUED and row.again_at is None
+        away = await self._away(row) if look and in_line else _Away()
         return RunView(
             id=row.id,
             task=row.task,
@@ -207,7 +208,8 @@ class RunsDesk(AnswersDesk):
             replies=tuple(session.replies) if session else (),
             notes=tuple(session.notes) if session else (),
             answers=await self.sent_in(row.id) if session and session.replies else (),
-            position=await self._position(row) if status is RunStatus.QUEUED else 0,
+            again_at=row.again_at.astimezone(self._zone) if row.again_at is not None else None,
+            position=await self._position(row) if in_line else 0,
             held=row.hold,
             away=away.why,
             away_until=away.until,

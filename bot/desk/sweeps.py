@@ -23,7 +23,7 @@ from storage.sweeps import SweepRow, Sweeps, Swept
 _WORD = {"zh": WORDS[0], "en": WORDS[-1]}
 _OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
 RECENT = 10  # runs of a schedule among which the sweep before is found; one that failed has not looked
-NEWS = {"cut_off", "group"}  # who is set aside for this is told once: a person may want to see to them
+NEWS = {"cut_off", "group", "look_alike"}  # who is set aside for this is told once: a person may want to see to them
 
 
 class SweepsDesk(RunsDesk):

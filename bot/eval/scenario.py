@@ -19,6 +19,7 @@ from agent_core.session import QuestionKind, Status
 Words = Annotated[str, Field(min_length=1)]
 Times = Annotated[int, Field(ge=0)]
 AppName = Literal["qq", "wechat", "payment", "settings"]
+OpeningKind = Literal["call", "red_packet", "card", "file", "location", "video"]
 
 
 class Mode(StrEnum):
@@ -135,6 +136,16 @@ class ExpectPart(_Part):
     """What stands in inputs at the end."""
     apps: list[AppName] = ["qq"]
     """Nothing else came to the front, but the launcher."""
+    dialogs_accepted: list[Words] = []
+    """Dialogs that the run may agree to, by their words."""
+    ai_entered: bool = False
+    """Whether the run may enter the page of the app's own AI."""
+    messages_opened: list[OpeningKind] = []
+    """Kinds of messages that the run may tap though a tap on them calls, pays or opens something."""
+    other_chats: list[str] = []
+    """Chats that the run may open though it is not to reply to these contacts."""
+    red_marks: list[Words] = []
+    """Texts whose red mark the run may tap, which sends them again."""
     model_calls: RangePart = Field(default_factory=RangePart)
     message: str = ""
     """Words that stand in the last run's outcome, or in the question that it waits with."""
@@ -204,7 +215,8 @@ class EvalScenario(Scenario):
             raise ValueError(f"expect.statuses: there are {len(self.runs)} runs")
         keys = {contact.key for contact in self.contacts}
         named = {f"expect.{name}": getattr(self.expect, name) for name in ("sent", "sent_contains", "drafts", "ledger")}
-        for name, contacts in {**named, "known_numbers": self.known_numbers}.items():
+        named |= {"known_numbers": self.known_numbers, "expect.other_chats": self.expect.other_chats}
+        for name, contacts in named.items():
             for contact in contacts:
                 if contact not in keys:
                     raise ValueError(f"{name}: no contact {contact!r}; there are {', '.join(sorted(keys)) or 'none'}")

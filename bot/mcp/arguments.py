@@ -234,6 +234,13 @@ _REPLY = Field(
     max_length=MAX_TEXT,
     description='What answers the session\'s question; "done" once a person has verified.',
 )
+Confirm = Annotated[
+    bool,
+    Field(
+        description="Send reply_from_client to the customer though it looks like a command of the desk (it begins with "
+        "a slash, or is a word such as stop)."
+    ),
+]
 Task = Annotated[str, _TASK]
 AnyTask = Annotated[str | None, _TASK]
 SessionId = Annotated[str, _SESSION]
@@ -258,6 +265,7 @@ class TaskCall(Arguments):
     task: AnyTask = None
     session_id: AnySession = None
     reply_from_client: AnyReply = None
+    confirm: Confirm = False
     max_steps: Steps = DEFAULT_STEPS
     reset_environment: bool = Field(
         default=True,
@@ -302,6 +310,7 @@ class AskAgent(Arguments):
     task: AnyTask = None
     session_id: AnySession = None
     reply_from_client: AnyReply = None
+    confirm: Confirm = False
     max_steps: Steps = DEFAULT_STEPS
 
 
@@ -314,6 +323,7 @@ class StartTask(Arguments):
 class ContinueTask(Arguments):
     session_id: SessionId
     reply_from_client: ReplyText
+    confirm: Confirm = False
     device_id: DeviceId = ""
     max_steps: Steps = DEFAULT_STEPS
 

@@ -16,8 +16,8 @@ import structlog
 from rich.console import Console
 
 from agent_core.model.base import Model
-from agent_core.session import NO_REPLY, Answer, Question, QuestionKind, Session
-from bot.chat.answering import read_answer
+from agent_core.session import NO_REPLY, Answer, Choice, Question, QuestionKind, Session
+from bot.chat.answering import read_answer, says_yes, to_confirm
 from bot.chat.texts import texts
 from bot.desk.actors import BadRequest
 from bot.mcp.arguments import MAX_TEXT
@@ -63,8 +63,11 @@ def _given(question: Question, words: str, *, by: str, program: bool = True) -> 
     return answer.model_copy(update={"program": program}) if answer is not None else None
 
 
-def read_reply(question: Question, reply: str, *, by: str, person_there: bool) -> Answer:
-    """A client's words as the answer. BadRequest where they are none that it may give."""
+def read_reply(question: Question, reply: str, *, by: str, person_there: bool, confirmed: bool = False) -> Answer:
+    """A client's words as the answer. BadRequest where they are none that it may give.
+
+    ``confirmed``: words that look like a command are meant for the customer.
+    """
     answer = _given(question, reply, by=by, program=not person_there)
     if answer is None:
         choices = ", ".join(f"{choice.value} ({choice.label})" for choice in question.choices)
@@ -73,6 +76,11 @@ def read_reply(question: Question, reply: str, *, by: str, person_there: bool) -
         raise BadRequest(
             "Only a person may answer this: it decides what a customer gets, or allows what cannot be taken back.",
             advice=f"Have a person answer it: in Telegram, or with `phonedesk questions answer {question.id}`.",
+        )
+    if to_confirm(question, answer) and not confirmed:
+        raise BadRequest(
+            "This looks like a command, and would be sent to the customer as it is.",
+            advice="Set confirm to true if the customer is to read just that, or answer in other words.",
         )
     return answer
 
@@ -121,7 +129,12 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
         if len(given.words) > MAX_TEXT:  # as for every other answer of a client
             log.info("client_answer_too_long", run_id=session.run_id, characters=len(given.words))
             return None
-        return _given(question, given.words, by=name, program=not person_there) if given.words else None
+        answer = _given(question, given.words, by=name, program=not person_there) if given.words else None
+        if answer is not None and to_confirm(question, answer):
+            sure = Question(id=question.id, kind=question.kind, choices=[Choice(value="yes"), Choice(value="no")])
+            again = await client.elicit(texts(session.lang).get("question.like_a_command"), form_of(sure))
+            return answer if says_yes(again.words) else None
+        return answer
 
     return answered
 

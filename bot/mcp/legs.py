@@ -26,7 +26,7 @@ from bot.mcp.results import Shot, StopReason, TaskResult, agent_action, info_act
 from bot.mcp.stopping import Stopper
 from bot.mcp.story import Story, Wanted
 from bot.running import stopped_by_row
-from scheduler.parking import ParkingModel, park
+from scheduler.parking import ParkingModel, park, store_end
 from scheduler.signals import Reason
 from scheduler.worker import HeldLease, said
 from storage.runs import Runs
@@ -248,11 +248,7 @@ class Legs:
 
     async def close(self, leg: Leg) -> None:
         """Store how the leg ended."""
-        session = leg.session
-        if session.status in FINAL:
-            await self._runs.end_leg(session.run_id, leg.number, status=session.status.value, message=session.message)
-        else:
-            await self._runs.wait_leg(session.run_id, leg.number, message=session.message)
+        await store_end(self._runs, leg.session, leg.number)
 
     def told(self, leg: Leg, size: tuple[int, int], *, cut: bool = False) -> TaskResult:
         """``cut``: the phone was lost, or something failed, while it was at work."""

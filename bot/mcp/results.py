@@ -51,6 +51,8 @@ def stop_reason(session: Session) -> StopReason:
             return StopReason.COMPLETED
         case Status.STOPPED:
             return StopReason.STOPPED
+        case Status.WAITING if session.is_put_off:
+            return StopReason.ERROR
         case Status.WAITING | Status.RUNNING:
             return StopReason.NEEDS_REPLY if session.question is not None else StopReason.STOPPED
         case Status.FAILED:

@@ -164,7 +164,7 @@ class Tasks:
             await self._questions.answer(stored.id, {"choice": "", "text": words}, by=actor.name)  # kept as a late one
             return None
         there = self._house.settings.person_at_client
-        return read_reply(session.question, words, by=actor.name, person_there=there)
+        return read_reply(session.question, words, by=actor.name, person_there=there, confirmed=call.confirm)
 
     async def _taken_up(self, answer: Answer | None, leg: Leg) -> Leg:
         """With the phone in hand: the answer stored, the next leg begun."""

@@ -7,7 +7,7 @@ from typing import TextIO
 from rich.console import Console
 
 from agent_core.session import TO_CUSTOMER, Answer, Question, Session
-from bot.chat.answering import read_answer
+from bot.chat.answering import read_answer, says_yes, to_confirm
 from bot.chat.cards import question_card
 from bot.chat.texts import Texts
 from bot.desk.port import QuestionView
@@ -52,6 +52,13 @@ class TerminalHuman:
                 self._console.print()  # what follows begins a line
                 return None
             answer = read_answer(question, line, by=PERSON)
+            if answer is not None and to_confirm(question, answer):
+                self._console.print(self._texts.get("question.like_a_command"), markup=False)
+                self._console.print(self._texts.get("question.confirm_typed"), markup=False)
+                line = await read_line(self._console, self._stdin)
+                if line is None or not says_yes(line):
+                    self._console.print(hint, markup=False)
+                    continue
             if answer is not None:
                 return answer
             choices = " / ".join(choice.label for choice in question.choices)

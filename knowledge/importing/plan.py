@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent_core.errors import InputRejected
+from agent_core.sureness.plain import stripped
 from knowledge.entries import Entry, forms_of, make_entry
 from knowledge.importing.drafts import Draft
-from knowledge.tokens import stripped
 
 OnDouble = Literal["skip", "replace"]
 

@@ -14,7 +14,7 @@ from agent_core.observer import TreeUse
 from agent_core.ports import Lease
 from agent_core.screen.compare import same_name
 from agent_core.screen.reader import ScreenReader
-from agent_core.sweep import ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
+from agent_core.sweep import Aside, ListMemory, LookOutcome, SetAside, UnreadLook, Waiting, look_for_unread
 from agent_core.sweep.look import SweptDevice
 from scheduler.priorities import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.quiet import quiet_of
@@ -196,11 +196,11 @@ async def _unknown(
 def _details(
     look: UnreadLook, chosen: Plan, unnamed: Sequence[str], told_before: Sequence[SetAside], *, everybody: bool
 ) -> dict[str, object]:
-    """For people: who was left out and why. Groups and the like only for who wants everybody, and once."""
+    """For people: who was left out and why, once. Groups and the like only for who wants everybody."""
     aside = [
         [one.name, one.why.value]
         for one in look.aside
-        if everybody and not any(one.told_by(before) for before in told_before)
+        if (everybody or one.why is Aside.LOOK_ALIKE) and not any(one.told_by(before) for before in told_before)
     ]
     left = [[contact, why.value] for contact, why in chosen.left]
     return {

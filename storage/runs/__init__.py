@@ -6,6 +6,8 @@ two who try only one succeeds; the other is told by False or None.
 
 ``queued`` → ``running`` → ``waiting`` (for a person; the leg is over) → ``running`` → ``succeeded | failed | stopped``
 
+A run that was put off, because what it needs is away, is ``queued`` again until its next leg is due.
+
 ``hold``: a person parked the run. No leg of it is due until Resume; while one is at work still, it is to end.
 
 Each change of the status is told in the event log in the same transaction, as an event ``status`` with ``status``,

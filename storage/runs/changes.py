@@ -49,11 +49,18 @@ async def insert_run(connection: AsyncConnection, db: Database, new: NewRun) -> 
     return made
 
 
-async def tell_status(connection: AsyncConnection, db: Database, run_id: str, *, put_back: str | None = None) -> None:
-    """Append the run's present status to the event log. ``put_back``: a leg of it has just ended before its time."""
+async def tell_status(
+    connection: AsyncConnection, db: Database, run_id: str, *, put_back: str | None = None, error_kind: str = ""
+) -> None:
+    """Append the run's present status to the event log. ``put_back``: a leg of it has just ended before its time.
+
+    ``error_kind``: it was put off by such an error.
+    """
     columns = (runs.c.status, runs.c.message, runs.c.leg, runs.c.serial, runs.c.hold)
     row = (await connection.execute(sa.select(*columns).where(runs.c.id == run_id))).mappings().one()
     more = {} if put_back is None else {"put_back": put_back}
+    if error_kind:
+        more["error_kind"] = error_kind
     await append_event(connection, db, run_id, "status", {**row, **more})
 
 

@@ -25,7 +25,19 @@ from storage.runs.changes import (
     tell_status,
 )
 from storage.runs.early import dead, end_plan, free_phones, put_back
-from storage.runs.rows import ACTIVE, FINAL, LISTED, PLAN, QUEUED, RUNNING, STOPPED, WAITING, NewRun, RunRow
+from storage.runs.rows import (
+    ACTIVE,
+    FINAL,
+    LISTED,
+    LONGEST_PUT_OFF,
+    PLAN,
+    QUEUED,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    NewRun,
+    RunRow,
+)
 from storage.tables import hosts, runs
 from storage.tries import GaveUp, LeftAlone, plain_words, plainly_left
 from storage.uncut import uncut
@@ -93,10 +105,17 @@ class Runs:
         that a run which has begun has at least.
         """
         at_least = sa.case((sa.and_(runs.c.status == WAITING, runs.c.priority < begun), begun), else_=runs.c.priority)
+        now = self._db.now()
+        put_off = sa.and_(
+            runs.c.status == QUEUED,
+            runs.c.started_at.is_not(None),
+            runs.c.leg_due_at > now,
+            runs.c.leg_due_at <= now + LONGEST_PUT_OFF,
+        )
         statement = (
             sa.select(*LISTED)
             # Whenever that was: a clock that was put back must not keep it from beginning.
-            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at.is_not(None))
+            .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.leg_due_at.is_not(None), ~put_off)
             .order_by(at_least.desc(), runs.c.id)
         )
         return await self._all(statement)
@@ -209,6 +228,38 @@ class Runs:
             await settle(connection, self._db, run_id)
             if stopped.rowcount:
                 await settle_parent(connection, self._db, run_id)
+        self._notify()
+        return True
+
+    async def put_off_leg(
+        self, run_id: str, leg: int, *, seconds: float, message: str = "", error_kind: str = ""
+    ) -> bool:
+        """The leg ended because what the run needs is away: the next one is due in ``seconds``, or at Resume if the run
+        is held. A stop that was asked for meanwhile ends the run.
+
+        The run is back in the line and holds no question of a customer: another run may answer it before.
+        ``error_kind`` is told in the event, for those who watch what is away.
+        """
+        now = self._db.now()
+        due = sa.literal(now + min(timedelta(seconds=seconds), LONGEST_PUT_OFF), runs.c.leg_due_at.type)
+        async with self._db.write(durable=True) as connection:
+            await lock_parent(connection, run_id)
+            done = await connection.execute(
+                sa.update(runs)
+                .where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == RUNNING)
+                .values(
+                    status=sa.case((runs.c.stop_requested, STOPPED), (runs.c.hold, WAITING), else_=QUEUED),
+                    ended_at=sa.case((runs.c.stop_requested, now), else_=None),
+                    leg=runs.c.leg + 1,
+                    leg_due_at=sa.case((sa.or_(runs.c.stop_requested, runs.c.hold), None), else_=due),
+                    hold=sa.and_(runs.c.hold, ~runs.c.stop_requested),
+                    message=message,
+                )
+            )
+            if done.rowcount != 1:
+                return False
+            await tell_status(connection, self._db, run_id, error_kind=error_kind)
+            await settle_parent(connection, self._db, run_id)
         self._notify()
         return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +13,7 @@ from storage.tables import runs
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
 SUCCEEDED, FAILED, STOPPED = "succeeded", "failed", "stopped"
+LONGEST_PUT_OFF = timedelta(minutes=10)  # further ahead lies only what another clock has written
 ACTIVE = (QUEUED, RUNNING, WAITING)
 FINAL = (SUCCEEDED, FAILED, STOPPED)
 PLAN, PLAN_PART = "plan", "part"  # the option ``kind`` of a plan, see ``storage.plans``, and of its runs
@@ -59,6 +60,11 @@ class RunRow:
     @property
     def final(self) -> bool:
         return self.status in FINAL
+
+    @property
+    def again_at(self) -> datetime | None:
+        """When a run that was put off goes on; None for any other."""
+        return self.leg_due_at if self.status == QUEUED and self.started_at is not None else None
 
     @property
     def wanted(self) -> str:

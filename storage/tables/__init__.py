@@ -8,6 +8,7 @@ from storage.tables.asking import question_answers, question_copies, questions
 from storage.tables.columns import BigId, Json, UtcTime, metadata
 from storage.tables.customers import (
     answers,
+    chosen_rows,
     contact_marks,
     contacts,
     knowledge_entries,
@@ -41,6 +42,7 @@ __all__ = [
     "api_keys",
     "audit",
     "cards",
+    "chosen_rows",
     "consumers",
     "contact_marks",
     "contacts",

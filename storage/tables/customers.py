@@ -85,6 +85,17 @@ contacts = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# Which of several rows of one name is the contact's, as a person said.
+chosen_rows = sa.Table(
+    "chosen_rows",
+    metadata,
+    sa.Column("serial", sa.Text, primary_key=True),
+    sa.Column("app", sa.Text, primary_key=True),
+    sa.Column("contact", sa.Text, primary_key=True),
+    sa.Column("data", Json, nullable=False),
+    sa.Column("chosen_at", UtcTime, nullable=False),
+)
+
 # What the look of a sweep found; its contacts are runs of their own.
 sweeps = sa.Table(
     "sweeps",

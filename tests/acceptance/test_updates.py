@@ -9,6 +9,7 @@ import pytest
 from tests.acceptance.updates import Mode, updates
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("mode", ["polling", "webhook"])
 async def test_each_command_takes_effect_once(tmp_path: Path, mode: Mode) -> None:
     figures = await updates(tmp_path, 200, restart_every=90, mode=mode, seed=3)

@@ -20,7 +20,6 @@ from unittest import mock
 from PIL import Image
 
 from agent_core.agent import PhoneAgent
-from agent_core.choosing import SureOnly
 from agent_core.defaults import MemoryLedger
 from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.parts import in_parts
@@ -155,8 +154,11 @@ class PaperShelf:
                 self._kinds[topic] = "sure"
             raise KnowledgeUnreachable("scripted")
         sure = kind in {"sure", "rivals"}
-        first = Record(topic, ANSWERS[topic], TOPICS[topic], None if kind == "rivals" else 0.6, sure, "paper")
-        second = replace(first, id=f"{topic}2", text=SECOND.format(topic), sure=kind == "rivals")
+        very, near, far = TOPICS[topic], f"你们{TOPICS[topic]}", f"旧款{TOPICS[topic]}"
+        questions = {"sure": (very, far), "rivals": (very, very), "second": (far, near), "composed": (near, far)}
+        one, other = questions.get(kind, (far, far))
+        first = Record(topic, ANSWERS[topic], one, None if kind == "rivals" else 0.6, sure, "paper")
+        second = replace(first, id=f"{topic}2", text=SECOND.format(topic), question=other, sure=kind == "rivals")
         self.given |= {record.text: record for record in (first, second)}
         return first, second
 
@@ -168,7 +170,7 @@ class PaperShelf:
             text = COMPOSED.format(records[0].text[:20])
             self.composed[text] = records[0].id
             return Chosen(text, records[0], composed=True, sources=records)
-        return await SureOnly().choose(words, query, records)
+        return None
 
     async def close(self) -> None:
         return None

@@ -21,6 +21,7 @@ from agent_core.session import (
     Planned,
     Question,
     QuestionKind,
+    RowMark,
     Session,
     Spent,
     Status,
@@ -73,6 +74,7 @@ MAKERS: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, PLANNED),
     QuestionKind.STILL_SEND: lambda s: questions.still_send(s, PLANNED),
     QuestionKind.NO_SEND: lambda s: questions.no_send(s, PLANNED),
+    QuestionKind.WHICH_ROW: lambda s: questions.which_row(s, [RowMark(preview="在吗"), RowMark(time="昨天")]),
     QuestionKind.BUDGET: lambda s: used_up(s, questions.budget),
 }
 VALUES = {
@@ -92,6 +94,7 @@ VALUES = {
     QuestionKind.REST_UNSENT: ["send", "skip"],
     QuestionKind.STILL_SEND: ["send", "skip"],
     QuestionKind.NO_SEND: ["enter", "sent", "skip"],
+    QuestionKind.WHICH_ROW: ["row:0", "row:1", "none"],
     QuestionKind.BUDGET: ["go_on", "stop"],
 }
 OWN_WORDS = {*TO_CUSTOMER, QuestionKind.INTERACT, QuestionKind.STUCK}

@@ -63,7 +63,7 @@ async def test_a_dialog_that_the_model_does_not_close(bench_lab: Lab) -> None:
         assert told(model, "点“关闭”关掉它") == [0, 1, 3]
     assert bench_lab.people.asked[0].kind is QuestionKind.SENSITIVE_TAP
     assert "立即更新" in bench_lab.people.asked[0].text
-    assert not [a for a in bench_lab.phone.report()["actions"] if a["what"] == "popup_accepted"]
+    assert not [a for a in bench_lab.phone.report()["actions"] if a["what"] == "dialog_accepted"]
     assert len(session.steps) <= 10
     stuck(session)
 

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
+from agent_core.sureness.fit import asks_for
+from agent_core.sureness.plain import stripped
 from knowledge import EmbeddedKnowledge, Entry, read_entries, sample_entries
-from knowledge.tokens import stripped, tokens
+from knowledge.tokens import tokens
 from tests.knowledge.queries import QUERIES
 
 
@@ -27,10 +29,11 @@ async def base(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
     await base.close()
 
 
-def sure_of(records: Sequence[Record]) -> Record | None:
-    """The record that answers by itself: the first, and never one further down."""
-    assert not any(record.sure for record in records[1:])
-    return next((record for record in records[:1] if record.sure), None)
+def sure_of(records: Sequence[Record], words: str) -> Record | None:
+    """The record that the very words ask for, if it is one."""
+    asked = [record for record in records if asks_for(words, record)]
+    assert asked == list(records[: len(asked)])
+    return asked[0] if len(asked) == 1 else None
 
 
 async def test_colloquial_queries_find_their_entry(base: EmbeddedKnowledge) -> None:
@@ -49,7 +52,7 @@ async def test_colloquial_queries_find_their_entry(base: EmbeddedKnowledge) -> N
 async def test_no_lexical_score_makes_a_record_sure(base: EmbeddedKnowledge) -> None:
     for query, _ in QUERIES:
         records = await base.retrieve(query)
-        assert sure_of(records) is None, query
+        assert sure_of(records, query) is None
         assert all(record.score is not None and 0 <= record.score < 1 for record in records)
 
 
@@ -65,7 +68,7 @@ async def test_no_lexical_score_makes_a_record_sure(base: EmbeddedKnowledge) -> 
     ],
 )
 async def test_the_very_words_are_sure_whatever_the_politeness(base: EmbeddedKnowledge, query: str) -> None:
-    record = sure_of(await base.retrieve(query))
+    record = sure_of(await base.retrieve(query), query)
     assert record is not None
     assert (record.id, record.score, record.source) == ("delivery-time", 1.0, "embedded:delivery-time")
     assert "48小时" in record.text
@@ -75,7 +78,7 @@ async def test_the_very_words_are_sure_whatever_the_politeness(base: EmbeddedKno
     "query", ["几天能发货到火星", "不能退货吗我要投诉你们", "在吗", "你好呀", "?", "", "   ", "今天天气怎么样"]
 )
 async def test_anything_else_is_not(base: EmbeddedKnowledge, query: str) -> None:
-    assert sure_of(await base.retrieve(query)) is None
+    assert sure_of(await base.retrieve(query), query) is None
 
 
 async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(base: EmbeddedKnowledge) -> None:
@@ -83,7 +86,7 @@ async def test_every_question_and_alias_of_the_sample_is_sure_of_its_own_entry(b
     assert len(entries) == 40
     for entry in entries:
         for text in (entry.question, *entry.aliases):
-            record = sure_of(await base.retrieve(text))
+            record = sure_of(await base.retrieve(text), text)
             assert record is not None, text
             assert record.id == entry.id, text
 
@@ -106,8 +109,8 @@ OTHERS = [
 @pytest.mark.parametrize(("question", "asked"), [*OTHERS, *((asked, question) for question, asked in OTHERS)])
 async def test_another_number_or_model_is_not_sure(base: EmbeddedKnowledge, question: str, asked: str) -> None:
     entry = await base.add(Entry(question=question, answer="x"))
-    assert sure_of(await base.retrieve(asked)) is None
-    assert sure_of(await base.retrieve(question)) is not None
+    assert sure_of(await base.retrieve(asked), asked) is None
+    assert sure_of(await base.retrieve(question), question) is not None
     assert await base.doubles(entry.model_copy(update={"id": "n", "question": asked})) == ()
 
 
@@ -126,7 +129,7 @@ async def test_another_number_or_model_is_not_sure(base: EmbeddedKnowledge, ques
 )
 async def test_the_same_number_is_sure_however_it_is_typed(base: EmbeddedKnowledge, question: str, asked: str) -> None:
     await base.add(Entry(id="n", question=question, answer="x"))
-    record = sure_of(await base.retrieve(asked))
+    record = sure_of(await base.retrieve(asked), asked)
     assert record is not None
     assert record.id == "n"
 
@@ -139,7 +142,7 @@ async def test_a_form_that_an_earlier_release_left_is_not_sure(tmp_path: Path) -
     file.execute("INSERT INTO forms SELECT number, '15米线' FROM entries")
     file.commit()
     file.close()
-    assert sure_of(await base.retrieve("15米线")) is None
+    assert sure_of(await base.retrieve("15米线"), "15米线") is None
     await base.close()
 
 
@@ -147,7 +150,7 @@ async def test_a_form_that_two_entries_share_is_not_sure(base: EmbeddedKnowledge
     await base.add(Entry(id="other", question="几天能发货呢", answer="看情况"))
     records = await base.retrieve("几天能发货")
     assert {record.id for record in records[:2]} == {"other", "delivery-time"}
-    assert sure_of(records) is None
+    assert sure_of(records, "几天能发货") is None
 
 
 SIGNS = ['"', '发货"', "*", "发货*", "NEAR(发货, 2)", "-发货", "question:发货", "发货 AND", "^发货", "\x00", "(" * 600]
@@ -161,13 +164,13 @@ async def test_signs_in_a_query_are_data(base: EmbeddedKnowledge, query: str) ->
 
 async def test_entries_are_added_replaced_approved_and_deleted(base: EmbeddedKnowledge) -> None:
     waiting = await base.add(Entry(question="有彩虹色的绳子吗", answer="有", live=False))
-    assert sure_of(await base.retrieve("有彩虹色的绳子吗")) is None
+    assert sure_of(await base.retrieve("有彩虹色的绳子吗"), "有彩虹色的绳子吗") is None
     assert [entry.id for entry in await base.list(live=False)] == [waiting.id]
     assert (await base.approve(waiting.id)) == waiting.model_copy(update={"live": True})
-    assert sure_of(await base.retrieve("有彩虹色的绳子吗？")) is not None
+    assert sure_of(await base.retrieve("有彩虹色的绳子吗？"), "有彩虹色的绳子吗？") is not None
     await base.add(Entry(id=waiting.id, question="有紫色的绳子吗", answer="没有"))
-    assert sure_of(await base.retrieve("有彩虹色的绳子吗")) is None
-    found = sure_of(await base.retrieve("有紫色的绳子吗"))
+    assert sure_of(await base.retrieve("有彩虹色的绳子吗"), "有彩虹色的绳子吗") is None
+    found = sure_of(await base.retrieve("有紫色的绳子吗"), "有紫色的绳子吗")
     assert found is not None
     assert found.text == "没有"
     assert await base.delete(waiting.id)
@@ -175,7 +178,7 @@ async def test_entries_are_added_replaced_approved_and_deleted(base: EmbeddedKno
     assert await base.get(waiting.id) is None
     with pytest.raises(InputRejected, match="no entry"):
         await base.approve(waiting.id)
-    assert sure_of(await base.retrieve("有紫色的绳子吗")) is None
+    assert sure_of(await base.retrieve("有紫色的绳子吗"), "有紫色的绳子吗") is None
 
 
 async def test_it_is_seeded_once_and_kept_in_its_file(tmp_path: Path) -> None:
@@ -247,8 +250,8 @@ async def test_an_entry_is_edited(base: EmbeddedKnowledge) -> None:
     edited = await base.edit("courier", answer="发顺丰", aliases=["发 哪家\n", "发 哪家", " "], tags=["快递", "新"])
     assert (edited.answer, edited.aliases, edited.tags, edited.live) == ("发顺丰", ("发 哪家",), ("快递", "新"), True)
     assert edited.question == "你们发什么快递？"
-    assert sure_of(await base.retrieve("发哪家呀")) is not None
-    assert sure_of(await base.retrieve("发啥快递")) is None
+    assert sure_of(await base.retrieve("发哪家呀"), "发哪家呀") is not None
+    assert sure_of(await base.retrieve("发啥快递"), "发啥快递") is None
     for question, answer in ((" ", None), (None, "x" * 5000), ("?" * 501, None)):
         with pytest.raises(InputRejected):
             await base.edit("courier", question=question, answer=answer)
@@ -271,10 +274,10 @@ async def test_a_waiting_entry_is_approved_as_it_was_corrected(base: EmbeddedKno
 async def test_a_wording_goes_to_its_entry(base: EmbeddedKnowledge) -> None:
     wording = Entry(id="w", question="啥时候给我寄", answer="x", live=False, alias_of="delivery-time")
     await base.add(wording)
-    assert sure_of(await base.retrieve("啥时候给我寄")) is None
+    assert sure_of(await base.retrieve("啥时候给我寄"), "啥时候给我寄") is None
     whole = await base.approve("w")
     assert (whole.id, whole.aliases[-1]) == ("delivery-time", "啥时候给我寄")
-    found = sure_of(await base.retrieve("亲，啥时候给我寄呀"))
+    found = sure_of(await base.retrieve("亲，啥时候给我寄呀"), "亲，啥时候给我寄呀")
     assert found is not None
     assert found.id == "delivery-time"
     assert await base.get("w") is None
@@ -337,7 +340,7 @@ async def test_a_customer_does_not_wait_for_an_import(base: EmbeddedKnowledge) -
 
     work = asyncio.create_task(base.rewrite(slow))
     await held.wait()
-    assert sure_of(await asyncio.wait_for(base.retrieve("几天能发货"), 10)) is not None
+    assert sure_of(await asyncio.wait_for(base.retrieve("几天能发货"), 10), "几天能发货") is not None
     assert await base.get("late") is None
     go_on.set()
     await work

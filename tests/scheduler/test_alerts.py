@@ -11,6 +11,7 @@ import pytest
 from scheduler.alerts import FORGOTTEN, AlertTimes, AlertWatch, PhonesSeen, Probe
 from storage.engine import Database
 from storage.events import Events
+from storage.runs import NewRun, Runs
 from storage.watched import Watched
 from tests.storage.conftest import Clock
 
@@ -178,6 +179,25 @@ async def test_one_failed_run_is_no_outage(desk: Desk) -> None:
     assert await desk.told() == []
     assert desk.asked.count(("model", True)) == 1
     assert desk.asked.count(("knowledge", True)) == 1
+
+
+async def test_a_run_that_is_put_off_is_a_sign_and_people_are_told_once_for_all_of_them(desk: Desk) -> None:
+    watch, runs = desk.watch(), Runs(desk.db)
+    await watch.once()
+    run_ids = [await runs.create(NewRun(f"QQ回复联系人1{number}", begun=True)) for number in range(3)]
+    desk.why["knowledge"] = "down"
+    for leg in range(1, 5):
+        for run_id in run_ids:
+            assert run_id is not None
+            put_off = await runs.put_off_leg(run_id, leg, seconds=60, error_kind="knowledge.network")
+            assert put_off
+        await desk.minutes(watch, 3)
+        for run_id in run_ids:
+            await runs.begin_leg(str(run_id), leg + 1, serial="S1")
+    assert desk.asked[:1] == [("knowledge", True)]
+    desk.why["knowledge"] = ""
+    await desk.minutes(watch, 20)
+    assert [one for one in await desk.told() if one[0] == "knowledge"] == [("knowledge", "down"), ("knowledge", "up")]
 
 
 async def test_what_was_before_the_start_is_no_news(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from agent_core.actions.types import Tap
 from agent_core.devices.base import Window
 from agent_core.gate import Situation
 from agent_core.ports import Record
-from agent_core.session import NOBODY, AskedQuestion, GateState, Planned, Question, QuestionKind, Session
+from agent_core.session import NOBODY, AskedQuestion, GateState, Planned, Question, QuestionKind, RowMark, Session
 from scheduler.deadlines import AT_DEADLINE, QuestionTimes, QuestionWatch
 from scheduler.ports import StoredHuman, given_answer, store_question
 from storage.engine import Database
@@ -68,6 +68,7 @@ ASKED: dict[QuestionKind, Callable[[Session], Question]] = {
     QuestionKind.REST_UNSENT: lambda s: questions.rest_unsent(s, planned()),
     QuestionKind.STILL_SEND: lambda s: questions.still_send(s, planned()),
     QuestionKind.NO_SEND: lambda s: questions.no_send(s, planned()),
+    QuestionKind.WHICH_ROW: lambda s: questions.which_row(s, [RowMark(preview="在吗"), RowMark(time="昨天")]),
     QuestionKind.BUDGET: spendthrift,
 }
 NEVER_BY_A_CLOCK = {

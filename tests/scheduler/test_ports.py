@@ -19,14 +19,17 @@ from agent_core.ports import (
     Record,
     ReplyState,
 )
-from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session
+from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, RowMark, Session
+from agent_core.sweep import IN_CHAT
 from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
 from scheduler.signals import StopSignal
+from scheduler.sweeps.plan import owed
 from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
+from storage.sweeps import Place, Sweeps
 from tests.storage.conftest import Clock
 
 KEY = MessageKey("a", "qq", "11", "f1")
@@ -53,6 +56,23 @@ async def test_what_was_learnt_of_an_app_is_of_the_phone_and_the_version(ledger:
     assert await ledger.learnt("a", "wechat", "8.0.59") is None
     await ledger.learn("a", replace(learnt, sends_by="button"))
     assert await ledger.learnt("a", "wechat", "8.0.58") == replace(learnt, sends_by="button")
+
+
+async def test_which_row_was_chosen_is_of_the_phone_the_app_and_the_contact(ledger: Ledger) -> None:
+    row = RowMark(avatar="00ff", preview="在吗", time="09:30")
+    await ledger.choose_row("a", "qq", "11", row)
+    assert await ledger.chosen_row("a", "qq", "11") == row
+    assert [await ledger.chosen_row(*key) for key in (("b", "qq", "11"), ("a", "wechat", "11"), ("a", "qq", "12"))] == [
+        None
+    ] * 3
+    await ledger.choose_row("a", "qq", "11", RowMark())
+    assert await ledger.chosen_row("a", "qq", "11") == RowMark()
+
+
+async def test_who_is_kept_waiting_is_owed_an_answer_by_the_next_sweep(db: Database) -> None:
+    await StoredLedger(db).keep_waiting("a", "qq", "22", f"{IN_CHAT}1")
+    marks = await Sweeps(db).marks(Place("a", "qq"))
+    assert [one.contact for one in owed(marks, db.now())] == ["22"]
 
 
 async def test_a_row_from_open_to_sent(ledger: Ledger) -> None:

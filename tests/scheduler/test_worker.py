@@ -128,6 +128,28 @@ async def test_a_run_is_done(db: Database) -> None:
     assert one.legs == [(run_id, 1)]
 
 
+async def test_a_run_that_is_put_off_gives_its_phone_to_others_and_comes_back(db: Database, clock: Clock) -> None:
+    away = True
+
+    async def work(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        row = await Runs(db).get(run_id)
+        if away and row is not None and "11" in row.task:
+            return LegOutcome("put_off", "away", seconds=60, error_kind="knowledge.network")
+        return LegOutcome("succeeded", "done")
+
+    async with desk(db, work) as one:
+        run_id = await one.service.submit("QQ回复联系人11", serial=PHONE)
+        other = await one.service.submit("打开微信", serial=PHONE)
+        await one.until(other, "succeeded")
+        await one.worker_idle()
+        assert (await one.run(run_id)).status == "queued"
+        assert [run for run, _ in one.legs].count(run_id) == 1, "no busy loop"
+        away = False
+        clock.move(seconds=61)
+        run = await one.until(run_id, "succeeded")
+    assert (run.leg, run.message) == (2, "done")
+
+
 async def test_a_phone_does_one_run_at_a_time_in_turn(db: Database) -> None:
     at_work: list[str] = []
     most = 0

@@ -332,3 +332,49 @@ async def test_a_sweep_that_is_stopped_does_not_block_who_reminds_of_its_questio
             await append_event(reminding, other_db, parts[1], "reminder", {"question": "q2"})
     assert await stop == "stopped"
     assert [(await row(db, run_id)).status for run_id in parts] == ["stopped", "stopped"]
+
+
+async def test_a_run_that_was_put_off_is_due_after_a_while_and_holds_no_question(db: Database, clock: Clock) -> None:
+    run_id = await make(db, serial=PHONE)
+    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    assert not await Runs(db).put_off_leg(run_id, 2, seconds=60)
+    assert await Runs(db).put_off_leg(run_id, 1, seconds=60, message="away", error_kind="knowledge.network")
+    run = await row(db, run_id)
+    assert (run.status, run.leg, run.message, run.again_at) == ("queued", 2, "away", clock() + timedelta(seconds=60))
+    told = (await Events(db).after(0, run_id=run_id))[-1]
+    assert (told.kind, told.data["error_kind"]) == ("status", "knowledge.network")
+    assert await Runs(db).due() == []
+    clock.move(seconds=59)
+    assert await Runs(db).due() == []
+    clock.move(seconds=1)
+    assert [one.id for one in await Runs(db).due()] == [run_id]
+    assert await Runs(db).begin_leg(run_id, 2, serial=PHONE) is not None
+    assert (await row(db, run_id)).again_at is None
+
+
+async def test_a_clock_that_was_put_back_does_not_keep_a_run_put_off(db: Database, clock: Clock) -> None:
+    run_id = await make(db, serial=PHONE)
+    await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+    await Runs(db).put_off_leg(run_id, 1, seconds=60)
+    clock.move(hours=-1)
+    assert [one.id for one in await Runs(db).due()] == [run_id]
+
+
+@pytest.mark.parametrize("hold", [False, True])
+async def test_stop_and_hold_reach_a_run_that_is_put_off(db: Database, clock: Clock, hold: bool) -> None:
+    for before in (True, False):  # while the leg ends, or afterwards
+        run_id = await make(db, serial=PHONE)
+        await Runs(db).begin_leg(run_id, 1, serial=PHONE)
+        ask = Runs(db).request_hold if hold else Runs(db).request_stop
+        if before:
+            await ask(run_id)
+        assert await Runs(db).put_off_leg(run_id, 1, seconds=60)
+        if not before:
+            await ask(run_id)
+        run = await row(db, run_id)
+        assert (run.status, run.leg_due_at, run.hold) == ("waiting" if hold else "stopped", None, hold)
+        assert (run.ended_at is None) is hold
+        if hold:
+            assert await Runs(db).resume(run_id)
+            assert [one.id for one in await Runs(db).due()] == [run_id]
+            await Runs(db).request_stop(run_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_core.agent import PhoneAgent
 from agent_core.defaults import MemoryLedger
@@ -51,9 +51,10 @@ FINISH = do('finish(message="已回复")')
 
 @dataclass
 class Shelf:
-    """A knowledge base of fixed records; ``before`` happens while it is asked.
+    """A knowledge base that answers every question; ``before`` happens while it is asked.
 
-    ``answers``: for queries that hold these words, the sure answer; all others get ``records``.
+    ``answers``: for queries that hold these words, the answer; all others get ``records``. Those that are sure are
+    records of the very question.
     """
 
     records: Sequence[Record] = (
@@ -75,8 +76,8 @@ class Shelf:
             raise self.error
         for words, text in self.answers.items():
             if words in query:
-                return (Record(id=words, text=text, question=words, score=1.0, sure=True, source="shelf"),)
-        return self.records
+                return (Record(id=words, text=text, question=query, score=1.0, sure=True, source="shelf"),)
+        return [replace(record, question=query) if record.sure else record for record in self.records]
 
     async def close(self) -> None:
         return None

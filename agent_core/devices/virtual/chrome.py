@@ -24,6 +24,7 @@ from agent_core.devices.virtual.widgets import (
 
 SYSTEM_UI = "com.android.systemui"
 SHADE_ROW = 190
+UPDATE_TITLE = "发现新版本"  # of an app's own update dialog
 
 
 def ink_on(color: str) -> str:
@@ -187,7 +188,7 @@ def update_dialog(height: int, form: str, close: Handler, accept: Handler) -> li
     if wide:
         found.append(Element((826, top + 4, 926, top + 104), "", "dialog_x", close, cross, "关闭", IMAGE))
     found += [
-        label(540, top + 370, "发现新版本", 52, INK, anchor="middle", bold=True, id="dialogTitle"),
+        label(540, top + 370, UPDATE_TITLE, 52, INK, anchor="middle", bold=True, id="dialogTitle"),
         label(540, top + 460, "1. 优化聊天体验", 42, "#5a5a5a", anchor="middle", id="dialogText"),
         label(540, top + 530, "2. 修复已知问题", 42, "#5a5a5a", anchor="middle"),
     ]

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -28,7 +29,7 @@ from agent_core.devices.virtual.assembly import (
 from agent_core.devices.virtual.notices import notification
 from agent_core.devices.virtual.panel import TouchPanel
 from agent_core.devices.virtual.port import InstalledApp
-from agent_core.devices.virtual.report import Recorder
+from agent_core.devices.virtual.report import By, Recorder
 from agent_core.devices.virtual.scenario import EventPart, Faults, Scenario
 from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.devices.virtual.script import Script
@@ -71,6 +72,7 @@ class PhoneCore:
         self._clock = clock
         self._sleep = sleep
         self._record = Recorder()
+        self._by: By = "client"
         self._version = 0
         self._focus: TextField | None = None
         self._keyboard_hidden = False
@@ -129,7 +131,17 @@ class PhoneCore:
         self._keyboard_hidden = False
 
     def log(self, what: str, detail: str = "") -> None:
-        self._record.actions.append({"what": what, "detail": detail, "time": self._clock().isoformat()})
+        moment = self._clock().isoformat()
+        self._record.actions.append({"what": what, "detail": detail, "by": self._by, "time": moment})
+
+    @contextmanager
+    def _done_by(self, who: By) -> Iterator[None]:
+        """What happens inside is recorded as done by ``who``."""
+        before, self._by = self._by, who
+        try:
+            yield
+        finally:
+            self._by = before
 
     def launch_app(self, package: str) -> bool:
         """Bring an app to the front, on the page where it was left."""
@@ -158,6 +170,7 @@ class PhoneCore:
 
     def chat_opened(self, key: str) -> None:
         self._record.chats_opened.append(key)
+        self.log("chat_opened", key)
         app, chat = self._find(key)
         self._notes.pop(f"{app.package}|{chat.name}", None)
         self._script.happened("opened", key, self._clock())
@@ -320,7 +333,8 @@ class PhoneCore:
                 self._find(event.contact)[1].recall(Side.THEM, event.text)
                 self._changed()
             case "person_tap" | "person_open" | "person_type":
-                person.act(self, event)
+                with self._done_by("person"):
+                    person.act(self, event)
                 self._changed()
             case "status":
                 self._find(event.contact)[1].status = event.text
@@ -329,8 +343,9 @@ class PhoneCore:
                 self._note(self._chat_apps[event.app], event.title, event.title, event.text)
                 self._changed()
             case "notification_open":
-                self.log("notification_open", event.contact)
-                self.show_chat(event.contact)
+                with self._done_by("app"):
+                    self.log("notification_open", event.contact)
+                    self.show_chat(event.contact)
             case "receive" | "colleague":
                 side = Side.THEM if event.do == "receive" else Side.ME
                 message = Message(side, event.text, event.kind, moment, quoted=event.quoted, sender=event.sender)
@@ -437,14 +452,14 @@ class PhoneCore:
         self.faults.popup = ""
 
     def _accept_popup(self) -> None:
-        self.log("popup_accepted", self.faults.popup)
+        self.log("dialog_accepted", self.faults.popup)
         self.faults.popup = ""
 
     def _close_update(self) -> None:
         self.faults.update = ""
 
     def _accept_update(self) -> None:
-        self.log("update_accepted")
+        self.log("dialog_accepted", chrome.UPDATE_TITLE)
         self.faults.update = ""
 
     def _close_shade(self) -> None:

@@ -89,11 +89,14 @@ class Display:
     def scene(self, key: tuple[object, ...]) -> Scene:
         """The scene of this ``key``: whatever the screen depends on."""
         if self._scene is None or key != self._key:
-            self._older, self._scene, self._key = self._scene, self.compose(), key
+            before, self._scene, self._key = self._scene, self.compose(), key
+            # The same page a minute later is no older one: the clock is not in the tree.
+            if before is not None and nodes(before, self.size) != nodes(self._scene, self.size):
+                self._older = before
         return self._scene
 
     def older(self, key: tuple[object, ...]) -> Scene:
-        """The scene before the one of ``key``; that one itself where there was none before."""
+        """The newest scene with another tree than the one of ``key`` has; that one itself if there was none before."""
         scene = self.scene(key)
         return self._older or scene
 

@@ -140,11 +140,24 @@ class VirtualPhone(PhoneCore):
         ignored = self.faults.asleep or self.faults.ignored_taps
         scale = self.size[0] / WIDTH
         package = self._front.package
+        message = None if ignored else self._message_at(x / scale, y / scale)
         element = None if ignored else self.press_at(x / scale, y / scale)
         if element is None and not ignored:  # a message takes no tap here; that it was tapped is told all the same
             element = next((e for e in reversed(self.elements()) if e.text and e.covers(x / scale, y / scale)), None)
         named = (element.text or element.description or element.id) if element else ""
         self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
+        if message is not None:
+            self.log("message_tapped", message.kind.value)
+
+    def _message_at(self, x: float, y: float) -> Message | None:
+        """Return the message whose bubble is the topmost thing at a place in units, None if another thing is."""
+        for element in reversed(self.elements()):
+            if element.covers(x, y):
+                if isinstance(element.about, Message):
+                    return element.about
+                if element.tap or element.blocks:
+                    return None
+        return None
 
     async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
         """As Android has it: a swipe that does not move, or that stays on one thing and does not scroll, is a tap, and

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from agent_core.devices.virtual.world import Message, MessageState
 
 ACTIONS_KEPT = 2000
+By = Literal["client", "person", "app"]  # who did it: over adb, with a finger, or the app by itself
 
 
 class MessageReport(TypedDict):
@@ -35,6 +36,7 @@ class TypedReport(TypedDict):
 class ActionReport(TypedDict):
     what: str
     detail: str
+    by: By
     time: str
 
 

@@ -114,7 +114,7 @@ class Shelf:
         if self.error is not None:
             raise self.error
         found = [(words, text) for words, text in self.answers.items() if words in query]
-        return [Record(words, text, words, 0.9, sure=True, source="paper") for words, text in found[:1]]
+        return [Record(words, text, query, 0.9, sure=True, source="paper") for words, text in found[:1]]
 
     async def close(self) -> None:
         return None

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from agent_core.defaults import MemoryLedger
+from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario
 from agent_core.ports import ReplyState
 from agent_core.screen.readings import Source
 from agent_core.session import Status
+from agent_core.sweep import IN_CHAT
 from tests.agent_core.delivery.dying import Killed
 from tests.agent_core.delivery.paper_desk import BILL, BILLED, SHIP, SHIPPED, PaperDesk, ask
+from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, do, lab
+from tests.support.model_server import ScriptedModel
 
 
 @pytest.mark.parametrize("source", [Source.TREE, Source.OCR])
@@ -46,3 +51,42 @@ def test_a_text_that_was_not_sent_is_cleared_and_left_to_the_next_run_of_that_co
     again = desk.run(ask("能开发票吗"), 'finish(message="已回复")', contact="12")
     assert again.status is Status.SUCCEEDED, again.message
     assert desk.sent("12") == [BILLED]
+
+
+def customer(name: str, text: str, ago: int, *, unread: bool = True) -> ContactPart:
+    return ContactPart(name=name, history=[MessagePart(text=text, ago=ago, unread=unread)])
+
+
+CUSTOMERS = [
+    customer("22", "可以退吗？", 30),
+    customer("11", "你好，请问几天能发货？", 60),
+    customer("33", "好的", 900),
+]
+FIRST, SECOND = do('do(action="Tap", element=[400,175])'), do('do(action="Tap", element=[400,245])')
+
+
+@pytest.mark.parametrize("tree", ["auto", "off"])
+async def test_another_row_is_not_opened_and_stays_unread(tree: str) -> None:
+    async with lab(Scenario(contacts=CUSTOMERS)) as bench:
+        bench.tree = tree
+        async with ScriptedModel([LAUNCH, FIRST, SECOND, ASK, FINISH]) as model:
+            session = await bench.run(model)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert [verdict.policy for verdict in session.steps[1].verdicts] == ["right_chat"]
+        assert "这一行是“22”" in session.steps[1].verdicts[0].message
+        assert bench.phone.report()["unread"]["22"] == 1
+        assert bench.sent == {"11": [ANSWER]}
+
+
+async def test_a_chat_that_was_opened_by_mistake_is_left_and_its_customer_is_kept_waiting() -> None:
+    jump = EventPart(after_typed="11", do="notification_open", contact="22")
+    ledger = MemoryLedger()
+    async with lab(Scenario(contacts=CUSTOMERS, events=[jump])) as bench:
+        async with ScriptedModel([LAUNCH, SECOND, ASK, SECOND, FINISH]) as model:
+            session = await bench.run(model, ledger=ledger)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert any("“22”的聊天" in step.result for step in session.steps)
+        ((place, state),) = ledger.waiting.items()
+        assert place == (session.serial, "qq", "22")
+        assert state.startswith(IN_CHAT)
+        assert bench.sent == {"11": [ANSWER]}

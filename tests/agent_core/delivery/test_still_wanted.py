@@ -85,6 +85,29 @@ def test_it_is_not_sent_below_what_the_person_was_not_shown(second: Answer, sent
     assert desk.sent() == sent
 
 
+@pytest.mark.parametrize("newer", ["急急急", "要快一点，谢谢", SHIP], ids=["more", "thanks", "the same words"])
+def test_a_skip_settles_what_the_person_was_shown(newer: str) -> None:
+    desk = newer_while_typed(SKIP)
+    desk.phone.on_type = [lambda: desk.phone.receive("11", newer)]
+    for _ in range(2):
+        session = desk.run(ask("几天能发货"))
+        assert session.status is Status.SUCCEEDED, session.message
+    assert desk.people.kinds == [QuestionKind.NO_SURE_ANSWER, QuestionKind.STILL_SEND]
+    assert (desk.sent(), desk.drafts) == ([], {})
+    assert {state for _, state in desk.rows} == {ReplyState.SKIPPED}
+
+
+def test_a_skip_settles_nothing_that_the_person_was_not_shown() -> None:
+    def as_the_customer_writes() -> Answer:
+        desk.phone.receive("11", "急急急")
+        return SKIP
+
+    desk = newer_while_typed(as_the_customer_writes)
+    desk.phone.on_type = [lambda: desk.phone.receive("11", "在吗")]
+    desk.run(ask("几天能发货"), ask("几天能发货"))
+    assert desk.people.kinds == [QuestionKind.NO_SURE_ANSWER, QuestionKind.STILL_SEND, QuestionKind.NO_SURE_ANSWER]
+
+
 def long_answer(*second: Answer | Callable[[], Answer]) -> PaperDesk:
     """Between the first part and the second the customer asks something else."""
     desk = PaperDesk(RETURN)

@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.screen.compare import Match, compare, contains, ends_with, normalise, same_name, tells_status
+from agent_core.screen.compare import (
+    Likeness,
+    Match,
+    compare,
+    contains,
+    differences,
+    ends_with,
+    has_invisible,
+    likeness,
+    normalise,
+    same_name,
+    tells_status,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +79,7 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
         ("11", "11", False, True),
         (" 11 ", "11", False, True),
         ("１１", "11", False, False),
-        ("某某（店）", "某某(店)", False, True),
+        ("某某（店）", "某某(店)", False, False),
         ("11", "110", False, False),
         ("110", "11", False, False),
         ("小11", "11", False, False),
@@ -98,6 +110,61 @@ def test_a_line_is_found_in_its_text_and_the_end_of_a_draft_in_the_whole() -> No
 )
 def test_names_are_compared_whole(seen: str, wanted: str, group: bool, same: bool) -> None:
     assert same_name(seen, wanted, group=group) is same
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [
+        ("1\u200b1", "11"),  # zero width space
+        ("11\ufeff", "11"),
+        ("小\u00ad明", "小明"),  # soft hyphen
+        ("11\u034f", "11"),  # a combining mark that draws nothing
+        ("小明\u3164", "小明"),  # Hangul filler
+        ("11\U000e0061", "11"),  # a tag
+        ("１１", "11"),
+        ("ＡＢ", "AB"),
+        ("某某（店）", "某某(店)"),
+        ("l1", "11"),
+        ("ⅠⅠ", "11"),
+        ("Аnna", "Anna"),  # Cyrillic
+        ("Αnna", "Anna"),  # Greek
+        ("Tirn", "Tim"),
+        ("王土", "王士"),
+        ("1\u200b1 手机在线", "11"),
+    ],
+)
+def test_a_name_in_other_letters_that_look_the_same_is_alike_and_never_the_same(seen: str, wanted: str) -> None:
+    assert likeness(seen, wanted) is likeness(wanted, seen.removesuffix(" 手机在线")) is Likeness.ALIKE
+    assert not same_name(seen, wanted)
+    assert likeness(seen, seen) is Likeness.SAME
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted"), [("1\u03081", "11"), ("1 1", "11"), ("bob", "Bob"), ("小11", "11"), ("\u200b", "11"), ("", "")]
+)
+def test_a_name_that_looks_different_is_another(seen: str, wanted: str) -> None:
+    assert likeness(seen, wanted) is Likeness.OTHER
+
+
+def test_letters_that_are_composed_or_not_are_the_same() -> None:
+    assert same_name("Ame\u0301lie", "Amélie")
+
+
+def test_a_picture_does_not_tell_how_wide_a_sign_is_but_letters_are() -> None:
+    assert same_name("某某(店)", "某某（店）", drawn=True)
+    assert likeness("１１", "11", drawn=True) is Likeness.ALIKE
+
+
+def test_how_two_names_differ_is_told_letter_by_letter() -> None:
+    assert differences("1\u200b1", "11") == "∅ → U+200B ZERO WIDTH SPACE"
+    assert differences("Аnna", "Anna") == "“A” U+0041 LATIN CAPITAL LETTER A → “А” U+0410 CYRILLIC CAPITAL LETTER A"
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"), [("11", False), ("小店❤️", False), ("👨‍👩‍👧", False), ("小店\ufe0f", True), ("1\u200d1", True)]
+)
+def test_letters_that_nobody_sees_are_told_from_the_parts_of_an_emoji(text: str, hidden: bool) -> None:
+    assert has_invisible(text) is hidden
 
 
 @pytest.mark.parametrize(

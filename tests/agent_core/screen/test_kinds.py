@@ -51,6 +51,7 @@ def is_told(bubble: Bubble, *kinds: BubbleKind) -> bool:
     return bubble.kind in kinds or (bubble.kind is BubbleKind.OTHER and not bubble.sure)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("size", [(1080, 2400), (720, 1600), (1440, 3200)], ids=str)
 @pytest.mark.parametrize("side", ["them", "me"])
 @pytest.mark.parametrize("app", APPS)

@@ -42,6 +42,7 @@ def told(rows: Sequence[ChatRow]) -> dict[str, tuple[int, bool]]:
     return {row.name: (row.unread, row.dot) for row in rows}
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("app", THEMES)
 @pytest.mark.parametrize(("size", "scale"), SCREENS[::3])
 async def test_rows_and_marks_are_read_in_every_theme(app: str, size: tuple[int, int], scale: float) -> None:
@@ -65,12 +66,14 @@ async def test_rows_and_marks_are_read_in_every_theme(app: str, size: tuple[int,
         assert (by_name["售后群"].preview[:2], by_name["售后群"].called) == ("小李", True)
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("mark", [str(n) for n in (*range(1, 21), 34, 58, 67, 88, 99)] + ["99+"])
 async def test_each_number_in_a_mark(mark: str) -> None:
     (row,) = await rows_of(draw([Line("老客户A", "在吗", "14:05", mark)], "qq dark", (720, 1600)))
     assert row.unread == int(mark.rstrip("+"))
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("app", ["qq", "wechat dark"])
 @pytest.mark.parametrize("avatar", [RED, "#fe4833", "#ff0000 figure", "#ffffff heart", "#e8684a"])
 @pytest.mark.parametrize(("mark", "wanted"), [("", (0, False)), (".", (0, True)), ("5", (5, False))])
@@ -125,6 +128,7 @@ async def is_list(drawn: Drawn, app: str) -> bool:
     return is_list_page(await rows_of(drawn), readings, profile(app.split(maxsplit=1)[0]), drawn.image.size)
 
 
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("app", THEMES)
 async def test_the_list_page_is_told_by_its_tabs_and_times(app: str) -> None:
     assert await is_list(draw(LINES, app, (720, 1280)), app)

@@ -175,6 +175,36 @@ def test_a_row_that_names_its_contact_before_the_words_is_no_group() -> None:
     assert (list(found.waiting), list(found.aside)) == (["小王"], ["小李"])
 
 
+def test_a_group_with_a_contacts_name_is_set_aside_and_the_contact_waits() -> None:
+    found = Found(WECHAT, ["小王"])
+    found.add_rows([row("小王", "[有人@我]小李: 在吗", 2), row("小王", "能退吗", 1)], (), ())
+    assert [one.why for one in found.aside.values()] == [Aside.GROUP]
+    assert [(one.contact, one.unread) for one in found.waiting.values()] == [("小王", 1)]
+    for targets in (None, ["小王"]):
+        told = noted(dump(WECHAT, ("小王", "[2条]小李: 在吗")), WECHAT, known=["小王"], targets=targets)
+        assert told == Noted()
+
+
+def test_two_rows_of_one_name_that_wait_are_one_contact_in_another_state() -> None:
+    found = Found(WECHAT, ())
+    found.add_rows([row("小王", "在吗", 2), row("小王", "能退吗", 1)], (), ())
+    found.add_rows([row("小王", "能退吗", 1)], (), ())  # the last row of one page is the first of the next
+    (both,) = found.waiting.values()
+    alone = Found(WECHAT, ())
+    alone.add_rows([row("小王", "在吗", 2)], (), ())
+    assert both.unread == 3
+    assert both.state != alone.waiting["小王"].state
+
+
+@pytest.mark.parametrize("name", ["小\u200b王", "小王\u3164"])
+def test_who_looks_like_a_contact_and_is_not_called_so_is_set_aside(name: str) -> None:
+    found = Found(WECHAT, ["小王"])
+    found.add_rows([row(name, "在吗", 2)], (), ())
+    assert ([one.why for one in found.aside.values()], found.waiting) == ([Aside.LOOK_ALIKE], {})
+    told = noted(dump(WECHAT, (name, "在吗")), WECHAT, known=["小王"], targets=["小王"])
+    assert (dict(told.contacts), bool(told.nameless)) == ({}, True)  # the list of chats tells people
+
+
 def test_a_description_of_a_row_gives_the_name_alone() -> None:
     start, full = "上海浦东新区张江高…", "上海浦东新区张江高科技园区"
     nodes = [

@@ -164,6 +164,7 @@ CHOICES = {
     QuestionKind.FIRST_DELIVERY: (("send", "发送"), ("skip", "跳过")),
     QuestionKind.REST_UNSENT: (("send", "继续发"), ("skip", "不发")),
     QuestionKind.STILL_SEND: (("send", "发送"), ("skip", "跳过")),
+    QuestionKind.WHICH_ROW: (("row:0", "1 · 在吗"), ("none", "都不是")),
     QuestionKind.NO_SEND: (("enter", "按回车"), ("skip", "放弃")),
 }
 DATA = {

@@ -261,6 +261,17 @@ class TestQuestions:
         await wang.say("1", reply_to=prompt)
         assert desk.questions[question_id].answer == "1"
 
+    @pytest.mark.parametrize("words", ["停止", "状态", "stop", "Status."])
+    async def test_what_looks_like_a_command_goes_to_the_customer_by_a_button_alone(
+        self, desk: MemoryDesk, wang: Talker, words: str
+    ) -> None:
+        question_id, ref = await self.ask(desk, wang)
+        shown = await wang.say(words, reply_to=ref)
+        assert shown == f"这句话像是一条命令。要把它原样发给客户吗？\n{words}\n[原样发给客户]\n[不用]"
+        assert desk.questions[question_id].open
+        await wang.tap(f"mine:{question_id}", subject=words)
+        assert desk.questions[question_id].answer == words
+
     async def test_skipping_and_a_run_on_hold_are_told(self, desk: MemoryDesk, wang: Talker) -> None:
         question_id, _ = await self.ask(desk, wang)
         assert await wang.tap(f"q:{question_id}:2") == "(已跳过，这一条不再发送。)"

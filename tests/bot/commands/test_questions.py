@@ -104,3 +104,14 @@ def test_a_mere_number_goes_to_nobody(shop: Path, kind: str) -> None:
 def test_a_question_that_is_none(shop: Path) -> None:
     code, _ = told("answer", "ghost", "1")
     assert code == 2
+
+
+@pytest.mark.parametrize("said", ["/stop", "停止"])
+def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(shop: Path, said: str) -> None:
+    for typed in ("n\n", "\n", ""):
+        result = CliRunner().invoke(app, ["questions", "answer", "q1", said], input=typed)
+        assert (result.exit_code, "原样发给客户" in result.output) == (2, True)
+        assert "q1" in told("list")[1]
+    assert told("answer", "q1", said, "--json") == (2, '{\n  "id": "q1",\n  "state": "refused"\n}\n')
+    assert CliRunner().invoke(app, ["questions", "answer", "q1", said], input="y\n").exit_code == 0
+    assert "q1" not in told("list")[1]

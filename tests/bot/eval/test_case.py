@@ -112,7 +112,7 @@ async def test_a_knowledge_base_that_fails_once(bench: Bench) -> None:
 
 async def test_a_knowledge_base_that_keeps_failing(bench: Bench) -> None:
     fault = "[knowledge_faults]\nfail = 'quota'\n"
-    expect = "[expect]\nstatus = 'failed'\nerror = 'knowledge.quota'"
+    expect = "[expect]\nstatus = 'waiting'\nerror = 'knowledge.quota'"
     assert (await run(bench, HEAD, ASKED, fault, expect)).problems == []
 
 

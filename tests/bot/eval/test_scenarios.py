@@ -1,7 +1,7 @@
 """The shipped scenarios, a part of them each day: most with the tree, some by pictures only, a few in another look.
 
 ``make eval`` runs all of them in all looks, both ways. Which ones are tried here changes with the day of the year: all
-come round in three days in the default looks. ``EVAL_DAY=45`` runs those of that day again.
+come round in three days in the default looks. ``TEST_DAY=45`` runs those of that day again, ``TEST_DAY=all`` all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from bot.eval.case import run_case
 from bot.eval.result import Case
 from bot.eval.scenario import Mode
 from bot.eval.suite import find_cases
-from tests.support.looks import OTHER_LOOKS, day, look_of_the_day
+from tests.support.days import day
+from tests.support.looks import OTHER_LOOKS, look_of_the_day
 
 # All of them by pictures take five minutes of two cores. These are where a picture may deceive;
 # long messages by pictures are tried in tests/agent_core/delivery/test_several.py.
@@ -40,7 +41,8 @@ BY_PICTURES = {
     "wide_digits_are_another_name",
 }
 ALL = find_cases([])
-DAY = day()
+USUAL = [case for case in ALL if case.mode is Mode.TREE or case.path.stem in BY_PICTURES]
+DAY = day() or 0
 
 IN_ANOTHER_LOOK = 8  # cases
 # What the judge finds if nothing was done but a person asked.
@@ -66,19 +68,6 @@ def cases_in_another_look(number: int) -> list[Case]:
     return cases[number // len(OTHER_LOOKS) % parts :: parts]
 
 
-def cases_of(number: int) -> list[Case]:
-    """Two thirds of the scenarios with the tree, and half of those by pictures."""
-    tree = [case for n, case in enumerate(c for c in ALL if c.mode is Mode.TREE) if (n + number) % 3]
-    seen = [case for case in ALL if case.mode is Mode.PICTURES and case.path.stem in BY_PICTURES]
-    return tree + seen[number % 2 :: 2]
-
-
-def test_every_scenario_comes_round_within_three_days() -> None:
-    seen = {(case.path, case.mode) for number in range(3) for case in cases_of(DAY + number)}
-    assert {path for path, mode in seen if mode is Mode.TREE} == {case.path for case in ALL if case.mode is Mode.TREE}
-    assert {path.stem for path, mode in seen if mode is Mode.PICTURES} == BY_PICTURES
-
-
 def test_every_scenario_comes_round_in_every_look() -> None:
     seen = {(case.path.stem, case.look) for number in range(366) for case in cases_in_another_look(number)}
     assert {look for _, look in seen} == set(OTHER_LOOKS)
@@ -101,7 +90,7 @@ async def test_scenario_in_another_look(bench: Bench, case: Case) -> None:
     tells_less = fills or case.mode is Mode.PICTURES
     asked = result.statuses[-1:] == ["waiting"] and result.asked and not result.replies
     problems = [p for p in result.problems if not (tells_less and asked and _ASKED_INSTEAD.match(p))]
-    assert problems == [], f"EVAL_DAY={DAY}"
+    assert problems == [], f"TEST_DAY={DAY}"
 
 
 def test_the_ones_by_pictures_are_there() -> None:
@@ -109,8 +98,9 @@ def test_the_ones_by_pictures_are_there() -> None:
     assert len({case.path for case in ALL}) >= 100
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("case", cases_of(DAY), ids=lambda case: f"{case.path.stem}-{case.mode.value}")
+@pytest.mark.parametrize("case", USUAL, ids=lambda case: f"{case.path.stem}-{case.mode.value}")
 async def test_scenario(bench: Bench, case: Case) -> None:
     result = await run_case(bench, case)
-    assert result.problems == [], f"EVAL_DAY={DAY}"
+    assert result.problems == [], f"TEST_DAY={DAY}"

@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from bot.mcp.http import MAX_BODY
 from bot.mcp.tools import HIGH_LEVEL, LOW_LEVEL
+from scheduler.worker import lease_of
 from storage.api_keys import ApiKeys
 from storage.hosts import Hosts
 from storage.leases import Leases
@@ -213,6 +214,26 @@ async def test_no_single_act_sends_what_a_dead_run_has_typed(world: World) -> No
         assert not (await client.call_tool("HOT_KEY", {"key": "HOME"})).is_error
     await ledger.advance(row.id, "failed", expected=["sending"])
     assert world.phone.report()["sent"].get("11", []) == []
+
+
+async def test_a_look_at_the_screen_takes_away_what_a_dead_run_has_typed_unless_somebody_has_the_phone(
+    world: World,
+) -> None:
+    ledger, text = Ledger(world.core.db), "您好，下单后48小时内发货。"
+    await world.open_chat()
+    async with world.client() as client:
+        field = next(node for node in await world.phone.tree() if "EditText" in node.class_name).box.center
+        point = [round(field.x / 720 * 1000), round(field.y / 1600 * 1000)]
+        assert not (await client.call_tool("TYPE", {"value": text, "point": point})).is_error
+        row = await ledger.open(world.serial, "qq", "11", "left", run_id="dead", question="几天能发货")
+        await ledger.plan(row.id, run_id="dead", text=text, provenance="knowledge")
+        await ledger.advance(row.id, "typing", expected=["planned"])
+        async with lease_of(world.core.db, world.serial, owner="other", why="run"):
+            assert not (await client.call_tool("get_screenshot", {})).is_error
+            assert list(world.phone.report()["drafts"].values()) == [text]
+        assert not (await client.call_tool("get_screenshot", {})).is_error
+    assert not any(world.phone.report()["drafts"].values())
+    assert await ledger.unfinished(world.serial) == []
 
 
 async def test_every_single_act_puts_a_dead_runs_keyboard_back(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -14,8 +15,8 @@ from agent_core.questions import person_on_phone
 from agent_core.session import NO_REPLY, NOBODY, Answer, Choice, GateState, Question, QuestionKind, Session
 from agent_core.texts import load_texts
 from bot.desk.actors import BadRequest
-from bot.mcp.asking import MODEL_MAY, PROGRAM_MAY, AskingHuman, may_answer, no_reply, read_reply, who_may
-from bot.mcp.client import form_of, words_of
+from bot.mcp.asking import MODEL_MAY, PROGRAM_MAY, AskingHuman, by_form, may_answer, no_reply, read_reply, who_may
+from bot.mcp.client import Asks, Client, Elicited, form_of, words_of
 from scheduler.deadlines import AT_DEADLINE
 from storage.engine import Database
 from storage.runs import NewRun, Runs
@@ -56,6 +57,32 @@ def test_a_reply_is_a_choice_by_its_words_its_value_or_its_number() -> None:
     assert not read_reply(question, "done", by="editor", person_there=True).program
     with pytest.raises(BadRequest, match=r"done \(已完成\), stop \(停\)"):
         read_reply(question, "maybe", by="editor", person_there=False)
+
+
+OWN = Question(id="q", kind=QuestionKind.NO_SURE_ANSWER, choices=[Choice(value="skip", label="跳过")], free_text=True)
+
+
+@pytest.mark.parametrize("reply", ["/stop", "／停", "停止", "stop", "Status."])
+def test_a_reply_that_looks_like_a_command_goes_to_the_customer_once_it_is_confirmed(reply: str) -> None:
+    with pytest.raises(BadRequest, match="confirm"):
+        read_reply(OWN, reply, by="x", person_there=True)
+    assert read_reply(OWN, reply, by="x", person_there=True, confirmed=True).text == reply
+    assert read_reply(OWN, "今天停止发货，status 明天更新", by="x", person_there=True).text
+
+
+@pytest.mark.parametrize(("second", "answer"), [("yes", "停止"), ("no", None), ("", None)])
+async def test_a_form_with_what_looks_like_a_command_is_asked_about(second: str, answer: str | None) -> None:
+    said = ["停止", second]
+
+    async def elicit(message: str, form: dict[str, Any]) -> Elicited:
+        return Elicited(said.pop(0))
+
+    async def unheard(progress: float, total: float, message: str) -> None:
+        return None
+
+    client = Client(unheard, Asks.NOW, elicit)
+    given = await by_form(client, name="x", person_there=True)(Session(run_id="r", task="t"), OWN, None)
+    assert (given.text if given else None, said) == (answer, [])
 
 
 def test_both_languages_say_the_same() -> None:

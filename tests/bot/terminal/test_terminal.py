@@ -167,6 +167,27 @@ async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_on
     assert "(Skip)" in text_of(console)
 
 
+@pytest.mark.parametrize("line", ["/stop", "／stop", "停止", "Stop."])
+async def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(db: Database, line: str) -> None:
+    session, console = await session_in(db), printed()
+    with typed(f"{line}\n\n{line}\nn\n2\n") as (source, _):
+        answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, QUESTION)
+    assert answer == Answer(choice="skip", by=PERSON)
+    assert text_of(console).count("Send it to the customer as it is?") == 2
+    with typed(f"{line}\ny\n") as (source, _):
+        confirmed = await TerminalHuman(db, printed(), texts("en"), stdin=source).read("r", QUESTION)
+    assert confirmed == Answer(text=line, by=PERSON)
+    with typed(f"{line}\n", end=True) as (source, _):
+        assert await TerminalHuman(db, printed(), texts("en"), stdin=source).read("r", QUESTION) is None
+
+
+async def test_what_the_agent_is_told_needs_no_confirmation(db: Database) -> None:
+    question = QUESTION.model_copy(update={"kind": QuestionKind.INTERACT})
+    with typed("stop\n") as (source, _):
+        answer = await TerminalHuman(db, printed(), texts("en"), stdin=source).read("r", question)
+    assert answer == Answer(text="stop", by=PERSON)
+
+
 async def test_nobody_at_the_terminal_leaves_the_question_open(db: Database) -> None:
     session = await session_in(db)
     with typed("", end=True) as (source, _):

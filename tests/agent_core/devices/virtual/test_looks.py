@@ -349,7 +349,7 @@ async def test_an_update_dialog_lies_over_the_app(key: str, form: str, closes: s
     assert (way.box.bottom < title.box.top) is (form == "picture")
     await tap(phone, way.box)
     assert phone.window().activity == LOOKS[key].activities.chat
-    assert "update_accepted" not in [action["what"] for action in phone.report()["actions"]]
+    assert "dialog_accepted" not in [action["what"] for action in phone.report()["actions"]]
 
 
 async def test_a_hidden_tree_is_one_node_without_a_place_until_a_screen_reader_is_on() -> None:

@@ -108,6 +108,11 @@ async def test_a_stale_tree_is_of_the_screen_before() -> None:
     assert await hand.texts("title") == ["11"]
     assert await hand.pixels() == before
 
+    hand.wait(60)  # the status bar tells another time: the tree is of the same page as before
+    hand.phone.set_tree("stale")
+    assert await hand.pixels() != before
+    assert await hand.phone.tree() == older
+
 
 async def test_slow_screens_differ_for_some_pictures_and_then_are_still() -> None:
     hand = Hand()

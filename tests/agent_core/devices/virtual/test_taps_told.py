@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
+from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario
+from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side
 
 
 async def test_a_tap_on_a_message_is_told_by_its_words_and_one_on_nothing_by_none() -> None:
@@ -50,3 +51,65 @@ async def test_a_swipe_that_stands_on_a_row_opens_it_unless_it_is_held(seconds: 
     await phone.swipe(row.x, row.y, row.x, row.y, seconds)
     assert phone.report()["chats_opened"] == opened
     assert [one["what"] for one in phone.report()["actions"]].count("long_press") == (not opened)
+
+
+async def _tapped(phone: VirtualPhone, *words: str) -> list[tuple[str, str]]:
+    """What was done with the phone after a client's taps on these words."""
+    before = len(phone.report()["actions"])
+    for word in words:
+        place = next(node for node in await phone.tree() if word in (node.text, node.description)).box.center
+        await phone.tap(place.x, place.y)
+    return [(action["what"], action["detail"]) for action in phone.report()["actions"][before:]]
+
+
+def _with(*messages: MessagePart) -> VirtualPhone:
+    others = [
+        ContactPart(name="AI助手", kind=ContactKind.BAIT, history=[MessagePart(text="在", ago=50)]),
+        ContactPart(name="22"),
+    ]
+    phone = VirtualPhone(Scenario(contacts=[ContactPart(name="11", history=list(messages)), *others]))
+    phone.show_chat("11")
+    return phone
+
+
+async def test_a_tap_on_a_message_is_recorded_by_its_kind() -> None:
+    phone = _with(
+        MessagePart(text="在吗", ago=90),
+        MessagePart(kind=Kind.CALL, text="未接听", ago=60),
+        MessagePart(kind=Kind.CARD, text="优惠券", ago=30),
+        MessagePart(side=Side.ME, text="好的", state=MessageState.FAILED),
+    )
+    assert await _tapped(phone, "在吗", "未接听", "优惠券") == [
+        ("message_tapped", "text"),
+        ("message_tapped", "call"),
+        ("message_tapped", "card"),
+    ]
+    assert await _tapped(phone, "重新发送") == [("resend", "好的"), ("sent", "11")]
+
+
+async def test_a_message_below_a_dialog_is_not_tapped_and_who_agrees_to_it_is_recorded() -> None:
+    phone = _with(MessagePart(kind=Kind.CALL, text="未接听", ago=60))
+    place = next(node for node in await phone.tree() if node.text == "未接听").box.center
+    phone.set_fault("popup", "允许访问相册？")
+    await phone.tap(place.x, place.y)
+    assert "message_tapped" not in [action["what"] for action in phone.report()["actions"]]
+    assert await _tapped(phone, "立即更新") == [("dialog_accepted", "允许访问相册？")]
+
+
+async def test_the_apps_own_ai_is_recorded_when_its_page_is_entered() -> None:
+    phone = _with(MessagePart(text="在吗", ago=60))
+    await phone.key("BACK")
+    assert await _tapped(phone, "AI助手") == [("opened_ai", "")]
+
+
+async def test_who_opened_a_chat_is_recorded() -> None:
+    events = [
+        EventPart(after_opened="11", do="person_open", contact="22"),
+        EventPart(after_opened="22", do="notification_open", contact="33"),
+    ]
+    contacts = [ContactPart(name=name, history=[MessagePart(text="在吗", ago=60)]) for name in ("11", "22", "33")]
+    phone = VirtualPhone(Scenario(contacts=contacts, events=events))
+    await phone.launch("com.tencent.mobileqq")
+    await _tapped(phone, "11")
+    opened = [(one["detail"], one["by"]) for one in phone.report()["actions"] if one["what"] == "chat_opened"]
+    assert opened == [("11", "client"), ("22", "person"), ("33", "app")]

@@ -1,0 +1,112 @@
+"""Rows of the list or of a search that are called as the contact is: which of them is the contact's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PIL import Image
+
+from agent_core import questions
+from agent_core.apps.profile import AppProfile
+from agent_core.delivery.results import ask
+from agent_core.gate.right_chat import row_likeness
+from agent_core.geometry import Box
+from agent_core.observer import Observation, Observer
+from agent_core.ports import Ledger
+from agent_core.result import ActResult
+from agent_core.screen.compare import Likeness, fold, without_status
+from agent_core.screen.lists import ChatRow
+from agent_core.screen.readings import ChatScreen
+from agent_core.session import RowMark, Session
+
+_SIDE = 6  # pixels of an avatar's print
+_SAME = 10  # levels between the pixels of two prints of one avatar, on average
+
+
+class Namesakes:
+    """Reads the rows in front for one run, and asks a person if two of them have the contact's name.
+
+    The choice is kept with what tells the rows apart: by its avatar the row is known again in the next run.
+    """
+
+    def __init__(self, session: Session, profile: AppProfile, observer: Observer, ledger: Ledger) -> None:
+        self._session = session
+        self._profile = profile
+        self._observer = observer
+        self._ledger = ledger
+        self._read: tuple[str, list[ChatRow]] = ("", [])
+        self._previews: dict[str, str] = {}  # of rows where nothing was unread
+
+    async def rows(self, seen: Observation) -> list[ChatRow]:
+        """Return the rows on the page in front; none if it is a chat, or no page of the app."""
+        if seen.chat is not None or seen.window.package not in self._profile.packages:
+            return []
+        if self._read[0] != seen.frame.digest:
+            found = await self._observer.reader.rows(seen.frame, seen.nodes)
+            self._read = (seen.frame.digest, [row for row in found if row.avatar is not None or row.time])
+            for row in self._read[1]:
+                self._previews[row.name] = "" if row.is_new else fold(row.preview)
+        return self._read[1]
+
+    def was_read(self, chat: ChatScreen) -> bool:
+        """Whether the list showed nothing unread in this chat, and its newest message since stands there."""
+        preview = self._previews.get(without_status(chat.title), "")
+        return bool(preview) and chat.newest is not None and fold(chat.newest.text).startswith(preview)
+
+    async def chosen(self) -> RowMark | None:
+        """Return what the contact's row is known by, if a person has ever told it from another of its name."""
+        gate = self._session.gate
+        if gate.row is None and gate.contact:
+            gate.row = await self._ledger.chosen_row(self._session.serial, self._profile.key, gate.contact)
+        return gate.row
+
+    async def row(self, seen: Observation) -> ChatRow | None:
+        """Return the contact's row among those of its name; None if there is but one, or it cannot be told."""
+        same = self._same(await self.rows(seen))
+        mark = await self.chosen() if len(same) > 1 else None
+        return None if mark is None else _known(same, mark, seen.frame.image)
+
+    async def ask(self, seen: Observation) -> ActResult | None:
+        """Ask a person if two rows in front have the contact's name and nothing tells which is meant."""
+        same = self._same(await self.rows(seen))
+        if len(same) < 2 or await self.row(seen) is not None:
+            return None
+        marks = [_mark(row, seen.frame.image) for row in same]
+        return ask(self._session, questions.which_row(self._session, marks), "run.waiting", seen.frame)
+
+    def _same(self, rows: Sequence[ChatRow]) -> list[ChatRow]:
+        contact = self._session.gate.contact
+        return [row for row in rows if row_likeness(row, contact) is Likeness.SAME and not row.called]
+
+
+def _mark(row: ChatRow, image: Image.Image) -> RowMark:
+    return RowMark(avatar=_print(image, row.avatar), preview=row.preview, time=row.time)
+
+
+def _known(rows: Sequence[ChatRow], mark: RowMark, image: Image.Image) -> ChatRow | None:
+    """Return the one row that has the avatar of ``mark``; of several, the one that also says the same."""
+    alike = [row for row in rows if _same_avatar(_print(image, row.avatar), mark.avatar)]
+    if len(alike) > 1:
+        alike = [row for row in alike if (row.preview, row.time) == (mark.preview, mark.time)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _print(image: Image.Image, avatar: Box | None) -> str:
+    """Return what an avatar looks like, without its upper right, where the count of unread messages stands."""
+    if avatar is None:
+        return ""
+    inner = (
+        avatar.left + avatar.width // 8,
+        avatar.top + avatar.height * 3 // 8,
+        avatar.left + avatar.width * 5 // 8,
+        avatar.bottom - avatar.height // 8,
+    )
+    small = image.crop(inner).convert("RGB").resize((_SIDE, _SIDE), Image.Resampling.BOX)
+    return small.tobytes().hex()
+
+
+def _same_avatar(one: str, other: str) -> bool:
+    left, right = bytes.fromhex(one), bytes.fromhex(other)
+    if not left or len(left) != len(right):
+        return left == right
+    return sum(abs(a - b) for a, b in zip(left, right, strict=True)) <= _SAME * len(left)

@@ -1,0 +1,176 @@
+"""What a question is about: its numbers, names, signs, denials, limits, ways of asking, and all its other words.
+
+Every word of a text falls into one of these, or into a closed list of words that change nothing (``words.toml``). What
+is not known therefore counts: it is content.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+from agent_core.sureness.figures import FIGURE, LINK, NO_NUMBER, UNITS, WORD_VALUES, figures, links
+from agent_core.sureness.plain import HAN, spaced
+
+_JOINT = re.compile(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])")  # "iPhone15", "20w"
+_LATIN = re.compile(r"[a-zà-ÿ]+")
+_SIGN = re.compile(rf"[^\w\s{HAN}]")
+# A number with what it counts.
+_COUNTED = re.compile(
+    rf"(?!{NO_NUMBER.pattern}){FIGURE.pattern}\s*(?:个?(?:{'|'.join(sorted(UNITS, key=len, reverse=True))})(?![a-z]))?"
+)
+# "能不能", "贵不贵": a question, no denial. So is a 不 or 没 at the end: "包邮不", "发了没有".
+_EITHER = re.compile(rf"([{HAN}])[不没]\1|(?<=\S)(?:没有|[不没否])(?=\s|$)")
+_DENIED_AT_END = re.compile(r"([不没]有?)[吗嘛么]")  # "没有吗" wants to hear that there is one
+_DENIAL = re.compile(
+    r"不(?!仅|但|过|锈钢|同|干胶|好意思|客气)|没有?|无(?!论|线|人机)|未(?!来)|勿|别(?!的|人)(?<![级特区个性])|非(?!常)|禁止|拒绝|莫"
+)
+_ENGLISH_DENIAL = re.compile(r"\b(?:no|not|never|none|cannot|without|\w+n't)\b")
+_DONE = re.compile(rf"(?<=[{HAN}])了(?=\s|$)")  # of "发货了吗", without its particle
+_AND = re.compile(r"\S \S*呢(?=\s|$)")  # "能退吗，用过的呢": a second question
+_RUN = re.compile(rf"[{HAN}]+")
+# What stands before one of these is another thing than what stands behind it.
+_DIRECTED = frozenset("换改比从转变代")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A question, taken apart.
+
+    figures: numbers with their units, in the order of the text. names: words in Latin letters, and links. signs: what
+    is neither letter nor punctuation. denied: the word that each denial denies. limits: names of ``[limits]`` in the
+    word list. asking: names of ``[asking]``; empty for a question that wants yes or no, or for none. content: all other
+    words, those of one meaning as one, in the order of the text.
+    """
+
+    figures: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+    signs: frozenset[str]
+    denied: tuple[str, ...]
+    limits: frozenset[str]
+    asking: frozenset[str]
+    content: tuple[str, ...]
+
+    @property
+    def directed(self) -> bool:
+        """Whether the order of what is named changes the question: A for B is not B for A."""
+        return any(char in _DIRECTED for word in self.content for char in word)
+
+
+@lru_cache(maxsize=4096)
+def facts_of(text: str) -> Facts:
+    """Take ``text`` apart. Greetings and politeness are left out."""
+    rest = _JOINT.sub(" ", spaced(_DENIED_AT_END.sub(r"\1呢", text)))
+    found = tuple((value, unit if unit in UNITS or not unit.isalpha() else "") for value, unit in figures(rest))
+    names = sorted(links(rest))
+    rest = LINK.sub(" ", rest)
+    limits, rest = _named(rest, limit_words())
+    limits |= {name for name, pattern in (("done", _DONE), ("and", _AND)) if pattern.search(rest)}
+    asking, rest = _named(rest, _asking())
+    rest = _EITHER.sub(" ", _confirming().sub(" ", rest))
+    denied = tuple(sorted(_denied(rest)))
+    rest = _DENIAL.sub(" ", _ENGLISH_DENIAL.sub(" ", rest))
+    signs = frozenset(_SIGN.findall(rest)) - {"'"}
+    rest = _COUNTED.sub(" ", rest)
+    names += [word for word in map(_singular, _LATIN.findall(rest)) if word not in {*_words().english, *WORD_VALUES}]
+    return Facts(found, tuple(names), signs, denied, limits, asking, tuple(_content(rest)))
+
+
+def _singular(word: str) -> str:
+    words = _words()
+    return (
+        word if word in words.english else words.same.get(word) or (word.removesuffix("s") if len(word) > 3 else word)
+    )
+
+
+def _named(text: str, words: re.Pattern[str]) -> tuple[frozenset[str], str]:
+    """Return the names of the words that stand in ``text``, and the text without them."""
+    names = frozenset(match.lastgroup.rpartition("_")[0] for match in words.finditer(text) if match.lastgroup)
+    return names, words.sub(" ", text)
+
+
+def _denied(text: str) -> list[str]:
+    """Return for each denial the word behind it, or before it if nothing is."""
+    found = ["not"] if _ENGLISH_DENIAL.search(text) else []
+    for run in _RUN.findall(_COUNTED.sub(" ", text)):
+        parts = _DENIAL.split(run)
+        for before, behind in itertools.pairwise(parts):
+            words = list(_content(behind))[:1] or list(_content(before))[-1:]
+            found += words or ["不"]
+    return found
+
+
+def _content(text: str) -> list[str]:
+    """Return the words of Han text that matter, those of one meaning as one; what is in no list, letter by letter."""
+    words = _words()
+    found = []
+    for run in _RUN.findall(text):
+        for match in words.pattern.finditer(run):
+            word = match[0]
+            if word not in words.function:
+                found.append(words.same.get(word, word))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The closed lists: ``same`` gives the word that stands for each of its meaning."""
+
+    same: Mapping[str, str]
+    function: frozenset[str]
+    english: frozenset[str]
+    pattern: re.Pattern[str]
+
+
+@cache
+def _words() -> _Words:
+    data = _data()
+    groups = [line.split() for line in data["same"]["groups"].strip().splitlines()]
+    same = {word: group[0] for group in groups for word in group}
+    function = frozenset(data["function"]["words"].split())
+    known = sorted({*same, *function}, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, known)) + r"|.")
+    return _Words(same, function, frozenset(data["function"]["english"].split()), pattern)
+
+
+@cache
+def limit_words() -> re.Pattern[str]:
+    """Return the pattern of the words that say when something is true; a match's group begins with its name."""
+    return _by_name(_data()["limits"])
+
+
+@cache
+def _asking() -> re.Pattern[str]:
+    return _by_name(_data()["asking"])
+
+
+@cache
+def _confirming() -> re.Pattern[str]:
+    return re.compile(
+        "|".join(_literal(word) for word in sorted(_data()["function"]["confirming"].split(), key=len, reverse=True))
+    )
+
+
+def _by_name(lists: Mapping[str, str]) -> re.Pattern[str]:
+    """Return a pattern whose group is the name of the list; of words that begin alike the longest is taken."""
+    words = sorted(
+        ((word, name) for name, text in lists.items() for word in text.split()), key=lambda one: -len(one[0])
+    )
+    numbered = [f"(?P<{name}_{number}>{_literal(word)})" for number, (word, name) in enumerate(words)]
+    return re.compile("|".join(numbered))
+
+
+def _literal(word: str) -> str:
+    literal = re.escape(word.replace("_", " "))
+    return rf"\b{literal}\b" if word.isascii() else literal
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads((resources.files("agent_core.sureness") / "words.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,78 @@
+"""What is sent without a person, of questions that nearly ask for a record and of those that do.
+
+The records stand in a real knowledge store; each question goes the way of a customer's words: found, chosen, decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from agent_core.choosing import decide
+from agent_core.ports import Chooser, Chosen, Record
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
+from tests.near_misses.corpus import near_misses, paraphrases, records
+
+MOST_WRONG = 0.01  # of the near misses, with a chooser that knows nothing
+LEAST_SENT = 0.5  # of the fair paraphrases, with a chooser that knows all
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+class TakesTheFirst:
+    """Knows nothing: it always picks the record that comes first."""
+
+    async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+        return Chosen(records[0].text, records[0])
+
+
+@dataclass
+class TakesTheRightOne:
+    """Knows all."""
+
+    right: str
+
+    async def choose(self, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
+        return next((Chosen(record.text, record) for record in records if record.id == self.right), None)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def base(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[EmbeddedKnowledge]:
+    folder: Path = tmp_path_factory.mktemp("near")
+    store = EmbeddedKnowledge(folder / "knowledge.sqlite3")
+    entries = [Entry(id=one.id, question=one.question, answer=one.answer, aliases=one.aliases) for one in records()]
+    await store.add_all(entries)
+    yield store
+    await store.close()
+
+
+async def sent(base: EmbeddedKnowledge, messages: Sequence[str], chooser: Chooser | None) -> str:
+    """The id of the record that goes out; "" if a person is asked."""
+    words = "\n".join(messages)
+    chosen = await decide(chooser, words, words, await base.retrieve(words))
+    return chosen.record.id if chosen is not None else ""
+
+
+async def test_no_near_miss_is_sure_without_a_chooser(base: EmbeddedKnowledge) -> None:
+    wrong = [one for one in near_misses() if await sent(base, one.messages, None) not in ("", one.other)]
+    assert wrong == []
+
+
+async def test_a_chooser_that_takes_the_first_record_sends_hardly_any(base: EmbeddedKnowledge) -> None:
+    wrong = [one for one in near_misses() if await sent(base, one.messages, TakesTheFirst()) not in ("", one.other)]
+    assert len(wrong) <= MOST_WRONG * len(near_misses()), wrong
+
+
+async def test_choosing_pays(base: EmbeddedKnowledge) -> None:
+    """A fair paraphrase is sent as often as not; without a chooser, nothing but its own record ever is."""
+    fair = paraphrases()
+    chosen = [await sent(base, one.messages, TakesTheRightOne(one.record)) for one in fair]
+    alone = [await sent(base, one.messages, None) for one in fair]
+    assert all(found in ("", one.record) for found, one in zip([*chosen, *alone], [*fair, *fair], strict=True))
+    assert sum(map(bool, chosen)) >= LEAST_SENT * len(fair)
+    assert sum(map(bool, alone)) < sum(map(bool, chosen))

@@ -1,0 +1,25 @@
+"""The day whose part of the suite is run: some tests take turns, so that the whole stays short."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+
+EVERY = "all"
+
+
+def day() -> int | None:
+    """Return the day of the year, or the one that ``TEST_DAY`` names; None if it is "all": every case is wanted."""
+    wanted = os.environ["TEST_DAY"]
+    return None if wanted == EVERY else int(wanted)
+
+
+def due(cases: Iterable[tuple[str, int]], today: int) -> list[bool]:
+    """Return for each case of (test, parts) whether today is its turn; each comes round once in so many days."""
+    seen: Counter[str] = Counter()
+    found = []
+    for test, parts in cases:
+        found.append((seen[test] + today) % parts == 0)
+        seen[test] += 1
+    return found
