@@ -63,6 +63,7 @@ def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]
         {SKIP: "skip"},
         free_text=True,
         query=planned.query,
+        ledger_id=planned.ledger_id,
         fingerprint=planned.fingerprint,
         candidates=[
             {"id": r.id, "text": r.text, "question": r.question, "score": r.score, "source": r.source} for r in best

@@ -23,7 +23,7 @@ from agent_core.errors import ConfigInvalid, ModelLimit, PhonedeskError
 from agent_core.gate import PolicyName, contact_of
 from agent_core.model.base import Model
 from agent_core.observer import Observer, SeenPage
-from agent_core.ports import AnswerEvent, Human, KnowledgeBase, Lease, RunStore, StopGuard
+from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
 from agent_core.run import Touches
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
@@ -273,20 +273,7 @@ class Core:
 
     def runs(self, leg: int | None = None) -> StoredRuns:
         """Where runs leave what they do, ``leg`` by leg; what people answered becomes waiting entries."""
-        return StoredRuns(self.db, learn=self._learn, leg=leg)
-
-    async def _learn(self, answer: AnswerEvent) -> None:
-        if not answer.query:
-            return  # what was asked could not be read
-        await Learning(self.store).from_reply(
-            words=answer.question,
-            query=answer.query,
-            answer=answer.sent,
-            record_id=answer.record_id,
-            record_source=answer.record_source,
-            person=answer.person,
-            contact=answer.contact,
-        )
+        return StoredRuns(self.db, learn=Learning(self.store).from_answer, leg=leg)
 
     async def close(self) -> None:
         if self._connecting is not None:

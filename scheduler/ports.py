@@ -157,7 +157,7 @@ class StoredLedger:
         return [_ledger_row(row) for row in await self._ledger.recent(serial, app, contact)]
 
 
-Learn = Callable[[ports.AnswerEvent], Awaitable[None]]
+Learn = Callable[[ports.AnswerEvent], Awaitable[str]]  # gives the id of the waiting entry that came of it, or ""
 
 
 HAS_LEFT = (ports.ReplyState.SENT, ports.ReplyState.UNKNOWN)
@@ -190,7 +190,8 @@ class StoredRuns:
 
     ``learn`` is called with each answer that a person had a hand in, once it is sent: their own text, or the record
     that they chose. It is called after the answer is stored, and again where the event is told again after a restart;
-    its errors are logged.
+    its errors are logged. The entry that came of it is told in an event ``learnt``, with the ``question`` that the
+    person answered and the ``entry``, so that the question's card can offer to approve it.
     """
 
     def __init__(self, db: Database, *, learn: Learn | None = None, leg: int | None = None) -> None:
@@ -198,6 +199,7 @@ class StoredRuns:
         self._runs = Runs(db)
         self._events = Events(db)
         self._answers = Answers(db)
+        self._questions = Questions(db)
         self._learn = learn
 
     async def save(self, session: Session) -> None:
@@ -222,9 +224,17 @@ class StoredRuns:
             await self._answers.tell(run_id, told, dict(event.data), picture=picture, leg=leg)
         if self._learn is not None and _teaches(answer):
             try:
-                await self._learn(answer)
+                if entry := await self._learn(answer):
+                    await self._tell_learnt(run_id, answer.ledger_id, entry)
             except Exception as error:  # the answer is out; what could be learnt from it must not end the run
                 log.exception("answer_not_learnt", run=run_id, ledger_id=answer.ledger_id, error=repr(error))
+
+    async def _tell_learnt(self, run_id: str, ledger_id: int, entry: str) -> None:
+        """Without an event the entry waits all the same, for whoever looks at what waits."""
+        asked = await self._questions.find(run_id=run_id, state=ANSWERED)
+        of = [question.id for question in asked if question.payload["data"].get("ledger_id") == ledger_id]
+        if of:
+            await self._events.append(run_id, "learnt", {"question": of[-1], "entry": entry})
 
 
 def _answer_event(data: Mapping[str, Any]) -> ports.AnswerEvent:

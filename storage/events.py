@@ -125,6 +125,22 @@ class Events:
         async with self._db.read() as connection:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
+    async def entry_of(self, run_id: str, question_id: str) -> str:
+        """Return the id of the knowledge entry that was learnt from the answer to this question; "" for none."""
+        wanted = (
+            sa.select(events.c.data)
+            .where(
+                events.c.run_id == run_id,
+                events.c.kind == "learnt",
+                events.c.data["question"].as_string() == question_id,
+            )
+            .order_by(events.c.id.desc())
+            .limit(1)
+        )
+        async with self._db.read() as connection:
+            data = (await connection.execute(wanted)).scalar_one_or_none()
+        return str(data["entry"]) if data else ""
+
     async def position(self, consumer: str) -> int:
         """Where the consumer goes on; 0 for one that never read."""
         async with self._db.read() as connection:

@@ -24,7 +24,7 @@ async def show(turn: Turn, question_id: str) -> Said:
     view = await turn.desk.question(question_id) or view  # answered while the phone was looked at
     if not view.open:
         return _over(turn, view)
-    card = cards.question_card(view, turn.texts, run=await turn.desk.run(view.run_id), picture=picture)
+    card = await _card(turn, view, picture)
     return Said((Outgoing(card, turn.chat, shows=f"question:{question_id}@{name}"),))
 
 
@@ -37,8 +37,14 @@ async def look(turn: Turn, question_id: str) -> Said:
     view = await turn.desk.question(question_id) or view
     if not view.open:
         return _over(turn, view)
-    card = cards.question_card(view, turn.texts, run=await turn.desk.run(view.run_id), picture=picture)
+    card = await _card(turn, view, picture)
     return turn.change(card, toast=turn.texts.get("ask.fresh"))
+
+
+async def _card(turn: Turn, view: QuestionView, picture: bytes | None) -> cards.Card:
+    alike = len(await turn.desk.alike_questions(view.id, actor=turn.actor))
+    run = await turn.desk.run(view.run_id)
+    return cards.question_card(view, turn.texts, run=run, picture=picture, alike=alike)
 
 
 def _over(turn: Turn, view: QuestionView) -> Said:

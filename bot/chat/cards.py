@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,8 @@ from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord,
 from bot.chat.texts import Texts
 from bot.desk.answers_port import AnswerView
 from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from knowledge.entries import Entry
+from knowledge.personal import personal_data
 
 Style = Literal["", "danger", "success", "primary"]
 
@@ -351,13 +354,31 @@ _ANSWER_LABEL = {
 # A person acts on the phone: what it shows when the card was made is of little use.
 ON_THE_PHONE = {QuestionKind.TAKE_OVER, QuestionKind.PERSON_ON_PHONE}
 MOST_ASKED = 20  # in one list
+# How alike a candidate's question is, by the score of the knowledge base. In the sample shop no wording of another
+# entry scores 0.8 or more; from 0.5 on more wordings are of the same entry than of another.
+VERY_ALIKE, SOMEWHAT_ALIKE = 0.8, 0.5
+MOST_OF_A_QUESTION = 80  # characters of a candidate's question: the answer is what is sent
 _CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE, QuestionKind.UNREADABLE}
 
 
 def question_card(
-    view: QuestionView, texts: Texts, *, run: RunView | None = None, picture: bytes | None = None, hint: str = ""
+    view: QuestionView,
+    texts: Texts,
+    *,
+    run: RunView | None = None,
+    picture: bytes | None = None,
+    hint: str = "",
+    alike: int = 0,
+    learnt: str = "",
+    approves: bool = True,
 ) -> Card:
-    """A question with its choices; once it is answered, by whom. ``hint``: how to answer where there are no buttons."""
+    """A question with its choices; once it is answered, by whom, and what was learnt from that.
+
+    hint: how to answer if there are no buttons.
+    alike: how many other open questions ask nearly the same.
+    learnt: what became of the entry that was learnt, if somebody has decided that just now.
+    approves: whether somebody who sees the card may approve entries.
+    """
     question = view.question
     lines = []
     if run is not None:
@@ -367,12 +388,11 @@ def question_card(
     if question.text:
         label = "question.customer" if question.kind in _CUSTOMERS_WORDS else "question.words"
         lines.append(Line(question.text, texts.get(label), "quote"))
-    lines += _data_lines(view, texts)
     if not view.open:
-        lines.append(Line(_outcome(view, texts)))
-        if question.kind is QuestionKind.NO_SURE_ANSWER and _own_words(view):
-            lines.append(Line(texts.get("question.learnt")))
-        return Card(texts.get(f"question.{question.kind.value}"), tuple(lines), picture)
+        return _closed(view, texts, lines, picture, learnt=learnt, approves=approves)
+    lines += _data_lines(view, texts)
+    if alike:
+        lines.append(Line(texts.get("question.alike", count=alike)))
     if question.kind is QuestionKind.FIRST_DELIVERY:
         lines.append(Line(texts.get("question.learn_first")))
     lines.append(Line(hint or _hint(view, texts)))
@@ -380,6 +400,39 @@ def question_card(
         lines.append(Line(_until(view, texts)))
     title = texts.get(f"question.{question.kind.value}")
     return Card(title, tuple(lines), picture, question_buttons(view, texts), question=view.id)
+
+
+def _closed(
+    view: QuestionView, texts: Texts, lines: list[Line], picture: bytes | None, *, learnt: str, approves: bool
+) -> Card:
+    """Who answered what. An entry that was learnt is shown as it will answer, in place of all that was offered."""
+    title, outcome = texts.get(f"question.{view.question.kind.value}"), Line(_outcome(view, texts))
+    if learnt:
+        return Card(title, (*lines, outcome, Line(learnt)), picture)
+    if view.learnt is None:
+        lines += [*_data_lines(view, texts), outcome]
+        if view.question.kind is QuestionKind.NO_SURE_ANSWER and _own_words(view):
+            lines.append(Line(texts.get("question.learnt")))
+        return Card(title, tuple(lines), picture)
+    entry = view.learnt
+    lines += [outcome, Line(texts.get("question.keep" if approves else "question.keep_by_owner"))]
+    lines += [
+        Line(entry.question, texts.get("question.keep_asked"), "quote"),
+        Line(entry.answer, texts.get("question.keep_answered"), "quote"),
+    ]
+    buttons = [
+        Button(f"keep:{view.id}:{proposal_mark(entry)}", texts.get("question.keep_yes"), "success"),
+        Button(f"drop:{view.id}", texts.get("question.keep_no")),
+    ]
+    if seen := personal_data(f"{entry.question}\n{entry.answer}"):
+        lines.append(Line(texts.get("kb.personal", seen=" ".join(seen))))
+        buttons.append(Button(f"kb:show:{entry.id}", texts.get("kb.edit")))
+    return Card(title, tuple(lines), picture, (tuple(buttons),) if approves else ())
+
+
+def proposal_mark(entry: Entry) -> str:
+    """Equal for entries that ask and answer the same: what is approved is what was shown."""
+    return hashlib.blake2b(f"{entry.question}\n{entry.answer}".encode(), digest_size=4).hexdigest()
 
 
 def _until(view: QuestionView, texts: Texts) -> str:
@@ -401,13 +454,22 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
     candidates = data.get("candidates")
     for number, candidate in enumerate(candidates if isinstance(candidates, list) else [], start=1):
         if isinstance(candidate, dict):
-            score = candidate.get("score")
-            if isinstance(score, int | float):
-                said = texts.get("question.candidate_score", number=number, score=score)
-            else:
-                said = texts.get("question.candidate", number=number)
-            lines.append(Line(str(candidate.get("text", "")), said, "quote"))
+            lines.append(_candidate_line(candidate, number, texts))
     return lines
+
+
+def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> Line:
+    """Its question, its answer, and how alike its question is, in words, if the knowledge base gives a score."""
+    asked, answer = " ".join(str(candidate.get("question") or "").split()), str(candidate.get("text", ""))
+    if len(asked) > MOST_OF_A_QUESTION:
+        asked = asked[: MOST_OF_A_QUESTION - 1] + "…"
+    score = candidate.get("score")
+    if isinstance(score, int | float):
+        how = "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
+        said = texts.get("question.candidate_alike", number=number, alike=texts.get(f"question.alike_{how}"))
+    else:
+        said = texts.get("question.candidate", number=number)
+    return Line(f"{asked}\n→ {answer}" if asked else answer, said, "quote")
 
 
 def _outcome(view: QuestionView, texts: Texts) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
-from bot.chat import cards, commands, helping, offered, offering, plans, runs
+from bot.chat import cards, commands, helping, offered, offering, plans, proposals, runs
 from bot.chat.answering import read_answer, to_confirm, told, verdict
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
@@ -205,7 +205,8 @@ class Conversation:
         if to_confirm(view.question, given):
             return offering.confirm(turn, view)
         result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
-        return turn.tell(await told(turn, view, result))
+        told_of = turn.tell(await told(turn, view, result))
+        return replace(told_of, messages=(*told_of.messages, *await proposals.offer(turn, view, result)))
 
     @staticmethod
     def _no_words(turn: Turn, view: QuestionView) -> Said:
@@ -243,7 +244,8 @@ class Conversation:
             return Said(toast=turn.texts.get("question.unknown"), alert=True)
         choice = view.question.choices[int(number)].value
         result = await self.desk.answer(turn.actor, question_id, choice=choice)
-        return Said(toast=await told(turn, view, result), alert=result.state != "accepted")
+        more = await proposals.offer(turn, view, result)
+        return Said(more, toast=await told(turn, view, result), alert=result.state != "accepted")
 
     async def _own_words(self, turn: Turn, question_id: str) -> Said:
         """How to answer in own words: the person's input is opened for it. The message that does so is remembered as

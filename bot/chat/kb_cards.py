@@ -10,7 +10,7 @@ from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_port import ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
 from knowledge.importing.plan import Change
-from knowledge.learning import personal_data
+from knowledge.personal import personal_data
 
 FOUND_A_PAGE = 5
 PENDING_A_PAGE = 3

@@ -6,9 +6,11 @@ The words themselves are read again from the message that the offer replies to.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
-from bot.chat import schedules
+from bot.chat import proposals, schedules
 from bot.chat.answering import read_answer, told
 from bot.chat.cards import Button, Card, Line, choice_label
 from bot.chat.schedule_reading import ScheduleRequest, read_timed
@@ -146,7 +148,8 @@ async def taken(turn: Turn, question_id: str) -> Said:
         return Said(toast=words.get("offer.lost_words"), alert=True)
     result = await turn.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
     receipt = await told(turn, view, result)
-    return turn.change(Card(receipt, (Line(said, "", "quote"),)), toast=receipt)
+    changed = turn.change(Card(receipt, (Line(said, "", "quote"),)), toast=receipt)
+    return replace(changed, messages=(*changed.messages, *await proposals.offer(turn, view, result)))
 
 
 async def scheduled(turn: Turn, _: str) -> Said:

@@ -69,6 +69,11 @@ class House:
     learning: PhoneLearning | None = None  # who learns apps on phones; None if this process has no phones
     shown: ShownChats = field(default_factory=ShownChats)  # what owners are asked to confirm
 
+    @property
+    def uses_entries(self) -> bool:
+        """Whether the shop's own entries are a part of what answers customers."""
+        return "embedded" in {name.strip() for name in self.provider.split(",")}
+
 
 class DeskPart:
     """A part of the desk: one subject."""

@@ -61,11 +61,9 @@ class KnowledgePart(DeskPart):
 
     async def stats(self, actor: Actor) -> KnowledgeStats:
         await self._allow(actor, Role.VIEWER, "kb stats")
-        provider = self.house.provider
-        names = {name.strip() for name in provider.split(",")}
         found = await self._store.stats()
         newest = found.newest.astimezone(self._zone) if found.newest is not None else None
-        return KnowledgeStats(replace(found, newest=newest), provider, "embedded" in names)
+        return KnowledgeStats(replace(found, newest=newest), self.house.provider, self.house.uses_entries)
 
     # Keeping ----------------------------------------------------------------------------------------------------------
 

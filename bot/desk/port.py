@@ -23,6 +23,7 @@ from bot.desk.plans_port import PlansDesk, PlanView
 from bot.desk.schedules_port import SchedulesDesk
 from bot.desk.sweeps_port import SweepsDesk, SweepView
 from bot.desk.team_port import TeamDesk
+from knowledge.entries import Entry
 
 if TYPE_CHECKING:
     from agent_core.observer import SeenPage
@@ -95,7 +96,8 @@ class QuestionView:
     zone.
 
     ``answer`` is the choice's value or the words, ``by`` a person's name; both empty while it is open, and where nobody
-    answered. ``serial``: the phone that it is about.
+    answered. ``serial``: the phone that it is about. ``learnt``: the entry that its answer has become, while that waits
+    for approval.
     """
 
     id: str
@@ -110,6 +112,7 @@ class QuestionView:
     by: str = ""
     asked_at: datetime | None = None
     serial: str = ""
+    learnt: Entry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +275,14 @@ class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
 
     async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
         """The open ones, the oldest first."""
+
+    async def alike_questions(
+        self, question_id: str, *, actor: Actor | None = None, chat: ChatRef | None = None
+    ) -> Sequence[QuestionView]:
+        """The open questions of other contacts that ask nearly the same as this one, open or not, the oldest first.
+
+        Only those that ``actor`` may see, and that may be seen in ``chat``.
+        """
 
     async def questions_of(self, run_id: str) -> Sequence[QuestionView]:
         """All that a run asked, for the channels."""

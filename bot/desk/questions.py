@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from agent_core.errors import KnowledgeError
 from agent_core.session import Answer, Question, QuestionKind
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.house import DeskPart, chat_data, chat_ref, sees
 from bot.desk.port import AnswerResult, QuestionView
+from knowledge.alike import alike
+from knowledge.entries import Entry
 from scheduler.deadlines import AT_DEADLINE
 from storage.cards import QUESTION, RUN, CardRow, Cards
 from storage.events import Events
 from storage.people import People
-from storage.questions import OPEN, QuestionRow, Questions
+from storage.questions import ANSWERED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
 TELEGRAM = "telegram"  # where owners are reached
@@ -67,6 +72,23 @@ class QuestionsDesk(DeskPart):
     async def list_questions(self, actor: Actor) -> list[QuestionView]:
         await self._allow(actor, Role.VIEWER, "ask")
         return await self.open_questions(actor)
+
+    async def alike_questions(
+        self, question_id: str, *, actor: Actor | None = None, chat: ChatRef | None = None
+    ) -> list[QuestionView]:
+        row = await Questions(self._db).get(question_id)
+        if row is None or row.kind != QuestionKind.NO_SURE_ANSWER:
+            return []
+        asked, serial, found = Question.model_validate(dict(row.payload)), await self._phone_of(row), []
+        for other in await Questions(self._db).find(state=OPEN, limit=MOST_OPEN):
+            if other.id == row.id or other.kind != row.kind or not alike(asked.text, str(other.payload.get("text"))):
+                continue
+            view = await self._question_view(other)
+            same_contact = (view.serial, view.question.data.get("contact")) == (serial, asked.data.get("contact"))
+            seen = actor is None or sees(actor, view.serial)
+            if not same_contact and seen and (chat is None or await self._is_seen_in(chat, view.serial)):
+                found.append(view)
+        return found
 
     async def questions_of(self, run_id: str) -> list[QuestionView]:
         return [await self._question_view(row) for row in await Questions(self._db).find(run_id=run_id)]
@@ -161,7 +183,18 @@ class QuestionsDesk(DeskPart):
             by=row.answered_by,
             asked_at=row.created_at,
             serial=run.serial if run else "",
+            learnt=await self._learnt(row) if row.state == ANSWERED else None,
         )
+
+    async def _learnt(self, row: QuestionRow) -> Entry | None:
+        """What waits for approval since this was answered, if the shop's own entries answer customers."""
+        store, entry = self.house.store, None
+        if store is None or not self.house.uses_entries:
+            return None
+        if entry_id := await Events(self._db).entry_of(row.run_id, row.id):
+            with suppress(KnowledgeError):  # a card is shown without what it could offer
+                entry = await store.get(entry_id)
+        return entry if entry is not None and not entry.live else None
 
 
 def _message(row: CardRow | None) -> MessageRef | None:

@@ -16,7 +16,7 @@ from bot.chat.cards import Card
 from bot.chat.conversation import utc_now
 from bot.chat.sweeps import card_of
 from bot.chat.texts import texts
-from bot.desk.actors import ChatRef, MessageRef
+from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.port import Desk, EventView, QuestionView, RunStatus, RunView
 from bot.telegram import render
 from bot.telegram.drafts import Drafts
@@ -36,7 +36,7 @@ CONSUMER = "telegram"
 TRIES = 3
 REMEMBERED = 500
 MOST_FOLLOWING = 12_000  # characters of what a run has sent, in messages after its card
-QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated"}
+QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
 FINAL = {status.value for status in RunStatus if status.final}
 
 
@@ -267,11 +267,21 @@ class Feed:
     async def _put_card(
         self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
     ) -> None:
-        card = cards.question_card(view, texts(view.lang), run=run, picture=picture if view.open else None)
+        words, now = texts(view.lang), picture if view.open else None
+        alike = len(await self._desk.alike_questions(view.id, chat=chat)) if view.open else 0
+        approves = await self._approves(chat)
+        card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
         # A card that was asked for stands where it was asked for.
         topic = topic_of(run) if not name or name.startswith("@escalated:") else None
         parcel = self._parcel(card, chat, topic, urgent=view.question.kind in URGENT)
         await self._outbox.put(chat.chat_id, parcel, ref=f"question:{view.id}{name}")
+
+    async def _approves(self, chat: ChatRef) -> bool:
+        """Whether an owner sees what is shown there: a private chat is one person's."""
+        if chat.kind != "private":
+            return True
+        actor = await self._desk.actor(CHANNEL, chat.chat_id)
+        return actor is not None and actor.role is Role.OWNER
 
     async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
         """One short message that answers the card; the card itself where it was lost, or somebody else sees it now."""

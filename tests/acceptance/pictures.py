@@ -243,7 +243,7 @@ class Scenes:
         answer = await self.colleague.send(OWN_WORDS, chat=self.group, reply_to=question)
         accepted = await self.shown(self.words.get("question.accepted"), chat=self.group)
         await self.becomes(card, lambda m: self.words.get("card.succeeded") in m.words)
-        await self.becomes(question, lambda m: self.people.colleague in m.words)
+        await self.becomes(question, lambda m: self.words.get("question.keep") in m.words)
         assert self.on.sent["12"] == [OWN_WORDS]
         self.album.take("answered", [question, answer, accepted])
 

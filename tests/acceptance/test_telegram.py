@@ -177,10 +177,16 @@ async def test_a_question_is_answered_in_own_words_and_who_comes_later_is_told(u
     assert words in shown
     assert "由 店主 撰写或选择" in shown
     assert f"店主 已回答：{words}" in question.words
-    assert question.buttons == []
     [answer] = await on.answers()
     assert (answer.sent, answer.provenance, answer.person) == (words, "person", "店主")
     on.at_rest()
+
+    assert "以后这样问也这样答？" in question.words
+    assert question.buttons == [["是", "否"]]
+    assert (await colleague.tap(question, "是")).alert  # an operator proposes, an owner approves
+    await owner.tap(question, "是")
+    await owner.sees(lambda _: "✓ 以后这样问也这样答" in question.words)
+    assert question.buttons == []
 
 
 async def test_a_question_is_answered_by_the_button_of_a_candidate(unanswerable: Stage) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from agent_core.errors import InputRejected
 from knowledge.embedded import EmbeddedKnowledge, Entry
-from knowledge.learning import Learning, masked, personal_data
+from knowledge.learning import Learning, wording_of
+from knowledge.personal import is_personal, masked, personal_data
 
 
 @pytest.fixture
@@ -44,13 +46,13 @@ async def learn(
 async def test_a_persons_own_text_waits_with_the_question(base: EmbeddedKnowledge) -> None:
     entry = await learn(base, "亲\n你家有彩虹绳没", "有的，\n9 元", query="有没有彩虹绳")
     assert entry is not None
-    assert (entry.question, entry.answer, entry.live, entry.alias_of) == ("有没有彩虹绳", "有的，\n9 元", False, "")
+    assert (entry.question, entry.answer, entry.live, entry.alias_of) == ("你家有彩虹绳没", "有的，\n9 元", False, "")
     assert entry.origin == "person:boss"
     assert await base.pending() == (entry,)
-    assert not any(record.sure for record in await base.retrieve("有没有彩虹绳"))
+    assert not any(record.sure for record in await base.retrieve("你家有彩虹绳没"))
     from_words = await learn(base, "亲\n你家有紫绳没", "没有", query="？ ")
     assert from_words is not None
-    assert from_words.question == "亲 你家有紫绳没"
+    assert from_words.question == "你家有紫绳没"
 
 
 async def test_nothing_is_learnt_twice(base: EmbeddedKnowledge) -> None:
@@ -76,6 +78,57 @@ async def test_a_record_of_ours_learns_the_wording(base: EmbeddedKnowledge) -> N
     assert await base.pending() == ()
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("亲，啥时候寄？谢谢", "啥时候寄？"),
+        ("你好\n我前天买的\n啥时候寄呀", "我前天买的 啥时候寄呀"),
+        ("我是月亮船，啥时候寄", "啥时候寄"),
+        ("月亮船：啥时候寄", "啥时候寄"),
+        ("啥时候寄，月亮船", "啥时候寄"),
+        ("给月亮船啥时候寄", "给月亮船啥时候寄"),
+        ("1.5米的啥时候寄", "1.5米的啥时候寄"),
+    ],
+)
+def test_all_of_the_words_are_the_wording_but_politeness_and_the_name(words: str, kept: str) -> None:
+    assert wording_of(words, "月亮船") == kept
+
+
+@pytest.mark.parametrize("words", ["11，12号能到吗", "11 号能到吗", "11：30能到吗", "有9，10，11吗", "到11"])
+def test_a_name_that_may_be_a_number_is_left_out_of_nothing(words: str) -> None:
+    assert wording_of(words, "11") == words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "单号SF1234567890啥时候寄",
+        "寄到人民路12号行吗",
+        "寄到3栋2单元501行吗",
+        "收件人小明，啥时候寄",
+        "我的验证码是 4821，啥时候寄",
+        "卡号 6222021234567890 啥时候退",
+        "月亮船的啥时候寄",
+    ],
+)
+async def test_what_is_one_persons_is_no_wording(base: EmbeddedKnowledge, words: str) -> None:
+    assert await learn(base, words, "两天内", record="ship", source="embedded:ship", contact="月亮船") is None
+    assert await base.pending() == ()
+
+
+async def test_a_wording_that_another_entry_has_by_now_is_refused(base: EmbeddedKnowledge) -> None:
+    waiting = await learn(base, "啥时候寄", "两天内", record="ship", source="embedded:ship")
+    assert waiting is not None
+    await base.add(Entry(id="other", question="啥时候寄", answer="三天"))
+
+    def refuse(doubles: Sequence[Entry]) -> None:
+        raise InputRejected(f"{doubles[0].id} has it.")
+
+    with pytest.raises(InputRejected, match="other has it"):
+        await base.approve(waiting.id, refuse=refuse)
+    assert await base.pending() == (waiting,)
+
+
 async def test_a_record_of_another_provider_is_kept_with_its_text(base: EmbeddedKnowledge) -> None:
     entry = await learn(base, "保修多久", "一年", query="", record="seg-1", source="dify:faq.csv")
     assert entry is not None
@@ -95,9 +148,12 @@ async def test_personal_data_is_not_kept_in_a_question(base: EmbeddedKnowledge) 
         base, "我是月亮船，订单20261120123456到哪了，电话138 0013 8000", "SF1234567890 已发", contact="月亮船"
     )
     assert entry is not None
-    assert entry.question == "我是***，订单***到哪了，电话***"
+    assert entry.question == "订单***到哪了，电话***"
     assert entry.answer == "SF1234567890 已发"
     assert personal_data(entry.answer) == ("SF1234567890",)
+    asked = await learn(base, "订单20261120123456，月亮船的，到哪了", "在路上", query="包裹到哪了", contact="月亮船")
+    assert asked is not None
+    assert asked.question == "包裹到哪了"  # these very words do not come again
     # Nobody asks with this number again.
     assert await learn(base, "单号SF1234567890到哪了", "x", record="ship", source="embedded:ship") is None
 
@@ -133,6 +189,8 @@ def test_what_is_masked(text: str) -> None:
         "65W和100W",
         "买20 1000元",
         "@所有人",
+        "5号能到吗",
+        "一号楼的自提点几点关",
     ],
 )
 def test_what_is_not(text: str) -> None:
@@ -146,3 +204,8 @@ async def test_what_is_too_long_to_be_kept(base: EmbeddedKnowledge) -> None:
     long = await learn(base, "怎么" * 400, "这样")
     assert long is not None
     assert len(long.question) == 500
+
+
+def test_questions_about_amounts_are_nobodys_own() -> None:
+    for text in ("iPhone 13 能用吗", "满39.9元包邮吗", "5号能到吗", "余额能退吗", "密码锁有吗", "65W和100W哪个好"):
+        assert not is_personal(text)

@@ -196,15 +196,34 @@ async def test_what_a_person_had_a_hand_in_is_learnt_once_it_is_sent(
 ) -> None:
     seen: list[tuple[AnswerEvent, int]] = []
 
-    async def learn(answer: AnswerEvent) -> None:
+    async def learn(answer: AnswerEvent) -> str:
         seen.append((answer, len(await Answers(db).find())))
+        return ""
 
     await StoredRuns(db, learn=learn).event((await session_in(db)).run_id, Event("answer", told.data()))
     assert seen == ([(told, 1)] if learnt else [])  # the row is there by then
+    assert [event.kind for event in await Events(db).after(0)].count("learnt") == 0  # nothing was new
+
+
+async def test_what_was_learnt_is_told_of_the_question_that_was_answered(db: Database) -> None:
+    session = await session_in(db)
+    for number, ledger_id in ((1, ANSWER.ledger_id), (2, ANSWER.ledger_id + 1)):
+        question = QUESTION.model_copy(update={"id": f"q{number}", "data": {"ledger_id": ledger_id}})
+        await StoredHuman(db, hold_seconds=0).ask(session, question)
+        await Questions(db).answer(question.id, {"choice": "a"}, by="Anna")
+
+    async def learn(answer: AnswerEvent) -> str:
+        return "e1"
+
+    await StoredRuns(db, learn=learn).event(session.run_id, Event("answer", ANSWER.data()))
+    told = [event.data for event in await Events(db).after(0) if event.kind == "learnt"]
+    assert told == [{"question": "q1", "entry": "e1"}]
+    assert await Events(db).entry_of(session.run_id, "q1") == "e1"
+    assert await Events(db).entry_of(session.run_id, "q2") == ""
 
 
 async def test_what_cannot_be_learnt_ends_no_run(db: Database) -> None:
-    async def learn(answer: AnswerEvent) -> None:
+    async def learn(answer: AnswerEvent) -> str:
         raise RuntimeError(f"no place for {answer.ledger_id}")
 
     await StoredRuns(db, learn=learn).event((await session_in(db)).run_id, Event("answer", ANSWER.data()))

@@ -22,6 +22,7 @@ from bot.desk.contacts_port import ContactView
 from bot.desk.port import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
 from bot.desk.schedules_port import NO_WISH, ScheduleNews, ScheduleView, ScheduleWish
 from bot.desk.sweeps_port import SweepView
+from knowledge.alike import alike
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
@@ -393,6 +394,17 @@ class MemoryDesk:
     async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
         self._allow(actor, *Role)
         return [view for view in self.questions.values() if view.open]
+
+    async def alike_questions(
+        self, question_id: str, *, actor: Actor | None = None, chat: ChatRef | None = None
+    ) -> Sequence[QuestionView]:
+        asked = self.questions[question_id].question
+        return [
+            view
+            for view in self.questions.values()
+            if view.open and view.id != question_id and view.question.kind is asked.kind is QuestionKind.NO_SURE_ANSWER
+            if alike(view.question.text, asked.text) and view.question.data["contact"] != asked.data["contact"]
+        ]
 
     async def questions_of(self, run_id: str) -> Sequence[QuestionView]:
         return [view for view in self.questions.values() if view.run_id == run_id]

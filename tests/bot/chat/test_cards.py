@@ -8,10 +8,20 @@ from datetime import timedelta
 import pytest
 
 from agent_core.session import Choice, KeptNote, Question, QuestionKind, ReplyRecord, Spent, StepRecord, StepVerdict
-from bot.chat.cards import Card, describe_action, question_card, run_card, status_card
-from bot.chat.texts import texts
+from bot.chat.cards import (
+    SOMEWHAT_ALIKE,
+    VERY_ALIKE,
+    Card,
+    describe_action,
+    question_card,
+    run_card,
+    status_card,
+)
+from bot.chat.texts import Texts, texts
 from bot.desk.actors import ChatRef
 from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.telegram import render
+from knowledge.entries import Entry
 from tests.bot.chat.memory_desk import NOW
 
 ZH, EN = texts("zh"), texts("en")
@@ -201,11 +211,64 @@ def test_a_fallback_is_named_while_it_answers_and_the_cost_at_the_end() -> None:
     assert "费用" not in " ".join(lines(run_card(replace(ended, spent=Spent()), ZH, now=NOW)))
 
 
-def test_candidates_are_numbered_with_their_scores_and_ones_own_words_offered() -> None:
+def test_candidates_are_numbered_and_ones_own_words_offered() -> None:
     card = question_card(asked(QuestionKind.NO_SURE_ANSWER, free_text=True), ZH)
     assert "客户的话: 怎么退货" in lines(card)
-    assert "候选 1（0.61）: 七天内可退" in lines(card)
+    assert "候选 1（有点像）: 七天内可退" in lines(card)
     assert labels(card) == [["1. 退货", "跳过"], ["自己写"]]
+
+
+@pytest.mark.parametrize(
+    ("score", "zh", "en"),
+    [
+        (1.0, "候选 1（很像）", "Candidate 1 (very alike)"),
+        (VERY_ALIKE, "候选 1（很像）", "Candidate 1 (very alike)"),
+        (0.79, "候选 1（有点像）", "Candidate 1 (somewhat alike)"),
+        (SOMEWHAT_ALIKE, "候选 1（有点像）", "Candidate 1 (somewhat alike)"),
+        (0.49, "候选 1（不太像）", "Candidate 1 (not much alike)"),
+        (None, "候选 1", "Candidate 1"),
+    ],
+)
+def test_how_alike_a_candidate_is_is_said_in_words(score: float | None, zh: str, en: str) -> None:
+    view = asked(QuestionKind.NO_SURE_ANSWER)
+    candidate = {"id": "r1", "question": "怎么\n退", "text": "七天内可退", "score": score}
+    view = replace(view, question=view.question.model_copy(update={"data": {"candidates": [candidate]}}))
+    assert f"{zh}: 怎么 退\n→ 七天内可退" in lines(question_card(view, ZH))
+    assert f"{en}: 怎么 退\n→ 七天内可退" in lines(question_card(view, EN))
+
+
+@pytest.mark.parametrize("words", [ZH, EN])
+def test_the_longest_question_can_be_answered_with_all_its_candidates_in_view(words: Texts) -> None:
+    candidate = {"id": "r", "question": "问" * 500, "text": "答" * 4000, "score": 0.6}
+    view = asked(QuestionKind.NO_SURE_ANSWER, free_text=True)
+    question = view.question.model_copy(update={"text": "客" * 1000, "data": {**DATA, "candidates": [candidate] * 3}})
+    card = question_card(replace(view, question=question), words, run=RUN, picture=b"p", alike=12)
+    for limit in (render.MAX_CAPTION, render.MAX_TEXT):
+        shown = render.to_html(card, limit)
+        for number in (1, 2, 3):
+            assert (
+                words.get("question.candidate_alike", number=number, alike=words.get("question.alike_somewhat"))
+                in shown
+            )
+        assert "问→" not in shown
+        assert words.get("question.alike", count=12) in shown
+        assert words.get("question.hint_reply") in shown
+
+
+def test_an_answer_that_was_learnt_can_be_approved_on_the_card_by_who_may() -> None:
+    view = replace(asked(QuestionKind.NO_SURE_ANSWER), open=False, answer="有的", by="Operator A")
+    entry = Entry(id="e1", question="你家有彩虹绳没", answer="有的", live=False)
+    view = replace(view, learnt=entry)
+    card = question_card(view, ZH)
+    assert lines(card)[-3:] == ["客户已收到。以后这样问也这样答？", "问: 你家有彩虹绳没", "答: 有的"]
+    assert labels(card) == [["是", "否"]]
+    assert not [line for line in lines(card) if line.startswith("候选")]
+    for_others = question_card(view, ZH, approves=False)
+    assert for_others.buttons == ()
+    assert "客户已收到。管理员通过以后，这样问就这样答：" in lines(for_others)
+    told = question_card(replace(view, learnt=entry.model_copy(update={"answer": "电话 13800138000"})), ZH)
+    assert "13800138000" in lines(told)[-1]
+    assert labels(told) == [["是", "否", "修改"]]
 
 
 def test_a_question_without_choices_is_answered_by_a_reply() -> None:

@@ -63,7 +63,7 @@ class Talker:
         number = str(next(self.numbers))
         person = Person(self.actor.user_id, self.actor.name, self.lang)
         said = Incoming("text", person, self.chat, f"k{number}", text, message_id=number, document=document)
-        return await self._handle(said)
+        return await self.hear(said)
 
     async def send(self, name: str, data: bytes, caption: str = "") -> str:
         file = Attached(f"F{next(self.numbers)}", name, len(data))
@@ -91,9 +91,9 @@ class Talker:
             subject=asked.text if asked else "",
             document=asked.document if asked else None,
         )
-        return await self._handle(tapped)
+        return await self.hear(tapped)
 
-    async def _handle(self, incoming: Incoming) -> str:
+    async def hear(self, incoming: Incoming) -> str:
         said: Said = await self.conversation.handle(incoming)
         self.toast = said.toast
         if said.messages:

@@ -27,6 +27,7 @@ from bot.desk.plans import PlansPart
 from bot.desk.team import TeamPart
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.ports import StoredHuman, StoredRuns
+from storage.ids import new_id
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
@@ -102,6 +103,17 @@ async def _questions_here(at: Busy, who: Actor) -> int:
     return len(await at.desk.questions_here(who, CHAT))
 
 
+async def _alike_questions(at: Busy, who: Actor) -> int:
+    """Another contact asks the same on PHONE."""
+    run_id = await Runs(at.shop.db).create(NewRun("QQ回复联系人12", OTHER))
+    assert run_id is not None
+    await Runs(at.shop.db).begin_leg(run_id, 1, serial=OTHER)
+    alike = QUESTION.model_copy(update={"id": new_id(), "data": {"contact": "12"}})
+    await StoredHuman(at.shop.db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), alike)
+    await Runs(at.shop.db).wait_leg(run_id, 1)
+    return len(await at.desk.alike_questions(alike.id, actor=who))
+
+
 # What lists things that are on phones, with how many there are for somebody who may see them all.
 LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
     "going": (lambda at, who: _count(at.desk.going(who)), 1),
@@ -109,6 +121,7 @@ LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
     "list_questions": (lambda at, who: _count(at.desk.list_questions(who)), 1),
     "questions_here": (_questions_here, 1),
     "open_questions": (lambda at, who: _count(at.desk.open_questions(who)), 1),
+    "alike_questions": (_alike_questions, 1),
     "list_schedules": (lambda at, who: _count(at.desk.list_schedules(who)), 1),
     "answers": (lambda at, who: _total(at.desk.answers(who, AnswersAsked())), 1),
     "unanswered": (lambda at, who: _count(at.desk.unanswered(who)), 1),
@@ -163,8 +176,8 @@ OWNERS: dict[str, Call] = {
     "team.refused": lambda at, who: at.desk.team.refused(who),
 }
 # ``admit`` counts; ``kb.undo`` looks first whether there is something, and then is as ``kb.edit``;
-# ``open_questions`` is for those who have been let in.
-NO_RIGHTS_OF_THEIR_OWN = {"admit", "kb.undo", "open_questions"}
+# ``open_questions`` and ``alike_questions`` are for those who have been let in.
+NO_RIGHTS_OF_THEIR_OWN = {"admit", "kb.undo", "open_questions", "alike_questions"}
 
 
 async def _count(listing: Awaitable[Any]) -> int:
