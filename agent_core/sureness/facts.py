@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from agent_core.sureness.figures import FIGURE, LINK, NO_NUMBER, UNITS, WORD_VALUES, figures, links
-from agent_core.sureness.plain import HAN, spaced
+from agent_core.sureness.plain import HAN, is_politeness, spaced
 
 _JOINT = re.compile(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])")  # "iPhone15", "20w"
 _LATIN = re.compile(r"[a-zà-ÿ]+")
@@ -33,7 +33,7 @@ _DENIAL = re.compile(
 )
 _ENGLISH_DENIAL = re.compile(r"\b(?:no|not|never|none|cannot|without|\w+n't)\b")
 _DONE = re.compile(rf"(?<=[{HAN}])了(?=\s|$)")  # of "发货了吗", without its particle
-_AND = re.compile(r"\S \S*呢(?=\s|$)")  # "能退吗，用过的呢": a second question
+_PARTS = re.compile(r"[，,。；;？?！!~\s]+")
 _RUN = re.compile(rf"[{HAN}]+")
 # What stands before one of these is another thing than what stands behind it.
 _DIRECTED = frozenset("换改比从转变代")
@@ -71,7 +71,8 @@ def facts_of(text: str) -> Facts:
     names = sorted(links(rest))
     rest = LINK.sub(" ", rest)
     limits, rest = _named(rest, limit_words())
-    limits |= {name for name, pattern in (("done", _DONE), ("and", _AND)) if pattern.search(rest)}
+    limits |= {"done"} if _DONE.search(rest) else set()
+    limits |= {"and"} if _asks_of_more(text) else set()
     asking, rest = _named(rest, _asking())
     rest = _EITHER.sub(" ", _confirming().sub(" ", rest))
     denied = tuple(sorted(_denied(rest)))
@@ -80,6 +81,12 @@ def facts_of(text: str) -> Facts:
     rest = _COUNTED.sub(" ", rest)
     names += [word for word in map(_singular, _LATIN.findall(rest)) if word not in {*_words().english, *WORD_VALUES}]
     return Facts(found, tuple(names), signs, denied, limits, asking, tuple(_content(rest)))
+
+
+def _asks_of_more(text: str) -> bool:
+    """Return whether the last words only name something else that is asked about: "能退吗，用过的呢"."""
+    *before, last = [part for part in _PARTS.split(text) if part] or [""]
+    return last.endswith("呢") and not _asking().search(last) and not is_politeness(" ".join(before))
 
 
 def _singular(word: str) -> str:
