@@ -217,7 +217,7 @@ class StoredRuns:
         told = replace(
             told,
             state=answer.state.value,
-            records=None if answer.records is None else [_logged(record) for record in answer.records],
+            records=None if answer.records is None else [asdict(record) for record in answer.records],
         )
         leg = None if answer.state in HAS_LEFT else self._leg
         with _its_turn():
@@ -243,11 +243,6 @@ def _answer_event(data: Mapping[str, Any]) -> ports.AnswerEvent:
     if values.get("records") is not None:
         values["records"] = [ports.Record(**record) for record in values["records"]]
     return ports.AnswerEvent(**values)
-
-
-def _logged(record: ports.Record) -> dict[str, Any]:
-    """Return a candidate as the log keeps it; its aliases stand in the knowledge base."""
-    return {name: value for name, value in asdict(record).items() if name != "aliases"}
 
 
 def _teaches(answer: ports.AnswerEvent) -> bool:
