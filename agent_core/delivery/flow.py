@@ -93,7 +93,7 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
-        self._told_sure: dict[int, bool] = {}  # by ledger row, what was found of other questions in this leg
+        self._told_sure: dict[str, bool] = {}  # by their words, what was found of other questions in this leg
         self._left = 0  # times in a row that another chat was left
         self._look_known = False  # the look was compared in this leg, and is one that was learnt
 
@@ -405,15 +405,15 @@ class ReplyFlow:
 
     async def _is_sure(self, question: AskedQuestion) -> bool:
         """Whether a question has a sure answer, or was recalled. It is told once in a leg."""
-        if question.ledger_id not in self._told_sure:
+        if question.words not in self._told_sure:
             row = await self._rows.find(question)
             if row is not None and row.state is ReplyState.WITHDRAWN:
                 return True
             query = query_for(question.words)
             records = await self._records(query, question.words)
             chosen = await decide(self._answering.chooser, question.words, query, records)
-            self._told_sure[question.ledger_id] = chosen is not None
-        return self._told_sure[question.ledger_id]
+            self._told_sure[question.words] = chosen is not None
+        return self._told_sure[question.words]
 
     async def _hand(self, planned: Planned) -> ActResult:
         """Deliver what was chosen just now."""

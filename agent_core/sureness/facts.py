@@ -19,8 +19,8 @@ from agent_core.sureness.figures import FIGURE, LINK, NO_NUMBER, UNITS, WORD_VAL
 from agent_core.sureness.plain import HAN, is_politeness, spaced
 
 _JOINT = re.compile(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])")  # "iPhone15", "20w"
-_LATIN = re.compile(r"[a-zà-ÿ]+")
-_SIGN = re.compile(rf"[^\w\s{HAN}]")
+_LETTERS = re.compile(rf"[^\W\d_{HAN}]+")  # of any script but Han
+_SIGN = re.compile(r"[^\w\s]|_")
 # A number with what it counts.
 _COUNTED = re.compile(
     rf"(?!{NO_NUMBER.pattern}){FIGURE.pattern}\s*(?:个?(?:{'|'.join(sorted(UNITS, key=len, reverse=True))})(?![a-z]))?"
@@ -43,10 +43,10 @@ _DIRECTED = frozenset("换改比从转变代")
 class Facts:
     """A question, taken apart.
 
-    figures: numbers with their units, in the order of the text. names: words in Latin letters, and links. signs: what
-    is neither letter nor punctuation. denied: the word that each denial denies. limits: names of ``[limits]`` in the
-    word list. asking: names of ``[asking]``; empty for a question that wants yes or no, or for none. content: all other
-    words, those of one meaning as one, in the order of the text.
+    figures: numbers with their units, in the order of the text. names: words in the letters of any other script than
+    Han, and links. signs: what is neither letter nor punctuation. denied: the word that each denial denies. limits:
+    names of ``[limits]`` in the word list. asking: names of ``[asking]``; empty for a question that wants yes or no, or
+    for none. content: all other words, those of one meaning as one, in the order of the text.
     """
 
     figures: tuple[tuple[str, str], ...]
@@ -79,7 +79,7 @@ def facts_of(text: str) -> Facts:
     rest = _DENIAL.sub(" ", _ENGLISH_DENIAL.sub(" ", rest))
     signs = frozenset(_SIGN.findall(rest)) - {"'"}
     rest = _COUNTED.sub(" ", rest)
-    names += [word for word in map(_singular, _LATIN.findall(rest)) if word not in {*_words().english, *WORD_VALUES}]
+    names += [word for word in map(_singular, _LETTERS.findall(rest)) if word not in {*_words().english, *WORD_VALUES}]
     return Facts(found, tuple(names), signs, denied, limits, asking, tuple(_content(rest)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -52,7 +53,10 @@ class Picks:
         self._part = part
         self._asked = 0
 
-    def next(self) -> str:
+    def next(self, data: str) -> str:
+        """What it says to ``data``: candidates to pick from, or one record to check."""
+        if "records" not in json.loads(data):
+            return self._part.checked()
         self._asked += 1
         return self._part.answer(self._asked - 1)
 
@@ -83,7 +87,7 @@ class EvalModel(DemoModel):
         if script is None:
             raise BadRequest("there is no such case")
         if isinstance(script, Picks):
-            return script.next()
+            return script.next(asked.messages[-1].text)
         # A picture that is to be read is no step of the run: the script has no words for it.
         said = None if view.instruction else script.next(asked.messages[-1].text)
         return await super().reply(request, asked, view) if said is None else said

@@ -103,8 +103,15 @@ class ChooserPart(_Part):
     reply: str = ""
     """A text that it writes, each time, from all of ``picks``; the setting that allows it is on then."""
 
+    missing: str = ""
+    """What it finds unanswered, each time that it is asked about what it picked."""
+
+    def checked(self) -> str:
+        """What it says when it is asked about what it picked."""
+        return json.dumps({"missing": self.missing}, ensure_ascii=False)
+
     def answer(self, number: int) -> str:
-        """What it says when it is asked for the ``number``-th time, from 0."""
+        """What it says when it is asked to pick for the ``number``-th time, from 0."""
         if self.reply:
             return json.dumps({"pick": self.picks, "reply": self.reply}, ensure_ascii=False)
         return json.dumps({"pick": self.picks[min(number, len(self.picks) - 1)]})

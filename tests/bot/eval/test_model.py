@@ -42,5 +42,9 @@ def test_without_replies_or_after_them_the_demo_model_goes_on() -> None:
 
 def test_the_text_model_picks_in_order_and_repeats_the_last() -> None:
     picks = Picks(ChooserPart(picks=[2, 0]))
-    assert [json.loads(picks.next()) for _ in range(3)] == [{"pick": 2}, {"pick": 0}, {"pick": 0}]
-    assert json.loads(Picks(ChooserPart(picks=[1, 2], reply="好")).next()) == {"pick": [1, 2], "reply": "好"}
+    candidates, picked = '{"records": []}', '{"record": {}}'
+    assert json.loads(picks.next(candidates)) == {"pick": 2}
+    assert json.loads(picks.next(picked)) == {"missing": ""}
+    assert [json.loads(picks.next(candidates)) for _ in range(2)] == [{"pick": 0}] * 2
+    assert json.loads(Picks(ChooserPart(picks=[1, 2], reply="好")).next(candidates)) == {"pick": [1, 2], "reply": "好"}
+    assert json.loads(Picks(ChooserPart(picks=[1], missing="几天")).next(picked)) == {"missing": "几天"}
