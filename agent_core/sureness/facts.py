@@ -27,7 +27,7 @@ _COUNTED = re.compile(
 )
 # "能不能", "贵不贵": a question, no denial. So is a 不 or 没 at the end: "包邮不", "发了没有".
 _EITHER = re.compile(rf"([{HAN}])[不没]\1|(?<=\S)(?:没有|[不没否])(?=\s|$)")
-_DENIED_AT_END = re.compile(r"([不没]有?)[吗嘛么]")  # "没有吗" wants to hear that there is one
+_DENIED_AT_END = re.compile(r"([不没]有?)[吗嘛么]")  # "没有吗" denies: its particle becomes a word that is kept
 _DENIAL = re.compile(
     r"不(?!仅|但|过|锈钢|同|干胶|好意思|客气)|没有?|无(?!论|线|人机)|未(?!来)|勿|别(?!的|人)(?<![级特区个性])|非(?!常)|禁止|拒绝|莫"
 )
@@ -66,7 +66,7 @@ class Facts:
 @lru_cache(maxsize=4096)
 def facts_of(text: str) -> Facts:
     """Take ``text`` apart. Greetings and politeness are left out."""
-    rest = _JOINT.sub(" ", spaced(_DENIED_AT_END.sub(r"\1呢", text)))
+    rest = _JOINT.sub(" ", spaced(_DENIED_AT_END.sub(r"\1这", text)))
     found = tuple((value, unit if unit in UNITS or not unit.isalpha() else "") for value, unit in figures(rest))
     names = sorted(links(rest))
     rest = LINK.sub(" ", rest)
