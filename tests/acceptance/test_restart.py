@@ -57,6 +57,7 @@ async def ends_true(on: Stage, owner: FakeUser, card: Message) -> None:
     assert [answer.sent for answer in await on.answers()] == [ANSWER]
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("moment", [while_the_model_thinks, while_it_types, directly_after_send])
 async def test_killed_in_the_middle_it_goes_on_and_answers_once(on: Stage, moment: Moment) -> None:
     server, owner = await begun(on)

@@ -165,10 +165,11 @@ async def test_a_question_is_answered_in_own_words_and_who_comes_later_is_told(u
     assert question.content.media == "photo"
     assert on.sent == {}
 
+    skip = question.button("跳过").data
     words = "可以带上高铁的，<放心> & 谢谢！"
     await owner.send(words, chat=group, reply_to=question)
     await on.sees(owner, "已采用你的回答", chat=group)
-    late = await colleague.tap(question, "跳过")
+    late = await colleague.tap_stale(question, skip)
     assert late.alert
     assert "店主 已经先回答了" in late.text
     shown = await on.shows(owner, card, "已完成")

@@ -134,15 +134,15 @@ async def test_at_a_minutes_limit_a_call_waits_for_the_next(
 
 
 async def test_a_chooser_that_may_not_be_asked_leaves_it_to_a_person(dbs: tuple[Database, Database]) -> None:
-    meter = StoredMeter(dbs[0], settings(day_calls=1))
+    meter = StoredMeter(dbs[0], settings(day_calls=2))
     records = [Record("k1", "48小时内", "几天能发货", 0.5), Record("k2", "三天", "几天到", 0.5)]
-    async with ScriptedModel(['{"pick": 1}'] * 2) as server:
+    async with ScriptedModel(['{"pick": 1}', '{"missing": ""}']) as server:
         chooser = ModelChooser(server.url, "chooser", meter=meter)
         chosen = await chooser.choose("多久发", "多久发货", records)
         assert chosen is not None
-        assert await Spending(dbs[0]).by_model(meter.today) == {"chooser": Used(1, 100, 20, 0, 0.12)}
+        assert await Spending(dbs[0]).by_model(meter.today) == {"chooser": Used(2, 200, 40, 0, 0.24)}
         assert await chooser.choose("多久发", "多久发货", records) is None
-        assert len(server.requests) == 1
+        assert len(server.requests) == 2
         await chooser.close()
 
 

@@ -89,7 +89,7 @@ async def test_a_dump_is_put_back_and_work_goes_on(url: str, tmp_path: Path) -> 
     async with opened(settings) as (db, entries):
         assert [entry.id for entry in await entries.list()] == ["1"]  # the mirror was of a later time
         await entries.add(Entry(id="3", question="几天发货", answer="三天"))
-        assert [record.id for record in await entries.retrieve("几天发货") if record.sure] == ["3"]
+        assert [record.id for record in await entries.retrieve("几天发货")][:1] == ["3"]
         assert [row.id for row in await Schedules(db).all()] == [schedule.id]
         question = await Questions(db).get("q")
         assert question is not None

@@ -11,18 +11,18 @@ from tests.agent_core.delivery.dying import Killed
 from tests.agent_core.delivery.paper_desk import SHIP, SHIPPED, SKIP, PaperDesk, ask
 
 SOURCES = pytest.mark.parametrize("source", [Source.TREE, Source.OCR])
-URGENT, HELLO, HERE = "急，几天能发货？", "在吗？", "在的，请说。"
+URGENT, HELLO, HERE = "急，几天能发货？", "有现货吗？", "有的，请说。"
 
 
 @SOURCES
 def test_a_red_mark_is_not_sent_again_though_the_same_text_arrived_before(source: Source) -> None:
     desk = PaperDesk(SHIP, sends=["ok", "red"], source=source)
-    desk.shelf.answers["在吗"] = HERE
+    desk.shelf.answers["现货"] = HERE
     assert desk.run(ask("几天能发货")).status is Status.SUCCEEDED
     desk.phone.receive("11", URGENT)
     assert desk.run(ask("几天能发货")).status is Status.FAILED
     desk.phone.receive("11", HELLO)
-    session = desk.run(ask("在吗"))
+    session = desk.run(ask("有现货吗"))
     assert session.status is Status.SUCCEEDED, session.message
     assert desk.sent() == [SHIPPED, SHIPPED, HERE]
     assert dict(desk.rows)[URGENT] is ReplyState.FAILED

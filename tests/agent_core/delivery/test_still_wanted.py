@@ -54,10 +54,10 @@ def test_the_question_shows_the_chat_as_it_has_become() -> None:
 
 
 def test_without_a_change_it_is_sent_and_the_newer_question_is_answered_after_it() -> None:
-    desk = newer_while_typed(SEND)
+    desk = newer_while_typed(SEND, Answer(choice="record:0", by="店长"))
     session = desk.run(ask("几天能发货"))
     assert session.status is Status.SUCCEEDED, session.message
-    assert desk.people.kinds == [QuestionKind.NO_SURE_ANSWER, QuestionKind.STILL_SEND]
+    assert desk.people.kinds == [QuestionKind.NO_SURE_ANSWER, QuestionKind.STILL_SEND, QuestionKind.NO_SURE_ANSWER]
     assert desk.sent() == [WRITTEN, BILLED]
     assert desk.rows == [(SHIP, ReplyState.SENT), (BILL, ReplyState.SENT)]
 
