@@ -13,6 +13,7 @@ from agent_core.screen.readings import ChatScreen
 from agent_core.session import GateState
 
 CERTAIN = 0.88  # a name that was read with less confidence may be another
+_BESIDE = 0.04  # of the width: a row of a list reaches so far above its name and below its preview
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
 
 
@@ -79,7 +80,9 @@ def row_at(proposal: Action, situation: Situation) -> ChatRow | None:
     if pair is None:
         return None
     point = Point.from_relative(pair, situation.size)
-    return next((row for row in situation.rows if row.box.contains(point)), None)
+    reach = round(_BESIDE * situation.size[0])
+    near = [row for row in situation.rows if row.box.top - reach <= point.y < row.box.bottom + reach]
+    return min(near, key=lambda row: max(row.box.top - point.y, point.y - row.box.bottom, 0), default=None)
 
 
 def _of_rows(proposal: Action, situation: Situation) -> Verdict | None:
