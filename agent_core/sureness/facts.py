@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
-from typing import Any
 
 from agent_core.sureness.figures import FIGURE, LINK, NO_NUMBER, UNITS, WORD_VALUES, figures, links
-from agent_core.sureness.plain import HAN, is_politeness, spaced
+from agent_core.sureness.plain import HAN, is_politeness, spaced, word_lists
 
 _JOINT = re.compile(r"(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])")  # "iPhone15", "20w"
 _LETTERS = re.compile(rf"[^\W\d_{HAN}]+")  # of any script but Han
@@ -79,27 +76,26 @@ def facts_of(text: str) -> Facts:
     rest = _DENIAL.sub(" ", _ENGLISH_DENIAL.sub(" ", rest))
     signs = frozenset(_SIGN.findall(rest)) - {"'"}
     rest = _COUNTED.sub(" ", rest)
-    names += [word for word in map(_singular, _LETTERS.findall(rest)) if word not in {*_words().english, *WORD_VALUES}]
+    names += [word for word in map(_singular, _LETTERS.findall(rest)) if word not in _words().english]
     return Facts(found, tuple(names), signs, denied, limits, asking, tuple(_content(rest)))
 
 
 def _asks_of_more(text: str) -> bool:
     """Return whether the last words only name something else that is asked about: "能退吗，用过的呢"."""
     *before, last = [part for part in _PARTS.split(text) if part] or [""]
-    return last.endswith("呢") and not _asking().search(last) and not is_politeness(" ".join(before))
+    return last.endswith("呢") and not _asking().pattern.search(last) and not is_politeness(" ".join(before))
 
 
 def _singular(word: str) -> str:
     words = _words()
-    return (
-        word if word in words.english else words.same.get(word) or (word.removesuffix("s") if len(word) > 3 else word)
-    )
+    if word in words.english:
+        return word
+    return words.same.get(word) or (word.removesuffix("s") if len(word) > 3 else word)
 
 
-def _named(text: str, words: re.Pattern[str]) -> tuple[frozenset[str], str]:
+def _named(text: str, words: NamedWords) -> tuple[frozenset[str], str]:
     """Return the names of the words that stand in ``text``, and the text without them."""
-    names = frozenset(match.lastgroup.rpartition("_")[0] for match in words.finditer(text) if match.lastgroup)
-    return names, words.sub(" ", text)
+    return frozenset(name for name, _ in words.found(text)), words.pattern.sub(" ", text)
 
 
 def _denied(text: str) -> list[str]:
@@ -127,7 +123,7 @@ def _content(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The closed lists: ``same`` gives the word that stands for each of its meaning."""
+    """The closed lists. same: the word that stands for each of its meaning. english: what says nothing, and numbers."""
 
     same: Mapping[str, str]
     function: frozenset[str]
@@ -137,47 +133,51 @@ class _Words:
 
 @cache
 def _words() -> _Words:
-    data = _data()
+    data = word_lists()
     groups = [line.split() for line in data["same"]["groups"].strip().splitlines()]
     same = {word: group[0] for group in groups for word in group}
     function = frozenset(data["function"]["words"].split())
+    english = frozenset([*data["function"]["english"].split(), *WORD_VALUES])
     known = sorted({*same, *function}, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, known)) + r"|.")
-    return _Words(same, function, frozenset(data["function"]["english"].split()), pattern)
+    return _Words(same, function, english, pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWords:
+    """A table of the word lists: what each word is called, and a pattern that finds the longest of them."""
+
+    names: Mapping[str, str]
+    pattern: re.Pattern[str]
+
+    @classmethod
+    def of(cls, table: str) -> NamedWords:
+        lists: Mapping[str, str] = word_lists()[table]
+        names = {word.replace("_", " "): name for name, text in lists.items() for word in text.split()}
+        return cls(names, _any(names))
+
+    def found(self, text: str) -> list[tuple[str, re.Match[str]]]:
+        """Return the words in ``text``, each with its name."""
+        return [(self.names[match[0]], match) for match in self.pattern.finditer(text)]
 
 
 @cache
-def limit_words() -> re.Pattern[str]:
-    """Return the pattern of the words that say when something is true; a match's group begins with its name."""
-    return _by_name(_data()["limits"])
+def limit_words() -> NamedWords:
+    """Return the words that say when something is true."""
+    return NamedWords.of("limits")
 
 
 @cache
-def _asking() -> re.Pattern[str]:
-    return _by_name(_data()["asking"])
+def _asking() -> NamedWords:
+    return NamedWords.of("asking")
 
 
 @cache
 def _confirming() -> re.Pattern[str]:
-    return re.compile(
-        "|".join(_literal(word) for word in sorted(_data()["function"]["confirming"].split(), key=len, reverse=True))
-    )
+    return _any(word_lists()["function"]["confirming"].split())
 
 
-def _by_name(lists: Mapping[str, str]) -> re.Pattern[str]:
-    """Return a pattern whose group is the name of the list; of words that begin alike the longest is taken."""
-    words = sorted(
-        ((word, name) for name, text in lists.items() for word in text.split()), key=lambda one: -len(one[0])
-    )
-    numbered = [f"(?P<{name}_{number}>{_literal(word)})" for number, (word, name) in enumerate(words)]
-    return re.compile("|".join(numbered))
-
-
-def _literal(word: str) -> str:
-    literal = re.escape(word.replace("_", " "))
-    return rf"\b{literal}\b" if word.isascii() else literal
-
-
-@cache
-def _data() -> dict[str, Any]:
-    return tomllib.loads((resources.files("agent_core.sureness") / "words.toml").read_text(encoding="utf-8"))
+def _any(words: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of ``words``, the longest first; those in Latin letters stand alone."""
+    literals = [re.escape(word) for word in sorted(words, key=len, reverse=True)]
+    return re.compile("|".join(rf"\b{literal}\b" if literal.isascii() else literal for literal in literals))

@@ -89,7 +89,7 @@ def _left_over(
 
 
 def _in_answer(word: str, told: Facts, near: str) -> bool:
-    """A single letter may stand in any text by chance: it counts if a letter beside it stands there, too."""
+    """Return whether an answer says ``word``. Of single letters only stretches count: one may stand there by chance."""
     return word in near if len(word) == 1 else word in told.content or word in near
 
 
@@ -103,9 +103,9 @@ def _stretches(words: str, text: str) -> str:
 
 
 def _limit_in(name: str, words: str, text: str) -> bool:
-    """Whether the answer limits the very same: "付款后" in both."""
+    """Return whether the answer limits the very same: "付款后" in both."""
     asked = spaced(words)
-    found = [match for match in limit_words().finditer(asked) if str(match.lastgroup).startswith(f"{name}_")]
+    found = [match for called, match in limit_words().found(asked) if called == name]
     return bool(found) and all(match.start() and asked[match.start() - 1 : match.end()] in text for match in found)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from itertools import groupby
+from typing import Any
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _OTHER = rf"[^\W_{HAN}]"  # a letter or digit of no Han text
@@ -39,25 +40,17 @@ _BESIDE_SIGN = re.compile(r" (?=[+%°<>=≥≤])|(?<=[+¥$€£<>=≥≤]) ")
 
 
 @cache
-def lists() -> dict[str, list[str]]:
-    """Return the closed lists of words, by name."""
-    found = tomllib.loads((resources.files("agent_core.sureness") / "words.toml").read_text(encoding="utf-8"))
-    return {name: value.split() for name, value in found.items() if isinstance(value, str)}
-
-
-def exact(text: str) -> str:
-    """Return ``text`` as NFKC in lower case, without blanks and without marks that say nothing.
-
-    Marks of a number or of a model's name stay, and every other sign does.
-    """
-    return _close(" ".join(run for run, _ in _runs(text)))
+def word_lists() -> dict[str, Any]:
+    """Return the closed lists of words as their file has them: words with blanks between them, and tables of such."""
+    return tomllib.loads((resources.files("agent_core.sureness") / "words.toml").read_text(encoding="utf-8"))
 
 
 def stripped(text: str) -> str:
-    """Return ``text`` without greetings, politeness, closing particles and what ``exact`` leaves out.
+    """Return what two equal questions share: ``text`` as NFKC in lower case, without blanks and what says nothing.
 
-    Two equal questions share it. "1.5米" and "15米", "Pro" and "Pro+", "13 4" and "134" are not equal. A text of
-    nothing but politeness gives "", and so does one without a letter or a digit.
+    That is plain punctuation, greetings, politeness and closing particles. Marks of a number or of a model's name stay,
+    and every other sign does: "1.5米" and "15米", "Pro" and "Pro+", "13 4" and "134" are not equal. A text of nothing
+    but politeness gives "", and so does one without a letter or a digit.
     """
     return _close(spaced(text))
 
@@ -121,8 +114,8 @@ def _without_start(run: str) -> str:
 
 def _without_end(run: str) -> str:
     shorter = _behind().sub("", run, count=1)
-    if shorter == run and not run.endswith(tuple(lists()["kept_endings"])):
-        shorter = next((run[: -len(end)] for end in lists()["particles"] if run.endswith(end)), run)
+    if shorter == run and not run.endswith(tuple(_list("kept_endings"))):
+        shorter = next((run[: -len(end)] for end in _list("particles") if run.endswith(end)), run)
     return shorter
 
 
@@ -144,28 +137,34 @@ def is_han(char: str) -> bool:
 @cache
 def _phrases() -> list[str]:
     """Return the phrases of several words, with "_" for their blanks, the longest first."""
-    return sorted((word for word in lists()["polite"] if "_" in word), key=len, reverse=True)
+    return sorted((word for word in _list("polite") if "_" in word), key=len, reverse=True)
 
 
 @cache
 def _smiles() -> frozenset[str]:
-    return frozenset("".join(lists()["smiles"]))
+    return frozenset("".join(_list("smiles")))
 
 
 @cache
 def _alone(apart: bool) -> re.Pattern[str]:
-    words = lists()["polite"] + (lists()["addressed"] if apart else [])
+    words = _list("polite") + (_list("addressed") if apart else [])
     return re.compile(rf"(?:(?:{_any(words)})[啊呀哦啦哈哟~]*)+")
 
 
 @cache
 def _before() -> re.Pattern[str]:
-    return re.compile(rf"^(?:{_any(lists()['opening'])})(?![单午个次周月载])")
+    return re.compile(rf"^(?:{_any(_list('opening'))})(?![单午个次周月载])")
 
 
 @cache
 def _behind() -> re.Pattern[str]:
-    return re.compile(rf"(?<=[{HAN}])(?<![不说用])(?:{_any(lists()['closing'])})$")
+    return re.compile(rf"(?<=[{HAN}])(?<![不说用])(?:{_any(_list('closing'))})$")
+
+
+@cache
+def _list(name: str) -> list[str]:
+    words: list[str] = word_lists()[name].split()
+    return words
 
 
 def _any(words: Sequence[str]) -> str:
