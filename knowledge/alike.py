@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agent_core.sureness.plain import stripped
-from knowledge.tokens import tokens
+from knowledge.tokens import likeness, tokens
 
 # Share of common tokens. In the sample shop no two wordings of different entries reach it.
 ALIKE = 0.8
@@ -19,12 +19,7 @@ def alike(one: str, other: str) -> bool:
     first, second = stripped(one), stripped(other)
     if not first or not second:
         return False
-    return first == second or (_telling(one) == _telling(other) and _likeness(one, other) >= ALIKE)
-
-
-def _likeness(one: str, other: str) -> float:
-    first, second = set(tokens(one)), set(tokens(other))
-    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
+    return first == second or (_telling(one) == _telling(other) and likeness(tokens(one), tokens(other)) >= ALIKE)
 
 
 def _telling(text: str) -> list[str]:

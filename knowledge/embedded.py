@@ -27,7 +27,7 @@ from knowledge.entries import (
     read_entries,
     sample_entries,
 )
-from knowledge.tokens import tokens
+from knowledge.tokens import likeness, tokens
 from storage.knowledge_index import EntryRow, EntryWords, KnowledgeIndex, Writer
 from storage.knowledge_shared import SharedIndex, SharedUnreachable
 
@@ -363,13 +363,8 @@ def _entry(row: EntryRow) -> Entry:
 
 def _score(query: str, row: EntryRow) -> float:
     """0–0.99: the most of the query's words that one wording of the entry holds."""
-    asked = set(tokens(query))
-    if not asked:
-        return 0.0
-    best = 0.0
-    for text in (row.question, *row.aliases):
-        words = set(tokens(text))
-        best = max(best, 2 * len(asked & words) / (len(asked) + len(words)))
+    asked = tokens(query)
+    best = max(likeness(asked, tokens(text)) for text in (row.question, *row.aliases))
     return min(0.99, round(best, 2))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 from agent_core.sureness.plain import HAN, is_han
 
@@ -29,3 +30,9 @@ def tokens(text: str) -> list[str]:
         found.extend(run)
         found.extend(run[index : index + 2] for index in range(len(run) - 1))
     return found
+
+
+def likeness(one: Collection[str], other: Collection[str]) -> float:
+    """Return 0–1: the share of tokens that two texts have in common (Dice); 0 if one has none."""
+    first, second = set(one), set(other)
+    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
