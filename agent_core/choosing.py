@@ -50,18 +50,18 @@ def sure_record(records: Sequence[Record]) -> Record | None:
 
 
 def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
-    """Whether ``record`` answers ``words``, and no other candidate that answers them says something else."""
+    """Return whether ``record`` answers ``words``, and no other candidate that answers them says something else."""
     if why := misfit(words, record):
         log.info("record_does_not_fit", record=record.id, why=why)
         return False
-    rivals = [other for other in records if _texts([other]) != _texts([record]) and not misfit(words, other)]
+    rivals = [other for other in records if other.text.strip() != record.text.strip() and not misfit(words, other)]
     if rivals:
         log.info("records_contradict", records=[record.id, *(other.id for other in rivals)])
     return not rivals
 
 
 def _composed_fits(words: str, chosen: Chosen) -> bool:
-    """Whether nothing that the customer wrote is missing in the records that a reply was composed of."""
+    """Return whether nothing that the customer wrote is missing in the records that a reply was composed of."""
     sources = "\n".join(part for record in chosen.sources for part in (*record.wordings, record.text))
     why = misfit(words, replace(chosen.record, text=sources, question="", aliases=()))
     if why:

@@ -60,6 +60,11 @@ class Answer(BaseModel):
     by: str = ""
     program: bool = False
 
+    @property
+    def person(self) -> str:
+        """The name of the person who gave it; "" if a program did, or nobody in time."""
+        return "" if self.program or self.by == NOBODY else self.by
+
     def kept(self) -> dict[str, Any]:
         """As it is stored beside the name."""
         kept = self.model_dump(include={"choice", "text"})

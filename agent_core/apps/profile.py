@@ -86,7 +86,21 @@ class AppProfile(Parts):
     packages: tuple[str, ...]
     unlike: tuple[str, ...] = ()  # names of other things that this one's name is a part of; they never mean this app
     ai_entries: tuple[str, ...] = ()  # texts of the built-in AI, never to be tapped in a reply task
-    ai_offers: tuple[str, ...] = ()  # how words begin that offer to ask the AI, on a list or in a search
+    # How words begin that offer to ask the AI, on a list or in a search.
+    ai_offers: tuple[str, ...] = (
+        "问AI",
+        "问问AI",
+        "问一问AI",
+        "向AI提问",
+        "用AI搜",
+        "AI搜索",
+        "AI问答",
+        "AI回答",
+        "问元宝",
+        "问问元宝",
+        "用元宝搜",
+        "Ask AI",
+    )
     risky: tuple[str, ...] = ()  # texts that pay, delete, add, call, grant: never tapped without a person
     send_texts: tuple[str, ...] = ("发送", "Send")
     delivery_only: tuple[str, ...] = ()  # texts that only delivery may tap: send, stickers, quick replies, paste

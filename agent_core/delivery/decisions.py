@@ -181,8 +181,7 @@ class Decisions:
             messages = planned.cluster if planned else []
             skipped = await self._hand_over.skip(answer, planned.fingerprint if planned else "")
             for one in question.data.get("shown", ()):
-                by = "" if answer.program or answer.by == NOBODY else answer.by
-                await self._rows.settle(Asked(one["words"], one["fingerprint"]), messages, person=by)
+                await self._rows.settle(Asked(one["words"], one["fingerprint"]), messages, person=answer.person)
             if skipped.ending is None:
                 return skipped
             session.cluster = None  # what changed the chat may be a question, and has yet to be read

@@ -228,7 +228,7 @@ class ReplyFlow:
         return ask(self._session, questions.unreadable(self._session, question), "run.waiting")
 
     async def _on_the_way(self, seen: Observation, refusal: Outcome | None) -> ActResult | None:
-        """What is done where the contact's chat is not in front yet."""
+        """Do what leads to the contact's chat, which is not in front yet; None if the model is to find the way."""
         if seen.chat is not None:
             await self._tidy_another_chat(seen.chat)
             if (left := await self._leave_another(seen.chat, refusal)) is not None:
@@ -254,8 +254,7 @@ class ReplyFlow:
         return await self._leave("run.left_another", title=title)
 
     async def _may_be_a_namesakes(self) -> bool:
-        """Whether the chat in front has the contact's name, somebody else has it, too, and nothing tells whose it is:
-        it stood open as the run began."""
+        """Return whether the chat in front, which stood open as the run began, may be another one of the same name."""
         session = self._session
         opened = session.gate.row_entered or session.opened_by_number or bool(session.gate.chat_confirmed)
         return not opened and session.cluster is None and await self.namesakes.chosen() is not None
@@ -355,8 +354,9 @@ class ReplyFlow:
             query = query_for(question.words)
         planned = self._plan_for(question, cluster, query)
         try:
-            records = await self._records(query, question.words)
-            chosen = await self._sure(question, cluster, query, records)
+            records, chosen = await self._look_up(query, question.words)
+            if chosen is not None and not await self._others_are_sure(question, cluster):
+                chosen = None
         except KnowledgeError as error:
             return await self._knowledge_failed(error, question, query)
         session.knowledge_failures = 0
@@ -375,43 +375,37 @@ class ReplyFlow:
             return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
         return await self._hand(session.planned)
 
-    async def _records(self, query: str, words: str) -> Sequence[Record]:
-        """Return what the base has for the customer's own words, and for the query if that is something else."""
+    async def _look_up(self, query: str, words: str) -> tuple[Sequence[Record], Chosen | None]:
+        """Return what the base has for the customer's own words, and for the query if that is something else; and what
+        of it answers the words without a person.
+        """
         found = list(await self._answering.knowledge.retrieve(words))
         if stripped(query) != stripped(words):
             known = {(record.source, record.id, record.text) for record in found}
             more = await self._answering.knowledge.retrieve(query)
             found += [record for record in more if (record.source, record.id, record.text) not in known]
-        return found
+        return found, await decide(self._answering.chooser, words, query, found)
 
-    async def _sure(
-        self, question: AskedQuestion, cluster: Cluster, query: str, records: Sequence[Record]
-    ) -> Chosen | None:
-        """Return what answers the question without a person.
+    async def _others_are_sure(self, question: AskedQuestion, cluster: Cluster) -> bool:
+        """Return whether each other question has a sure answer of its own.
 
-        Everything that the customer wrote since our last answer belongs to it: the other questions must have sure
-        answers of their own, because each may say something that changes this one.
+        Everything that the customer wrote since our last answer belongs to this one: it may change what it means.
         """
-        chosen = await decide(self._answering.chooser, question.words, query, records)
-        if chosen is None:
-            return None
         for other in cluster.asked:
             if other.ledger_id == question.ledger_id or other.above or not other.readable:
                 continue
             if not await self._is_sure(other):
                 log.info("another_question_is_not_sure", run_id=self._session.run_id, row=other.ledger_id)
-                return None
-        return chosen
+                return False
+        return True
 
     async def _is_sure(self, question: AskedQuestion) -> bool:
-        """Whether a question has a sure answer, or was recalled. It is told once in a leg."""
+        """Return whether a question has a sure answer, or was recalled. It is looked up once in a leg."""
         if question.words not in self._told_sure:
             row = await self._rows.find(question)
             if row is not None and row.state is ReplyState.WITHDRAWN:
                 return True
-            query = query_for(question.words)
-            records = await self._records(query, question.words)
-            chosen = await decide(self._answering.chooser, question.words, query, records)
+            _, chosen = await self._look_up(query_for(question.words), question.words)
             self._told_sure[question.words] = chosen is not None
         return self._told_sure[question.words]
 

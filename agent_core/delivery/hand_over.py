@@ -273,7 +273,7 @@ class HandOver:
         late = answer.by == NOBODY
         for question in cluster.asked if cluster else []:
             if question.fingerprint == fingerprint:
-                await self._rows.skip(question, person="" if late or answer.program else answer.by)
+                await self._rows.skip(question, person=answer.person)
         if cluster is None or not cluster.left:
             skipped = "run.skipped_late" if late else answer.key("run.skipped")
             key = answer.key("run.sent_and_skipped") if session.replies else skipped

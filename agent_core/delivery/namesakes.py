@@ -49,7 +49,7 @@ class Namesakes:
         return self._read[1]
 
     def was_read(self, chat: ChatScreen) -> bool:
-        """Whether the list showed nothing unread in this chat, and its newest message since stands there."""
+        """Return whether the list showed nothing unread in this chat, and its newest message since stands there."""
         preview = self._previews.get(without_status(chat.title), "")
         return bool(preview) and chat.newest is not None and fold(chat.newest.text).startswith(preview)
 

@@ -35,8 +35,7 @@ async def still_away(session: Session, knowledge: KnowledgeBase) -> bool:
         await knowledge.retrieve(session.put_off)
     except KnowledgeError as error:
         session.knowledge_failures += 1
-        put_off_again = put_off(session, error, session.put_off)
-        session.end(Status.WAITING, put_off_again.message)
+        session.end(Status.WAITING, put_off(session, error, session.put_off).message)
         return True
     session.put_off = session.error_kind = session.message = ""
     session.cluster = None  # another run may have taken the question up: it is read anew
