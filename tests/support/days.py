@@ -6,12 +6,16 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 
+import pytest
+
 EVERY = "all"
 
 
 def day() -> int | None:
     """Return the day of the year, or the one that ``TEST_DAY`` names; None if it is "all": every case is wanted."""
     wanted = os.environ["TEST_DAY"]
+    if wanted != EVERY and not wanted.isdecimal():
+        raise pytest.UsageError(f"TEST_DAY is {wanted!r}: give the number of a day, or {EVERY} for every case.")
     return None if wanted == EVERY else int(wanted)
 
 
