@@ -21,6 +21,7 @@ from agent_core.session import AskedQuestion, Choice, Planned, Question, Questio
 from agent_core.texts import say
 
 CANDIDATES = 3
+RECORD = "record:"  # begins the choices that are candidates
 LEAST_SCORE = 0.05  # a record below has nothing to do with the question: one tap must not send it
 LONGEST_SAID = 200  # characters of the model's words beside ours
 SKIP = "skip"
@@ -69,8 +70,19 @@ def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]
             {"id": r.id, "text": r.text, "question": r.question, "score": r.score, "source": r.source} for r in best
         ],
     )
-    numbered = [Choice(value=f"record:{n}", label=record.question or record.text[:40]) for n, record in enumerate(best)]
+    numbered = [
+        Choice(value=f"{RECORD}{n}", label=record.question or record.text[:40]) for n, record in enumerate(best)
+    ]
     return question.model_copy(update={"choices": [*numbered, *question.choices]})
+
+
+def candidate(question: Question, choice: str) -> dict[str, Any] | None:
+    """Return the record that this choice of ``no_sure_answer`` stands for, as the question holds it; None if none."""
+    number, candidates = choice.removeprefix(RECORD), question.data.get("candidates") or []
+    if choice == number or not number.isdecimal() or int(number) >= len(candidates):
+        return None
+    found: dict[str, Any] = candidates[int(number)]
+    return found
 
 
 def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | None = None) -> Question:

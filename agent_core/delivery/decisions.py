@@ -97,7 +97,10 @@ class Decisions:
         if answer.text.strip():
             session.planned = planned_by_person(planned, answer.text, self._part_chars, person=answer.by)
         else:
-            record = record_of(question.data["candidates"][int(answer.choice.removeprefix("record:"))])
+            picked = questions.candidate(question, answer.choice)
+            if picked is None:
+                raise ValueError(f"{answer.choice!r} is no choice of the question.")
+            record = record_of(picked)
             session.planned = planned_with(planned, Chosen(record.text, record), self._part_chars, person=answer.by)
         return ActResult(say(session.lang, "gate.answer_ready", contact=session.gate.contact))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent_core.questions import SKIP
+from agent_core.questions import RECORD, SKIP
 from agent_core.session import TO_CUSTOMER, Answer, Question
 from bot.chat.cards import answer_label
 from bot.chat.commands import is_like_a_command
@@ -16,7 +16,6 @@ from bot.desk.port import AnswerResult, QuestionView
 _YES = frozenset({"是", "是的", "对", "yes", "y"})
 _NO = frozenset({"不是", "否", "不", "no", "n"})
 _CONFIRMED = {"yes": _YES, "allow": _YES, "no": _NO, "deny": _NO}
-RECORD = "record:"  # begins the choices that are candidates
 _A_NUMBER = re.compile(r"\d{1,2}")
 _MISTYPED = re.compile(r"[\d\s.。,，、]{1,4}")  # a number that was meant for a button
 

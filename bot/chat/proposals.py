@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agent_core.questions import candidate
 from agent_core.session import Answer, QuestionKind
-from bot.chat.answering import RECORD
 from bot.chat.cards import Button, Card, Line, proposal_mark, question_card
 from bot.chat.kb_cards import undo_button
 from bot.chat.texts import Texts, texts
@@ -103,8 +103,8 @@ def _same_answer(view: QuestionView, other: QuestionView) -> Answer | None:
         return None
     picked = _picked(view)
     for choice in other.question.choices if picked is not None else ():
-        candidate = _candidate(other, choice.value)
-        if candidate is not None and picked is not None and _record(candidate) == _record(picked):
+        offered = candidate(other.question, choice.value)
+        if offered is not None and picked is not None and _record(offered) == _record(picked):
             return Answer(choice=choice.value)
     return Answer(text=text)
 
@@ -120,20 +120,11 @@ def _text(view: QuestionView) -> str:
 
 
 def _picked(view: QuestionView) -> Mapping[str, Any] | None:
-    return _candidate(view, view.answer)
+    return candidate(view.question, view.answer)
 
 
-def _candidate(view: QuestionView, choice: str) -> Mapping[str, Any] | None:
-    """Return the record that this choice of the question stands for; None if it is no record."""
-    number, candidates = choice.removeprefix(RECORD), view.question.data.get("candidates") or []
-    if choice == number or not number.isdecimal() or int(number) >= len(candidates):
-        return None
-    found: Mapping[str, Any] = candidates[int(number)]
-    return found
-
-
-def _record(candidate: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(candidate.get(name) for name in ("id", "source", "text"))
+def _record(found: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(found.get(name) for name in ("id", "source", "text"))
 
 
 def _card(view: QuestionView, others: Sequence[QuestionView], words: Texts) -> Card:
