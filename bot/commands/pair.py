@@ -6,14 +6,13 @@ from typing import Annotated, Any
 
 import structlog
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import print_json, run_async, settings_from
+from bot.commands.common import run_async, settings_from
 from bot.desk.actors import Role
 from bot.settings import Settings
+from bot.terminal.console import Console, Text, print_json
 
 log = structlog.get_logger(__name__)
 

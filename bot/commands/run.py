@@ -7,14 +7,14 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
 from bot.chat.texts import texts
-from bot.commands.common import BY_STATUS, print_json, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, result_of, run_async, settings_from
 from bot.replay.timings import timings_of
 from bot.settings import Settings
+from bot.terminal.console import Console, print_json
 
 
 def run(

@@ -7,14 +7,13 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from agent_core.errors import ConfigInvalid
 from bot.chat.texts import texts
 from bot.commands.common import fail, log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import HOST_NAME, Settings, load
+from bot.terminal.console import Console, Text
 
 if TYPE_CHECKING:
     from bot.app import Core

@@ -21,6 +21,7 @@ from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.chat.elsewhere import for_programs
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound
 from bot.desk.desk import HouseDesk
+from bot.escapes import to_json
 from bot.web.keys import CHALLENGE, actor_of_key
 from storage.engine import Database
 from storage.uncut import whole
@@ -163,7 +164,7 @@ async def _streamed(
                 return False
             if following.done():
                 event = following.result()
-                await response.write(f"data: {json.dumps(event.data(), ensure_ascii=False)}\n\n".encode())
+                await response.write(f"data: {to_json(event.data())}\n\n".encode())
                 beaten = loop.time()
                 if isinstance(event, PlanDone | PlanFailed):
                     await response.write_eof()
