@@ -72,6 +72,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
 
 async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port: int) -> str:
     """The web server's address."""
+    from bot.server_names import web_names
     from bot.web.app import make_app, serving
     from bot.web.metrics import add_metrics
     from bot.working import metrics_of
@@ -79,7 +80,8 @@ async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port:
     async def ready() -> dict[str, bool]:
         return {"database": core.db.away_since is None, "queue": work.queue.running}
 
-    app, metrics, host = make_app(ready), metrics_of(core), core.settings.web.host
+    settings = core.settings.web
+    app, metrics = make_app(ready, web_names(settings)), metrics_of(core)
     stack.push_async_callback(metrics.close)
-    add_metrics(app, metrics, core.db, host)
-    return await stack.enter_async_context(serving(app, host, port))
+    add_metrics(app, metrics, core.db, settings.host)
+    return await stack.enter_async_context(serving(app, settings.host, port))
