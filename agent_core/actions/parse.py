@@ -36,9 +36,9 @@ _LAST_LINES = 2_000  # characters at the end in which it stands
 _MOST_LAST = 3  # that are read there, the last first
 _MOST_TAGS = 200  # what has more is no reply
 _CLOSERS = frozenset(")）}｝\n>")
-# Characters that a watch reads as it likes, each look from the beginning; no honest reply needs a tenth of it. Beyond
+# Characters that a watch reads as it likes, each look from the beginning; no honest reply needs a quarter of it. Beyond
 # that it looks only when the text has grown by an eighth, so that the whole costs no more than the text is long.
-_FREELY_READ = 10_000_000
+_FREELY_READ = 4_000_000
 
 
 def parse_reply(text: str, dialect: Dialect = "autoglm") -> Reply:

@@ -42,6 +42,22 @@ class _ToolCall:
         )
 
 
+class _Halves:
+    """Joins halves of surrogate pairs that come in two pieces (see ``whole_characters``)."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def joined(self, piece: str) -> str:
+        """Return ``piece`` with what was held back; a first half at its end waits for the second."""
+        if self._half or not piece.isascii():
+            piece, self._half = self._half + piece, ""
+            if "\ud800" <= piece[-1:] <= "\udbff":
+                piece, self._half = piece[:-1], piece[-1]
+            piece = whole_characters(piece)
+        return piece
+
+
 class _Thinking:
     """The thinking in a content that grows: each character is searched once."""
 
@@ -87,7 +103,9 @@ class ReplyReader:
     def __init__(self, dialect: Dialect, started: float, *, whole: bool = False) -> None:
         self._started = started
         self._content = ""
+        self._content_halves = _Halves()
         self._reasoning = ""
+        self._reasoning_halves = _Halves()
         self._watch = CallWatch(dialect)
         self._thinking = _Thinking()
         self._first: float | None = None
@@ -98,7 +116,6 @@ class ReplyReader:
         self._talked = False
         self.size = 0
         self.thinking = ""
-        self._thinking_size = 0  # before halves of characters were joined
         self.counted: Any = None  # the tokens, as the endpoint says them
         self.end: int | None = None
         self.end_time = 0.0  # of the event loop's clock
@@ -128,6 +145,7 @@ class ReplyReader:
             return False
         self._note_first()
         self.size += len(content) + len(reasoning)
+        content, reasoning = self._content_halves.joined(content), self._reasoning_halves.joined(reasoning)
         arriving = self.end is None
         self._content += content
         if arriving:  # thinking after the call would move the place of its end
@@ -143,10 +161,9 @@ class ReplyReader:
         if self._reasoning:  # what comes beside it is the answer, unless it says otherwise
             own = thinking if self._thinking.tagged else ""
             thinking = f"{self._reasoning}\n{own}".strip()
-        grown = len(thinking) > self._thinking_size
+        grown = len(thinking) > len(self.thinking)
         if grown:
-            self._thinking_size = len(thinking)
-            self.thinking = whole_characters(thinking)
+            self.thinking = thinking
         return grown
 
     def feed_call(self, index: int, name: str, arguments: str) -> None:

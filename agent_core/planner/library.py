@@ -35,6 +35,7 @@ from openai.types.responses import ResponseUsage
 
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
+from agent_core.model.http import AnswerRefused
 from agent_core.model.meter import Meter
 from agent_core.model.pace import Pace
 from agent_core.model.tokens import text_tokens
@@ -53,6 +54,7 @@ from agent_core.planner.words import Lang, texts
 
 log = structlog.get_logger(__name__)
 
+MOST_SAID = 8_000  # characters of one answer
 MOST_REMEMBERED = 400  # items of the conversation that the model is shown
 
 Tell = Callable[[PlanEvent], Awaitable[None]]
@@ -161,17 +163,26 @@ class _Model(OpenAIChatCompletionsModel):
                 await self._meter.count(self._name, _usage(None, asked=args[:2], said="".join(said)))
 
     async def _paced(self, events: AsyncGenerator[TResponseStreamEvent]) -> AsyncIterator[TResponseStreamEvent]:
-        """TimeoutError if the model says nothing, or next to nothing, for ``timeout`` seconds."""
+        """TimeoutError if the model says nothing, or next to nothing, for ``timeout`` seconds.
+
+        AnswerRefused if it says too much, or what cannot be read.
+        """
         pace, size = Pace(self._timeout), 0
         async with aclosing(events):
             while True:
-                async with asyncio.timeout_at(pace.deadline):
-                    event = await anext(events, None)
+                try:
+                    async with asyncio.timeout_at(pace.deadline):
+                        event = await anext(events, None)
+                except (ValueError, RecursionError):  # of the library's reader of JSON
+                    raise AnswerRefused("it is not in the chat completions form") from None
                 if event is None:
                     return
+                await asyncio.sleep(0)  # what has arrived at once may be hundreds of events
                 if isinstance(delta := getattr(event, "delta", None), str):
                     size += len(delta)
                     pace.heard(size)
+                    if size > MOST_SAID:
+                        raise AnswerRefused(f"it is longer than {MOST_SAID} characters")
                 yield event
 
     async def _streamed(
