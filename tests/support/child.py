@@ -29,7 +29,8 @@ _BEAT = 0.01  # seconds between two looks at whether the event loop still turns
 class Cost:
     """Seconds on the clock and of processor time, and MiB at the peak beyond what stood there before.
 
-    ``longest_block``: the longest time in seconds that the event loop did not turn; 0 for work that uses none.
+    ``longest_block``: the most seconds of processor time that the event loop used at a stretch, so that other work on
+    the machine does not count; 0 for work that uses none.
     ``error``: the class of the error that ended the work, "" if none did, and ``message`` what it says.
     """
 
@@ -98,9 +99,9 @@ def _measured(work: Callable[..., Any], arguments: tuple[Any, ...]) -> Cost:
 async def _watched(work: Awaitable[Any], blocks: list[float]) -> Any:
     async def beat() -> None:
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             await asyncio.sleep(_BEAT)
-            blocks.append(time.monotonic() - before - _BEAT)
+            blocks.append(time.thread_time() - before)
 
     beating = asyncio.create_task(beat())
     await asyncio.sleep(0)
