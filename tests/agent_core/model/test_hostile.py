@@ -22,7 +22,6 @@ from tests.support.child import Child
 
 TIMEOUT = 1.0  # seconds, as configured
 MOST_SECONDS = TIMEOUT + 5
-BESIDE = 5  # other processes on the machine that may want the same core
 MOST_MEMORY = 200  # MiB
 LONGEST_BLOCK = 1.0  # seconds
 KEY = "sk-geheim-0123456789"
@@ -88,8 +87,8 @@ async def test_no_attack_costs_more_than_an_honest_answer(attack: str, child: Ch
         async with HostileModel(attack) as server:
             cost = await child.measure_beside(client, server.url)
         told = f"{client.__name__}: {cost}"
-        assert cost.cpu < MOST_SECONDS, told
-        assert cost.seconds < MOST_SECONDS + BESIDE * cost.cpu, told
+        # A machine with other work gives an attack that makes work only a part of its time.
+        assert (cost.seconds if attack.endswith(NEVER_DONE) else cost.cpu) < MOST_SECONDS, told
         assert cost.memory < MOST_MEMORY, told
         assert cost.longest_block < LONGEST_BLOCK, told
         assert server.requests, told
