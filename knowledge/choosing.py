@@ -15,17 +15,18 @@ from typing import Any, TypeVar
 
 import structlog
 from openai import AsyncOpenAI
-from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
+from agent_core.model.http import bounded_client
 from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.tries import tried
 from agent_core.model.unheard import counted_unheard, time_limits
-from agent_core.model.wire import Answer
+from agent_core.model.wire import Answer, read_answer
 from agent_core.ports import Chosen, Record
 from agent_core.retry import Sleep
 from agent_core.texts import load_texts
@@ -106,7 +107,11 @@ class ModelChooser:
         self._failures = Failures(name, api_key)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", max_retries=0, timeout=time_limits(timeout)
+            base_url=base_url,
+            api_key=api_key or "none",
+            max_retries=0,
+            timeout=time_limits(timeout),
+            http_client=bounded_client(time_limits(timeout)),
         )
 
     def __repr__(self) -> str:
@@ -183,10 +188,8 @@ class ModelChooser:
         given_up = counted_unheard(self._meter, self._name, asked, _MAX_TOKENS)
         try:
             async with given_up, asyncio.timeout_at(deadline):
-                whole = await self._parameters.ask(self._client.chat.completions.create, request)
-            if not isinstance(whole, ChatCompletion):  # the library hands on a text body as it is
-                raise self._failures.not_json(str(whole))
-            return Answer.model_validate(whole)
+                response = await self._parameters.ask(self._client.chat.completions.with_raw_response.create, request)
+                return read_answer(response.content, self._failures)
         except (*LIBRARY_ERRORS, TimeoutError, ValueError, RecursionError) as error:
             raise self._failures.of(error) from None  # not chained: the library's error holds the request with its key
 

@@ -36,6 +36,9 @@ _LAST_LINES = 2_000  # characters at the end in which it stands
 _MOST_LAST = 3  # that are read there, the last first
 _MOST_TAGS = 200  # what has more is no reply
 _CLOSERS = frozenset(")）}｝\n>")
+# Characters that a watch reads as it likes, each look from the beginning; no honest reply needs a quarter of it. Beyond
+# that it looks only when the text has grown by an eighth, so that the whole costs no more than the text is long.
+_FREELY_READ = 4_000_000
 
 
 def parse_reply(text: str, dialect: Dialect = "autoglm") -> Reply:
@@ -88,14 +91,19 @@ class CallWatch:
         self.end: int | None = None
         self._dialect: Dialect = dialect
         self._thinking = False
+        self._read = 0
+        self._next_look = 0  # characters that the text must have
 
     def feed(self, piece: str) -> int | None:
         """Add ``piece``; ``end`` as it is now. Cheap where the piece cannot have ended a call."""
         seam = max(0, len(self.text) - 16)  # a tag may come in two pieces
         self.text += piece
         if self.end is None and not _CLOSERS.isdisjoint(piece):
-            if self._thinking and next_tag(self.text, seam) is None:
+            if len(self.text) < self._next_look or (self._thinking and next_tag(self.text, seam) is None):
                 return None
+            self._read += len(self.text)
+            if self._read > _FREELY_READ:
+                self._next_look = len(self.text) * 9 // 8
             self.end, self._thinking = _look(self.text, self._dialect)
         return self.end
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 import httpx2
 from openai import AsyncOpenAI, AsyncStream
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat import ChatCompletionChunk
 from PIL import Image, ImageDraw, ImageFont
 
 from agent_core import errors
@@ -22,13 +23,15 @@ from agent_core.actions.parse import Dialect
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.events import Chunks
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
+from agent_core.model.http import bounded_client
 from agent_core.model.meter import Meter
+from agent_core.model.pace import Pace
 from agent_core.model.parameters import Parameters
 from agent_core.model.pictures import data_url
 from agent_core.model.stream import ReplyReader, plain_text, usage_of
 from agent_core.model.tries import tried
 from agent_core.model.unheard import counted_unheard, time_limits
-from agent_core.model.wire import Answer, Choice, Said
+from agent_core.model.wire import Answer, Choice, Models, Said, read_answer
 from agent_core.retry import Sleep
 
 # After the call is complete, an endpoint that is just ending is heard out this long, for its count of the tokens.
@@ -73,12 +76,12 @@ def _checked(max_tokens: int, temperature: float, top_p: float, frequency_penalt
 class ChatModel:
     """Fits ``agent_core.model.base.Model``.
 
-    ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens, not the whole
-    reply. ``vision`` False: pictures are taken out of what is sent, and ``transcribe`` fails. ``extra_body`` is passed
-    on as it is. ``tools`` are offered with each request for an action (see ``model.tools``). An endpoint that refuses
-    tools or one of the numbers is asked without. ``alone`` False: others are asked where this one cannot be reached, is
-    too slow or is asked too often, so that is not tried again here. ``meter`` is told of every call. ConfigInvalid
-    where a number is out of range.
+    ``timeout`` (seconds) bounds the wait for the connection, for the first token and between tokens; a reply that takes
+    longer than that has to come at the speed of ``Pace``. ``vision`` False: pictures are taken out of what is sent, and
+    ``transcribe`` fails. ``extra_body`` is passed on as it is. ``tools`` are offered with each request for an action
+    (see ``model.tools``). An endpoint that refuses tools or one of the numbers is asked without. ``alone`` False:
+    others are asked if this one cannot be reached, is too slow or is asked too often, so that is not tried again here.
+    ``meter`` is told of every call. ConfigInvalid if a number is out of range.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class ChatModel:
             api_key=api_key or "none",
             max_retries=0,
             timeout=time_limits(timeout),
+            http_client=bounded_client(time_limits(timeout)),
         )
 
     def __repr__(self) -> str:
@@ -178,14 +182,11 @@ class ChatModel:
         models: tuple[str, ...] = ()
         listing = ""
         try:
-            async with self._mapped():
-                models = tuple(model.id for model in (await self._client.models.list()).data or ())
+            models = await self._models()
         except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
             return ModelCheck(reachable=False, message=str(error))
         except errors.ModelError as error:
             listing = str(error)  # many endpoints have no list of models; asking is what counts
-        except (AttributeError, TypeError):
-            listing = "The list of models is not in the known form."
         known = self._name in models
         try:
             can_see, message = await self._look()
@@ -201,13 +202,18 @@ class ChatModel:
         An endpoint without such a list answers, too. Never raises ModelError; no retries.
         """
         try:
-            async with self._mapped():
-                await self._client.models.list()
+            await self._models()
         except (errors.ModelUnreachable, errors.ModelTimeout, errors.ModelAuth) as error:
             return error.message
-        except (errors.ModelError, AttributeError, TypeError):
+        except errors.ModelError:
             return ""
         return ""
+
+    async def _models(self) -> tuple[str, ...]:
+        """The names that the endpoint lists."""
+        async with self._mapped(), asyncio.timeout(self._timeout):
+            response = await self._client.models.with_raw_response.list()
+            return tuple(model.id for model in Models.model_validate_json(response.content).data or ())
 
     async def _look(self) -> tuple[bool | None, str]:
         if not self._vision:
@@ -257,12 +263,11 @@ class ChatModel:
 
     async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
         given_up = counted_unheard(self._meter, self._name, messages, self._max_tokens)
+        # Not as the library's objects: it makes them one by one of whatever the body holds.
+        create = self._client.chat.completions.with_raw_response.create
         async with self._mapped(), given_up, asyncio.timeout(self._timeout):
-            whole = await self._parameters.ask(self._client.chat.completions.create, self._request(messages))
-        if not isinstance(whole, ChatCompletion):  # the library hands on a text body as it is
-            raise self._failures.not_json(str(whole))
-        async with self._mapped():
-            answer = Answer.model_validate(whole)
+            response = await self._parameters.ask(create, self._request(messages))
+            answer = read_answer(response.content, self._failures)
         usage = usage_of(answer.usage, messages, lambda: _words(answer))
         await self._meter.count(self._name, usage)
         return Completion(plain_text(self._whole(answer).text), usage, self._name)
@@ -281,22 +286,22 @@ class ChatModel:
     ) -> Completion:
         """``plain``: the whole reply, whatever calls its text may hold."""
         await self._meter.admit(self._name)
-        started = time.monotonic()
-        async with self._mapped(), asyncio.timeout(self._timeout):
+        started, pace = time.monotonic(), Pace(self._timeout)
+        async with self._mapped(), asyncio.timeout_at(pace.deadline):
             response = (await self._open(messages, plain=plain)).response
         offered = bool(self._tools) and self._parameters.takes("tools")
         reader = ReplyReader(self._dialect, started, whole=plain or offered)
         try:
             kind = response.headers.get("content-type", "")
             if "json" in kind or "html" in kind:  # the wish for a stream was ignored
-                async with self._mapped(), asyncio.timeout(self._timeout):
-                    body = (await response.aread()).decode(errors="replace")
-                await self._unstreamed(body, reader, on_thinking)
+                async with self._mapped(), asyncio.timeout_at(pace.deadline):
+                    answer = read_answer(await response.aread(), self._failures)
+                await self._unstreamed(answer, reader, on_thinking)
             else:
                 # Not by iterating the library's stream: cut short, it leaves generators to the garbage collector, which
                 # closes them in any thread, and then two threads may run one of them at once.
                 async with aclosing(response.aiter_bytes()) as pieces:
-                    await self._read(Chunks(pieces, response.request), reader, on_thinking)
+                    await self._read(Chunks(pieces, response.request), reader, pace, on_thinking)
         finally:
             await response.aclose()
             if reader.counted or not reader.empty:  # what broke off, or was stopped, is paid for, too
@@ -311,11 +316,7 @@ class ChatModel:
         stream = await self._parameters.ask(self._client.chat.completions.create, request)
         return cast("AsyncStream[ChatCompletionChunk]", stream)
 
-    async def _unstreamed(self, body: str, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
-        if not body.lstrip().startswith("{"):
-            raise self._failures.not_json(body)
-        async with self._mapped():
-            answer = Answer.model_validate_json(body)
+    async def _unstreamed(self, answer: Answer, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         reader.counted = answer.usage
         message = self._whole(answer)
         grown = reader.feed(message.text, message.thought)
@@ -337,24 +338,25 @@ class ChatModel:
             raise self._failures.empty()
         return message
 
-    async def _read(self, chunks: Chunks, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
-        deadline = _now() + self._timeout
+    async def _read(self, chunks: Chunks, reader: ReplyReader, pace: Pace, on_thinking: OnThinking | None) -> None:
         finished = False
+        grace = math.inf
         while not reader.overlong(self._max_tokens):
+            deadline = min(pace.deadline, grace)
             chunk = await self._next(chunks, deadline, heard=finished or reader.end is not None)
             if chunk is None:
                 break
             reader.counted = chunk.usage or reader.counted
             for choice in (chunk.choices or ())[:1]:
                 finished = finished or choice.finish_reason is not None
-                if await self._take(choice, reader, on_thinking):
-                    deadline = _now() + self._timeout
+                await self._take(choice, reader, on_thinking)
+            pace.heard(reader.size)
             if reader.end is not None:
                 if reader.counted is not None or reader.talks_on:
                     break
-                deadline = min(deadline, reader.end_time + GRACE_SECONDS)
+                grace = reader.end_time + GRACE_SECONDS
             elif finished:
-                deadline = min(deadline, _now() + GRACE_SECONDS)
+                grace = min(grace, _now() + GRACE_SECONDS)
         else:
             finished = True
         if reader.end is not None:
@@ -374,14 +376,12 @@ class ChatModel:
                 return None
             raise
 
-    async def _take(self, choice: Choice, reader: ReplyReader, on_thinking: OnThinking | None) -> bool:
-        """Feed the reader; True where the choice held something."""
+    async def _take(self, choice: Choice, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         delta = choice.delta
         if reader.end is None:
             self._failures.check_ending(choice.finish_reason, delta.refusal if delta else None)
         if _feed(choice, reader) and on_thinking is not None:
             await on_thinking(reader.thinking)
-        return delta is not None and bool(delta.text or delta.thought or delta.tool_calls)
 
 
 def _feed(choice: Choice, reader: ReplyReader) -> bool:

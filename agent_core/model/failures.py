@@ -12,8 +12,10 @@ import httpx2
 import openai
 
 from agent_core import errors
+from agent_core.model.http import refusal_in
 
 _LONGEST = 300  # characters of an endpoint's own words that are passed on
+_LONGEST_READ = 4000  # characters of them that are looked at
 _KEY_LIKE = re.compile(r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]+)")
 # How providers say that they refuse the content: OpenAI and Azure (content_filter, content_policy_violation,
 # invalid_prompt with "usage policy", ResponsibleAIPolicyViolation), Zhipu (1301), DashScope (data_inspection_failed),
@@ -47,6 +49,7 @@ class Failures:
         self._api_key = api_key
 
     def _clean(self, text: str) -> str:
+        text = text[:_LONGEST_READ]
         if self._api_key:
             text = text.replace(self._api_key, "***")
         text = _KEY_LIKE.sub("***", _TAGS.sub(" ", text))
@@ -54,6 +57,8 @@ class Failures:
 
     def of(self, error: Exception) -> errors.ModelError:
         """``error`` of the library as ours; ``retry_after`` (seconds) is set where the server said it."""
+        if (refusal := refusal_in(error)) is not None:
+            return errors.ModelFormat(f"The answer of {self._name} was not read: {refusal}.")
         if isinstance(error, openai.APIStatusError):
             return self._of_status(error)
         if isinstance(error, TimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
@@ -71,7 +76,9 @@ class Failures:
         status = error.status_code
         words = f"HTTP {status} from the model {self._name}: {self._clean(error.message)}"
         made: errors.ModelError
-        if status in _FORBIDDEN and _is_refused(error):
+        if status < 400:
+            made = self._redirected(error)
+        elif status in _FORBIDDEN and _is_refused(error):
             made = self.refused(words)
         elif status in {401, 403}:
             made = errors.ModelAuth(words)
@@ -91,6 +98,15 @@ class Failures:
             made = errors.ModelFormat(words)
         cast("Any", made).retry_after = retry_after(error.response.headers)  # what the retry table looks for
         return made
+
+    def _redirected(self, error: openai.APIStatusError) -> errors.ModelError:
+        """The key and the pictures go to the address that the owner has set, and to no other."""
+        host = self._clean(error.response.headers.get("location", ""))
+        return errors.ModelFormat(
+            f"The endpoint of {self._name} redirects (HTTP {error.status_code}) to {host or 'nowhere'}; "
+            "a redirect is not followed.",
+            advice="Set PHONEDESK_MODEL__BASE_URL to the address of the chat completions themselves.",
+        )
 
     def _in_stream(self, error: openai.APIError, words: str) -> errors.ModelError:
         if _is_refused(error):

@@ -17,8 +17,9 @@ from agent_core.model.tokens import request_tokens, text_tokens
 _THINK_OPEN = re.compile(r"\s*<think>", re.IGNORECASE)
 _THINK_CLOSE = re.compile(r"</think>", re.IGNORECASE)
 # Where thinking without tags ends: the answer's tag, or the call itself.
-_ANSWER = re.compile(r"<answer>|\b(?:do|finish)\s*\(\s*\w+\s*=|\baction:", re.IGNORECASE)
-_PARTIAL = re.compile(r"(?:</?[a-z]{0,6}|\b(?:do|finish)\s*\(\s*\w*)$", re.IGNORECASE)
+_ANSWER = re.compile(r"<answer>|\b(?:do|finish)\s{0,9}\(\s{0,9}\w{1,20}\s{0,9}=|\baction:", re.IGNORECASE)
+_PARTIAL = re.compile(r"(?:</?[a-z]{0,6}|\b(?:do|finish)\s{0,9}(?:\(\s{0,9}\w{0,20}\s{0,9})?)\Z", re.IGNORECASE)
+_SEAM = 60  # characters; no match of the three is longer, so what came earlier need not be searched again
 _CLOSING = re.compile(r"(?:\s|</answer>|<\|end_of_box\|>|<\|[a-z_]*\|>|`)*(?:<[^>]*)?", re.IGNORECASE)
 _WHOLE_THINK = re.compile(r"<think>.*?</think>", re.IGNORECASE | re.DOTALL)
 _WRAPPINGS = re.compile(r"<\|(?:begin|end)_of_box\|>|</?answer>", re.IGNORECASE)
@@ -41,23 +42,79 @@ class _ToolCall:
         )
 
 
+class _Halves:
+    """Joins halves of surrogate pairs that come in two pieces (see ``whole_characters``)."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def joined(self, piece: str) -> str:
+        """Return ``piece`` with what was held back; a first half at its end waits for the second."""
+        if self._half or not piece.isascii():
+            piece, self._half = self._half + piece, ""
+            if "\ud800" <= piece[-1:] <= "\udbff":
+                piece, self._half = piece[:-1], piece[-1]
+            piece = whole_characters(piece)
+        return piece
+
+
+class _Thinking:
+    """The thinking in a content that grows: each character is searched once."""
+
+    def __init__(self) -> None:
+        self.tagged = False  # the content begins with a think tag
+        self.closed = False
+        self._begin = 0
+        self._begun = False  # whether the content begins with a tag is known
+        self._searched = 0
+        self._text = ""
+
+    def of(self, content: str) -> str:
+        """Return the thinking in ``content``, which begins with what it was the last time."""
+        if self.closed:
+            return self._text
+        if not self._begun:
+            self._look_at_begin(content)
+        seam = max(self._begin, self._searched - _SEAM)
+        found = _THINK_CLOSE.search(content, seam)
+        if found is None and not self.tagged:
+            found = _ANSWER.search(content, seam)
+        self._searched = len(content)
+        if found is not None:
+            self.closed = True
+            self._text = content[self._begin : found.start()].strip()
+            return self._text
+        partial = _PARTIAL.search(content, max(self._begin, len(content) - _SEAM))
+        return content[self._begin : partial.start() if partial else None].strip()
+
+    def _look_at_begin(self, content: str) -> None:
+        begin = content.lstrip()
+        self._begun = len(begin) >= len("<think>")
+        if (opened := _THINK_OPEN.match(content)) is not None:
+            self.tagged, self._begin = True, opened.end()
+
+
 class ReplyReader:
     """Collects the parts of one reply. ``end`` is the place in ``text`` after the first complete call, or None.
 
-    ``whole``: calls in the text are no end of it; those of tools are.
+    ``whole``: calls in the text are no end of it; those of tools are. ``size`` is the number of characters so far.
     """
 
     def __init__(self, dialect: Dialect, started: float, *, whole: bool = False) -> None:
         self._started = started
         self._content = ""
+        self._content_halves = _Halves()
         self._reasoning = ""
+        self._reasoning_halves = _Halves()
         self._watch = CallWatch(dialect)
+        self._thinking = _Thinking()
         self._first: float | None = None
         self._thought: float | None = None
         self._whole = whole  # a call in the text may be a mention (it counts where no tool is called): no end there
         self._call: _ToolCall | None = None
         self._others: dict[int, _ToolCall] = {}  # by their numbers
         self._talked = False
+        self.size = 0
         self.thinking = ""
         self.counted: Any = None  # the tokens, as the endpoint says them
         self.end: int | None = None
@@ -87,6 +144,8 @@ class ReplyReader:
         if not content and not reasoning:
             return False
         self._note_first()
+        self.size += len(content) + len(reasoning)
+        content, reasoning = self._content_halves.joined(content), self._reasoning_halves.joined(reasoning)
         arriving = self.end is None
         self._content += content
         if arriving:  # thinking after the call would move the place of its end
@@ -95,14 +154,13 @@ class ReplyReader:
                 self._note_end(self._watch.feed(content))
         else:
             self._talked = True
-        thinking, closed = _thinking_of(self._content)
-        beside = bool(self._reasoning and self._content.strip()) and not _THINK_OPEN.match(self._content)
-        if arriving and (closed or beside):
+        thinking = self._thinking.of(self._content)
+        beside = bool(self._reasoning and self._content.strip()) and not self._thinking.tagged
+        if arriving and (self._thinking.closed or beside):
             self._note_thought()
         if self._reasoning:  # what comes beside it is the answer, unless it says otherwise
-            own = thinking if _THINK_OPEN.match(self._content) else ""
+            own = thinking if self._thinking.tagged else ""
             thinking = f"{self._reasoning}\n{own}".strip()
-        thinking = whole_characters(thinking)
         grown = len(thinking) > len(self.thinking)
         if grown:
             self.thinking = thinking
@@ -114,6 +172,7 @@ class ReplyReader:
         The first call is the answer, whatever calls the text mentions. It is complete with its arguments, or where
         another one begins.
         """
+        self.size += len(name) + len(arguments)
         if self._call is None and self.end is None and name:
             self._call = _ToolCall(index, name)
             self._note_first()
@@ -153,8 +212,7 @@ class ReplyReader:
             self.end_time = asyncio.get_running_loop().time()
 
     def overlong(self, max_tokens: int) -> bool:
-        arguments = self._call.arguments if self._call else ""
-        return len(self._content) + len(self._reasoning) + len(arguments) > max_tokens * _CHARACTERS_PER_TOKEN
+        return self.size > max_tokens * _CHARACTERS_PER_TOKEN
 
     def completion(self, model: str, sent: Sequence[Mapping[str, Any]]) -> Completion:
         """What has come by now from ``model``, in answer to the messages ``sent``."""
@@ -193,18 +251,6 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except ValueError:
         return False
-
-
-def _thinking_of(content: str) -> tuple[str, bool]:
-    """The thinking in a reply that may not be whole yet, and whether it is over."""
-    opened = _THINK_OPEN.match(content)
-    start = opened.end() if opened else 0
-    closed = _THINK_CLOSE.search(content, start)
-    if closed is None and opened is None:
-        closed = _ANSWER.search(content)
-    if closed is not None:
-        return content[start : closed.start()].strip(), True
-    return _PARTIAL.sub("", content[start:]).strip(), False
 
 
 def usage_of(counted: Any, sent: Sequence[Mapping[str, Any]], said: Callable[[], str]) -> Usage:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from agent_core.model.failures import Failures
 
 
 class _Part(BaseModel):
@@ -77,3 +80,20 @@ class Answer(_Part):
 
     choices: list[Choice] | None = None
     usage: Any = None
+
+
+class _Model(_Part):
+    id: str
+
+
+class Models(_Part):
+    """The endpoint's list of models."""
+
+    data: list[_Model] | None = None
+
+
+def read_answer(body: bytes, failures: Failures) -> Answer:
+    """Read a whole completion. ModelFormat if ``body`` is none; ValueError or RecursionError if its form is unknown."""
+    if not body.lstrip().startswith(b"{"):
+        raise failures.not_json(body.decode(errors="replace"))
+    return Answer.model_validate(json.loads(body))  # which takes half a surrogate pair; pydantic's own reader does not

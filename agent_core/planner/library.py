@@ -9,8 +9,8 @@ import asyncio
 import json
 import string
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import uuid4
@@ -35,7 +35,9 @@ from openai.types.responses import ResponseUsage
 
 from agent_core.errors import PhonedeskError
 from agent_core.model.base import Usage
+from agent_core.model.http import AnswerRefused
 from agent_core.model.meter import Meter
+from agent_core.model.pace import Pace
 from agent_core.model.tokens import text_tokens
 from agent_core.planner.base import (
     CallResult,
@@ -52,6 +54,7 @@ from agent_core.planner.words import Lang, texts
 
 log = structlog.get_logger(__name__)
 
+MOST_SAID = 8_000  # characters of one answer
 MOST_REMEMBERED = 400  # items of the conversation that the model is shown
 
 Tell = Callable[[PlanEvent], Awaitable[None]]
@@ -69,9 +72,18 @@ class Work:
 
 
 def make_agent(
-    name: str, client: AsyncOpenAI, meter: Meter, tools: tuple[Tool, ...], lang: Lang, *, steps: int
+    name: str,
+    client: AsyncOpenAI,
+    meter: Meter,
+    tools: tuple[Tool, ...],
+    lang: Lang,
+    *,
+    steps: int,
+    timeout: float,
 ) -> Agent[Work]:
-    """A planner that speaks ``lang``. ``meter`` is told of each call; ``steps``: how many an executor call may take."""
+    """A planner that speaks ``lang``. ``meter`` is told of each call; ``steps``: how many an executor call may take;
+    ``timeout``: seconds without a word of the model.
+    """
 
     def instructions(context: RunContextWrapper[Work], _: Agent[Work]) -> str:
         return string.Template(texts(lang).system).substitute(date=context.context.order.date, steps=steps).strip()
@@ -79,7 +91,7 @@ def make_agent(
     return Agent(
         name="planner",
         instructions=instructions,
-        model=_Model(name, client, meter),
+        model=_Model(name, client, meter, timeout),
         model_settings=ModelSettings(include_usage=True),
         tools=[_function(tool, lang) for tool in tools],
     )
@@ -122,9 +134,10 @@ class _Model(OpenAIChatCompletionsModel):
     An endpoint that refuses to count the tokens is asked without; they are guessed then.
     """
 
-    def __init__(self, name: str, client: AsyncOpenAI, meter: Meter) -> None:
+    def __init__(self, name: str, client: AsyncOpenAI, meter: Meter, timeout: float) -> None:
         super().__init__(name, client)
         self._name = name
+        self._timeout = timeout
         self._meter = meter
         self._counts = True  # until the endpoint refuses stream_options
 
@@ -133,7 +146,7 @@ class _Model(OpenAIChatCompletionsModel):
         said: list[str] = []  # that was not counted yet
         await self._meter.admit(self._name)
         try:
-            async for event in self._streamed(*args, **kwargs):
+            async for event in self._paced(self._streamed(*args, **kwargs)):
                 if event.type in ("response.output_item.added", "response.output_item.done"):
                     _rename(event.item, names)
                 elif event.type == "response.completed":
@@ -149,9 +162,32 @@ class _Model(OpenAIChatCompletionsModel):
             if said:  # what broke off, or was stopped, is paid for, too
                 await self._meter.count(self._name, _usage(None, asked=args[:2], said="".join(said)))
 
+    async def _paced(self, events: AsyncGenerator[TResponseStreamEvent]) -> AsyncIterator[TResponseStreamEvent]:
+        """TimeoutError if the model says nothing, or next to nothing, for ``timeout`` seconds.
+
+        AnswerRefused if it says too much, or what cannot be read.
+        """
+        pace, size = Pace(self._timeout), 0
+        async with aclosing(events):
+            while True:
+                try:
+                    async with asyncio.timeout_at(pace.deadline):
+                        event = await anext(events, None)
+                except (ValueError, RecursionError):  # of the library's reader of JSON
+                    raise AnswerRefused("it is not in the chat completions form") from None
+                if event is None:
+                    return
+                await asyncio.sleep(0)  # what has arrived at once may be hundreds of events
+                if isinstance(delta := getattr(event, "delta", None), str):
+                    size += len(delta)
+                    pace.heard(size)
+                    if size > MOST_SAID:
+                        raise AnswerRefused(f"it is longer than {MOST_SAID} characters")
+                yield event
+
     async def _streamed(
         self, instructions: Any, items: Any, settings: ModelSettings, *args: Any, **kwargs: Any
-    ) -> AsyncIterator[TResponseStreamEvent]:
+    ) -> AsyncGenerator[TResponseStreamEvent]:
         settings = replace(settings, include_usage=self._counts or None)
         try:
             async for event in super().stream_response(instructions, items, settings, *args, **kwargs):

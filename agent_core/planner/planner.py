@@ -14,6 +14,7 @@ from openai import AsyncOpenAI
 
 from agent_core.errors import PhonedeskError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
+from agent_core.model.http import bounded_client
 from agent_core.model.meter import Meter
 from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent, PlanFailed
 from agent_core.planner.tools import Tool
@@ -58,8 +59,13 @@ class Planner:
         self._failures = Failures(name, api_key)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", max_retries=RETRIES, timeout=httpx2.Timeout(timeout)
+            base_url=base_url,
+            api_key=api_key or "none",
+            max_retries=RETRIES,
+            timeout=httpx2.Timeout(timeout),
+            http_client=bounded_client(httpx2.Timeout(timeout)),
         )
+        self._timeout = timeout
         self._agents: dict[Lang, Agent[Work]] = {}
 
     def __repr__(self) -> str:
@@ -81,7 +87,13 @@ class Planner:
 
         if order.lang not in self._agents:
             self._agents[order.lang] = make_agent(
-                self._name, self._client, self._meter, self._tools, order.lang, steps=self._steps
+                self._name,
+                self._client,
+                self._meter,
+                self._tools,
+                order.lang,
+                steps=self._steps,
+                timeout=self._timeout,
             )
         agent, work = self._agents[order.lang], Work(executor, tell, order)
         try:

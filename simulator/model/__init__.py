@@ -1,0 +1,1 @@
+"""Stand-ins for a model's server."""
