@@ -20,7 +20,7 @@ from telegram.request import BaseRequest, HTTPXRequest, RequestData
 
 MOST_BYTES = 8 * 1024 * 1024
 MOST_VALUES = 200_000  # of JSON: 8 MB of "{}," were 200 MB of objects
-MOST_PIECES = 100_000  # that a body comes in; each costs 30 µs
+MOST_PIECES = 20_000  # that a body comes in; each costs 30 µs
 LONGEST_REFUSAL = 500  # characters of what Telegram says of a mistake
 LONGEST_WAIT = 24 * 3600  # seconds that Telegram may have a chat wait
 BEYOND_SECONDS = 5.0  # for connecting and asking, besides the time that an answer may take
