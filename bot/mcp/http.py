@@ -99,9 +99,9 @@ class _Named:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
-            hosts, origin = headers.getlist("host"), headers.get("origin")
-            if len(hosts) != 1 or not self._names.answers_to(hosts[0]):
-                await JSONResponse(self._names.refusal(", ".join(hosts)), 421)(scope, receive, send)
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if not self._names.answers_to(host):
+                await JSONResponse(self._names.refusal(host), 421)(scope, receive, send)
                 return
             if origin is not None and not self._names.trusts_page_of(origin):
                 await JSONResponse(self._names.refusal(origin), 403)(scope, receive, send)

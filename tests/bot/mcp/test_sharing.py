@@ -97,6 +97,7 @@ class _Names:
 class House:
     url: str
     calls: Calls
+    sessions: SharedSessions = field(init=False)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     begun: int = 0
 
@@ -115,10 +116,9 @@ async def house() -> AsyncIterator[House]:
         return await calls.apart(wait, context.request.headers["mcp-session-id"])
 
     manager = StreamableHTTPSessionManager(Server("waits", on_call_tool=called), max_sessions=4)
+    made.sessions = SharedSessions(manager.asgi_app, calls.at_work, most=4, share=2)
     app = Starlette(
-        routes=[
-            Route("/mcp", RequireAuthMiddleware(SharedSessions(manager.asgi_app, calls.at_work, most=4, share=2), []))
-        ],
+        routes=[Route("/mcp", RequireAuthMiddleware(made.sessions, []))],
         middleware=[Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(_Names()))],
         lifespan=lambda _: manager.run(),
     )
@@ -192,6 +192,16 @@ async def test_who_has_most_makes_room_for_a_key_that_has_fewer(house: House) ->
         assert [await c.lives(opened[2]), await b.lives(again), await d.lives(fifth)] == [True, True, True]
 
 
+async def test_who_has_no_more_than_others_takes_nothing_from_them(house: House) -> None:
+    async with AsyncExitStack() as stack:
+        a, b, c = [await stack.enter_async_context(caller(house.url, key)) for key in "abc"]
+        others, own = await c.open(), await b.open()
+        for session in [await a.open(), await a.open()]:
+            await stack.enter_async_context(calling(house, a, session))
+        await b.open()
+        assert [await c.lives(others), await b.lives(own)] == [True, False]
+
+
 async def test_a_call_whose_client_left_it_keeps_its_session(house: House) -> None:
     async with caller(house.url, "a") as a:
         first, second = await a.open(), await a.open()
@@ -199,6 +209,7 @@ async def test_a_call_whose_client_left_it_keeps_its_session(house: House) -> No
             task = asyncio.create_task(leaves.ask("tools/call", first, name="wait", arguments={}))
             await until(lambda: house.begun == 1)
             task.cancel()
+        await until(lambda: not house.sessions._sessions[first].requests)
         await a.open()
         assert not await a.lives(second)
         assert await a.lives(first)

@@ -104,14 +104,14 @@ async def test_whatever_its_path_a_request_for_another_host_is_refused(path: str
                 assert "PHONEDESK_WEB__HOSTS" in await refused.text()
         async with client.get("/healthz", headers={"Host": "desk.example"}) as known:
             assert known.status == 200
-        line = f"GET {path} HTTP/1.1\r\nConnection: close\r\n".encode()
-        for head in (b"", b"Host: \r\n", b"Host: localhost\r\nHost: evil.example\r\n"):
-            assert (await raw(url, line + head + b"\r\n")).split()[1] in {b"400", b"421"}
+        for head in ("1.0", "1.1", "1.1\r\nHost: ", "1.1\r\nHost: localhost\r\nHost: evil.example"):
+            request = f"GET {path} HTTP/{head}\r\nConnection: close\r\n\r\n"
+            assert (await raw(url, request.encode())).split()[1] in {b"400", b"421"}
         absolute = f"GET http://localhost{path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode()
         assert (await raw(url, absolute)).split()[1] == b"421"
 
 
-async def test_a_compressed_body_is_neither_read_nor_unpacked() -> None:
+async def test_no_body_is_unpacked() -> None:
     async def ready() -> dict[str, bool]:
         return {}
 
@@ -121,10 +121,9 @@ async def test_a_compressed_body_is_neither_read_nor_unpacked() -> None:
     app = make_app(ready)
     app.router.add_post("/read", read)
     async with serving(app, "127.0.0.1", 0) as url, ClientSession(url) as client:
-        async with client.post("/read", data=gzip.compress(bytes(1000)), headers={"Content-Encoding": "gzip"}) as bomb:
-            assert bomb.status == 415
-        async with client.post("/read", data=bytes(1000), headers={"Content-Encoding": "identity"}) as plain:
-            assert await plain.json() == 1000
+        bomb = gzip.compress(bytes(100_000))
+        async with client.post("/read", data=bomb, headers={"Content-Encoding": "gzip"}) as answer:
+            assert await answer.json() == len(bomb)
 
 
 async def test_a_body_is_bounded_in_bytes_and_in_time() -> None:
