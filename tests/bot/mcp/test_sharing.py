@@ -210,6 +210,7 @@ async def test_a_call_whose_client_left_it_keeps_its_session(house: House) -> No
             await until(lambda: house.begun == 1)
             task.cancel()
         await until(lambda: not house.sessions._sessions[first].requests)
+        assert await a.lives(second)  # and was used last
         await a.open()
         assert not await a.lives(second)
         assert await a.lives(first)
