@@ -51,16 +51,16 @@ class SweepOrder:
         """From the options of a run, else from its task's text."""
         kept = options.get(KIND)
         if not isinstance(kept, Mapping):
-            return read_task(task) or cls()
+            return read_task(task, one=True) or cls()
         return cls(tuple(map(str, kept["names"])), tuple(map(str, kept["tags"])), str(kept["app"]))
 
 
-def read_task(task: str) -> SweepOrder | None:
+def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
     """Read the sweep that a task's text orders; None if it is another task.
 
     It is one by its first word (``巡检 11、12``, ``sweep #vip``), and so is an order to answer several contacts or
-    everybody (``QQ回复11和12``, ``reply to everyone on WeChat``). InputRejected as with ``read_order`` and
-    ``reply_task``.
+    everybody (``QQ回复11和12``, ``reply to everyone on WeChat``). ``one``: so is an order to answer one contact.
+    InputRejected as with ``read_order`` and ``reply_task``.
     """
     text = task.strip()
     for word in WORDS:
@@ -69,7 +69,7 @@ def read_task(task: str) -> SweepOrder | None:
             if not after or after[0] in " \t\n:：,，":
                 return read_order(after.lstrip(" \t\n:：,，"))
     reply = reply_task(text)
-    if reply is None or len(reply.contacts) == 1:
+    if reply is None or (reply.contact and not one):
         return None
     if len(reply.contacts) > MOST_NAMES:
         raise _too_many()
@@ -77,8 +77,12 @@ def read_task(task: str) -> SweepOrder | None:
 
 
 def kind_of(task: str) -> str:
-    """What a schedule with this task starts: ``sweep`` or ``run``. InputRejected as with ``read_order``."""
-    return "run" if read_task(task) is None else KIND
+    """Return what a schedule with this task starts: ``sweep`` or ``run``. InputRejected as with ``read_task``.
+
+    To answer one contact by the clock is a sweep, too: it looks at the list of chats before any model is asked, and
+    says nothing if there is nothing new.
+    """
+    return "run" if read_task(task, one=True) is None else KIND
 
 
 def read_order(text: str) -> SweepOrder:
