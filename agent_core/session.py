@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
+from agent_core.clean_text import clean_text
+
 
 class Status(StrEnum):
     RUNNING = "running"
@@ -52,13 +54,19 @@ NO_REPLY = "no_reply"  # … and where whoever began the run said that nobody is
 class Answer(BaseModel):
     """A person's answer: the value of a choice, or their own words. ``by``: their name, NOBODY or NO_REPLY.
 
-    ``program``: no person gave it, but a program or a model of this name.
+    ``program``: no person gave it, but a program or a model of this name. What nobody sees is left out of ``text``: it
+    may be sent.
     """
 
     choice: str = ""
     text: str = ""
     by: str = ""
     program: bool = False
+
+    @field_validator("text")
+    @classmethod
+    def _clean(cls, text: str) -> str:
+        return clean_text(text)
 
     @property
     def person(self) -> str:

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib import resources
 
+from agent_core.clean_text import is_clean
 from agent_core.sureness.facts import facts_of
 from agent_core.sureness.figures import CODE_OF_TWO, FIGURE, LINK, WORD, WORD_VALUES, codes, links, unknown_figures
 from agent_core.sureness.plain import HAN
@@ -54,7 +55,7 @@ def problems(reply: str, records: Sequence[str]) -> list[str]:
         return ["empty"]
     if len(reply) > min(LONGEST_REPLY, sum(map(len, records))):
         found.append("length")
-    if any(unicodedata.category(char) in {"Cc", "Cf", "Co", "Cs", "Cn"} and char != "\n" for char in reply):
+    if not is_clean(reply) or any(unicodedata.category(char) in {"Co", "Cn"} for char in reply):
         found.append("characters")
     if _MARKDOWN.search(reply):
         found.append("markdown")

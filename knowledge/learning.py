@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 
+from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent
 from agent_core.sureness.plain import stripped
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.entries import LONGEST_QUESTION, Entry, clean, line, make_entry
+from knowledge.entries import LONGEST_QUESTION, Entry, line, make_entry
 from knowledge.personal import MASK, is_personal, masked
 
 _OURS = "embedded:"
@@ -32,7 +33,7 @@ def wording_of(words: str, contact: str = "") -> str:
     Clauses of nothing but politeness are left out, and the name if it stands apart in front or at the end. What is left
     means what the words meant: their stripped form is the same, the name aside.
     """
-    words = _without_name(clean(words), contact)
+    words = _without_name(clean_text(words), contact)
     kept = [clause for clause in _CLAUSE.findall(words) if stripped(clause)]
     shorter = line("".join(kept)).rstrip("，,；;：:、~～")
     return shorter if stripped(shorter) == stripped(words) else line(words)
@@ -71,21 +72,21 @@ class Learning:
         answer already.
         """
         wording = wording_of(words, contact)
-        if not stripped(wording) or not clean(answer):
+        if not stripped(wording) or not clean_text(answer):
             return None
         origin = f"person:{person}"
         personal = is_personal(wording) or _names(wording, contact)
         if record_id and record_source.startswith(_OURS):
             return None if personal else await self._wording(record_id, wording, origin)
         question = query if personal and stripped(query) else wording
-        return await self._question(_without(question, contact), clean(answer), origin)
+        return await self._question(_without(question, contact), clean_text(answer), origin)
 
     async def _question(self, question: str, answer: str, origin: str) -> Entry | None:
         question = question[:LONGEST_QUESTION].strip()
         entry = _made(question, answer, origin)
         if entry is None:
             return None
-        return await self._base.add_unless(entry, lambda known: any(clean(one.answer) == answer for one in known))
+        return await self._base.add_unless(entry, lambda known: any(clean_text(one.answer) == answer for one in known))
 
     async def _wording(self, record_id: str, wording: str, origin: str) -> Entry | None:
         record = await self._base.get(record_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from agent_core.clean_text import clean_text
 from agent_core.delivery.parts import in_parts
 from agent_core.ports import Chosen, LedgerRow, Provenance, Record, ReplyState
 from agent_core.screen.readings import ChatScreen, Side
@@ -29,7 +30,7 @@ def planned_by_person(planned: Planned, text: str, part_chars: int, *, person: s
 
 
 def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, person: str) -> Planned:
-    text = text.strip()
+    text = clean_text(text)  # every text that is typed into a chat comes this way
     return planned.model_copy(
         update={
             "text": text,

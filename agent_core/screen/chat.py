@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from PIL import Image
 
 from agent_core.apps.profile import AppProfile
+from agent_core.clean_text import is_clean
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
 from agent_core.screen import layout, messages, picture, shapes, tree
@@ -23,7 +24,6 @@ from agent_core.screen.compare import (
     counts_members,
     ends_with,
     fold,
-    has_invisible,
     name,
     normalise,
     without_count,
@@ -466,7 +466,7 @@ def _header(title: Box | None, header: layout.Header | None, image: Image.Image,
 def _agree(name: str, seen: Title) -> bool:
     """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another, and no picture
     bears out letters that nobody sees."""
-    if has_invisible(name):
+    if not is_clean(name):
         return False
     if normalise(name) == normalise(seen.text):
         return not seen.flawed and not (seen.blank and not re.search(r"\s", name.strip()))

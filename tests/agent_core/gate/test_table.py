@@ -175,6 +175,12 @@ def test_only_the_contact_is_searched_and_never_in_a_chat() -> None:
     assert judge(Type(text="好的亲"), situation(screen=chat())).action is None
 
 
+def test_a_name_is_the_same_however_its_accents_are_written() -> None:
+    typed = Type(text="Ame\u0301lie")
+    assert judge(typed, situation(contact="Amélie")).action == typed
+    assert judge(Type(text="Ame\u200b\u0301lie"), situation(contact="Amélie")).action is None
+
+
 def test_other_apps_stay_closed() -> None:
     assert judge(Launch(app="支付宝"), situation()).action is None
     assert judge(Launch(app="qq"), situation()).action == Launch(app="qq")
