@@ -9,13 +9,16 @@ of the closed lists counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from agent_core.ports import Record
-from agent_core.sureness.facts import Facts, facts_of, limit_words
-from agent_core.sureness.plain import HAN, spaced, stripped
+from agent_core.sureness.facts import Facts, facts_of
+from agent_core.sureness.lexicon import Kind, Word
+from agent_core.sureness.plain import HAN, is_politeness, spaced, stripped
 
 _RUN = re.compile(rf"[{HAN}]+")
+_CLAUSE_END = re.compile(r"[，。；！？,;!?\n]|\.(?=\s|$)")
 
 
 def asks_for(words: str, record: Record) -> bool:
@@ -28,69 +31,70 @@ def misfit(words: str, record: Record) -> str:
     """Return what keeps ``record`` from being the answer to ``words``, for the log; "" if nothing does."""
     if asks_for(words, record):
         return ""
-    asked, told = facts_of(words), facts_of(record.text)
-    if not record.wordings:
-        return _left_over(asked, told, words, record.text) or _denied(asked, told)
-    wordings = [facts_of(wording) for wording in record.wordings]
-    own = frozenset(word for wanted in wordings if wanted.denied == asked.denied for word in wanted.content)
-    return min((_against(asked, wanted, told, words, record.text, own) for wanted in wordings), key=len)
-
-
-def _against(asked: Facts, wanted: Facts, told: Facts, words: str, text: str, own: frozenset[str]) -> str:
-    """Compare with one wording of the record's question.
-
-    ``told`` is what its answer ``text`` says, ``own`` the words of all its wordings.
-    """
-    if asked.asking != wanted.asking:
-        return f"it asks {_list(asked.asking)}, not {_list(wanted.asking)}"
-    if asked.denied != wanted.denied:
-        return f"it denies {_list(asked.denied)}, not {_list(wanted.denied)}"
-    limits = asked.limits ^ wanted.limits
-    if limits - {name for name in limits if name in asked.limits and _limit_in(name, words, text)}:
-        return f"it is limited by {_list(asked.limits)}, not {_list(wanted.limits)}"
-    if (asked.directed or wanted.directed) and _common(asked, wanted) != _common(wanted, asked):
-        return "what is named stands in another order"
-    if not (asked.content or asked.names or asked.figures):
+    asked = facts_of(words)
+    if not any(word.kind is not Kind.SIGN for word in asked.open):
         return "it names nothing"
-    presupposed = [
-        *(set(wanted.figures) - set(asked.figures)),
-        *(set(wanted.names) - set(asked.names)),
-        *(wanted.signs - asked.signs),
-        *(set(wanted.content) - set(asked.content)),
-    ]
-    if presupposed:
-        return f"the record presupposes {_list(presupposed)}"
-    if [one for one in asked.figures if one in wanted.figures] != [
-        one for one in wanted.figures if one in asked.figures
-    ]:
-        return "the numbers stand in another order"
-    return _left_over(asked, told, words, text, wanted=wanted, own=own)
+    if not record.wordings:
+        return _against_passage(asked, words, record.text)
+    wordings = [facts_of(wording) for wording in record.wordings]
+    reasons = [_against(asked, wanted, wordings, words, record.text) for wanted in wordings]
+    return "" if "" in reasons else reasons[0]
 
 
-def _left_over(
-    asked: Facts,
-    told: Facts,
-    words: str,
-    text: str,
-    *,
-    wanted: Facts | None = None,
-    own: frozenset[str] = frozenset(),
-) -> str:
-    """Return what the customer wrote and neither the record's question nor its answer holds."""
-    known = [told] if wanted is None else [wanted, told]
-    rest = [
-        *(set(asked.figures) - {one for facts in known for one in facts.figures}),
-        *(set(asked.names) - {one for facts in known for one in facts.names}),
-        *(asked.signs - {one for facts in known for one in facts.signs}),
-    ]
+def parts_misfit(words: str, records: Sequence[Record]) -> str:
+    """Return what keeps ``records`` together from being the answer to ``words``: each clause must be answered by one.
+
+    "" if nothing does.
+    """
+    parts = [part for part in _CLAUSE_END.split(words) if not is_politeness(part)]
+    for part in parts:
+        if all(why := [misfit(part, record) for record in records]):
+            return why[0]
+    return "" if parts else "it names nothing"
+
+
+def _against(asked: Facts, wanted: Facts, wordings: Iterable[Facts], words: str, text: str) -> str:
+    """Compare with ``wanted``, one of the ``wordings`` of the record's question; ``text`` is its answer."""
+    if turned := _turned(asked, wanted):
+        return turned
+    if not _in_order(wanted.words, asked.words):
+        return f"the record presupposes {_list(wanted.words)}, in this order"
+    told = facts_of(text)
+    own = {word for known in wordings if known.closed == asked.closed for word in known.open}
     near = _stretches(words, text)
-    rest += [word for word in asked.content if word not in own and not _in_answer(word, told, near)]
+    rest = [
+        word
+        for word in (Counter(asked.words) - Counter(wanted.words))
+        if word not in own and not _in_answer(word, told, near)
+    ]
     return f"the record does not say {_list(rest)}" if rest else ""
 
 
-def _in_answer(word: str, told: Facts, near: str) -> bool:
-    """Return whether an answer says ``word``. Of single letters only stretches count: one may stand there by chance."""
-    return word in near if len(word) == 1 else word in told.content or word in near
+def _turned(asked: Facts, other: Facts) -> str:
+    for what, one, two in (
+        ("asks", asked.asking, other.asking),
+        ("says what may or must be:", asked.modality, other.modality),
+        ("is of the time", asked.tense, other.tense),
+    ):
+        if one != two:
+            return f"it {what} {_list(one)}, not {_list(two)}"
+    return ""
+
+
+def _in_order(some: Sequence[Word], words: Sequence[Word]) -> bool:
+    """Return whether ``words`` hold all of ``some``, in their order."""
+    rest = iter(words)
+    return all(word in rest for word in some)
+
+
+def _in_answer(word: Word, told: Facts, near: str) -> bool:
+    """Return whether an answer says ``word``. Of single letters only stretches count: one may stand there by chance.
+
+    A limit is told with what it limits, "付款后"; a denial or somebody who does something never is.
+    """
+    if word.kind is Kind.CONTENT:
+        return word.name in near or (len(word.name) > 1 and word in told.words)
+    return word in told.words and (word.kind is not Kind.ACTOR and word.kind is not Kind.AHEAD)
 
 
 def _stretches(words: str, text: str) -> str:
@@ -102,21 +106,44 @@ def _stretches(words: str, text: str) -> str:
     return " ".join(found)
 
 
-def _limit_in(name: str, words: str, text: str) -> bool:
-    """Return whether the answer limits the very same: "付款后" in both."""
-    asked = spaced(words)
-    found = [match for called, match in limit_words().found(asked) if called == name]
-    return bool(found) and all(match.start() and asked[match.start() - 1 : match.end()] in text for match in found)
+# -- passages
+
+# What asks for yes or no. Beside a record's question nothing else needs to be told, beside a passage this.
+_ASKS = re.compile(
+    rf"[?？]|[吗嘛么](?=\W|\Z)|[不没否](?=\W*\Z)|([{HAN}])[不没]\1|能否|可否|是否|\A\W*(?:can|could|do|does|is|are|will|may)\b",
+    re.IGNORECASE,
+)
+# What a passage has to tell if it is asked for: a number with one of these units.
+_TELLS = {
+    "price": {"元", "$", "€", "£"},
+    "duration": {"天", "小时", "分钟", "周", "个月", "年", "工作日", "日", "月", "day", "hour", "month", "year"},
+}
+_TELLS["when"] = _TELLS["duration"]
 
 
-def _denied(asked: Facts, told: Facts) -> str:
-    rest = set(asked.denied) - set(told.denied)
-    return f"it denies {_list(rest)}" if rest else ""
+def _against_passage(asked: Facts, words: str, text: str) -> str:
+    """Compare with a text that has no question. One clause of it must say all that is asked, as it is asked."""
+    if not (asked.asking or _ASKS.search(words)):
+        return "it asks nothing"
+    clauses = [facts_of(clause) for clause in _CLAUSE_END.split(text)]
+    return "" if any(_says(clause, asked) for clause in clauses) else "no clause of the passage says all of it"
 
 
-def _common(one: Facts, other: Facts) -> list[str]:
-    return [word for word in one.content if word in other.content]
+def _says(clause: Facts, asked: Facts) -> bool:
+    denied = [word for word in clause.closed if word.name.startswith(("not ", "none ", "isnt "))]
+    return (
+        _in_order(asked.words, clause.words)
+        and all(word in asked.words for word in denied)
+        and (not clause.modality or clause.modality == asked.modality)
+        and clause.tense == asked.tense
+        and all(_tells(clause, asking) for asking in asked.asking)
+    )
+
+
+def _tells(clause: Facts, asking: str) -> bool:
+    units = _TELLS.get(asking, {asking.removeprefix("count ")} if asking.startswith("count ") else set())
+    return any(word.name.split()[-1] in units for word in clause.words if word.kind is Kind.FIGURE)
 
 
 def _list(found: Collection[object]) -> str:
-    return ", ".join(sorted(str(one) for one in found)) or "nothing"
+    return ", ".join(sorted(word.name if isinstance(word, Word) else str(word) for word in found)) or "nothing"

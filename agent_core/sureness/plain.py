@@ -17,9 +17,10 @@ from typing import Any
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _OTHER = rf"[^\W_{HAN}]"  # a letter or digit of no Han text
-# Punctuation that changes what is asked by where it stands: 1.5米, -10度, 5-6天, 5~6天, 1/2, 8:30, 7".
+# Punctuation that changes what is asked by where it stands: 1.5米, -10度, - 10度, 5-6天, 5~6天, 1/2, 8:30, 7".
 _TELLING = re.compile(
-    rf"(?<![.])[.](?={_OTHER})|(?<!-)(?:(?<={_OTHER})-|-(?={_OTHER}))(?!-)|(?<!~)(?:~(?=\d)|(?<={_OTHER})~(?={_OTHER}))"
+    rf"(?<![.])[.](?={_OTHER})|(?<!-)(?:(?<={_OTHER})-|-(?={_OTHER}|\s+\d))(?!-)"
+    rf"|(?<!~)(?:~(?=\s*\d)|(?<={_OTHER})~(?={_OTHER}))"
     rf"|(?<={_OTHER})/(?=\w)|(?<=\w)/(?={_OTHER})|(?<=\d):(?=\d)|(?<=\d)[\"'](?!\w)"
 )
 # Everywhere else these are plain. A sign that stands in neither list is a part of the words: + < ≥ % $ ¥ # ° ×.
@@ -61,6 +62,10 @@ def spaced(text: str) -> str:
     polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
     beside = {number + step for number in polite for step in (-1, 1)}  # "老板 麻烦问下"
     polite |= {number for number in beside & set(range(len(found))) if _is_politeness(found[number][0], apart=True)}
+    for number, (run, _) in enumerate(found):
+        if number not in polite and not _acknowledging().fullmatch(run):
+            break
+        polite.add(number)
     runs = [run for number, (run, _) in enumerate(found) if number not in polite]
     while runs and (rest := _without_start(runs[0])) != runs[0]:
         runs = [rest, *runs[1:]] if rest and not _is_politeness(rest, apart=False) else runs[1:]
@@ -115,7 +120,7 @@ def _without_start(run: str) -> str:
 def _without_end(run: str) -> str:
     shorter = _behind().sub("", run, count=1)
     if shorter == run and not run.endswith(tuple(_list("kept_endings"))):
-        shorter = next((run[: -len(end)] for end in _list("particles") if run.endswith(end)), run)
+        shorter = next((run[: -len(end)] for end in _list("closing_particles") if run.endswith(end)), run)
     return shorter
 
 
@@ -152,8 +157,13 @@ def _alone(apart: bool) -> re.Pattern[str]:
 
 
 @cache
+def _acknowledging() -> re.Pattern[str]:
+    return re.compile(rf"(?:(?:{_any(_list('acknowledging'))})[啊呀哦啦哈哟~]*)+")
+
+
+@cache
 def _before() -> re.Pattern[str]:
-    return re.compile(rf"^(?:{_any(_list('opening'))})(?![单午个次周月载])")
+    return re.compile(rf"^(?:{_any(_list('opening'))})(?:(?<!下)|(?![单午个次周月载]))")
 
 
 @cache
