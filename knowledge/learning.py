@@ -15,13 +15,12 @@ import re
 
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent
-from agent_core.sureness.plain import stripped
+from agent_core.sureness.plain import stripped, without_politeness
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import LONGEST_QUESTION, Entry, clean, line, make_entry
 from knowledge.personal import MASK, is_personal, masked
 
 _OURS = "embedded:"
-_CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
 _MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # with a blank alone a name may belong to what follows
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
 
@@ -33,9 +32,7 @@ def wording_of(words: str, contact: str = "") -> str:
     means what the words meant: their stripped form is the same, the name aside.
     """
     words = _without_name(clean(words), contact)
-    kept = [clause for clause in _CLAUSE.findall(words) if stripped(clause)]
-    shorter = line("".join(kept)).rstrip("，,；;：:、~～")
-    return shorter if stripped(shorter) == stripped(words) else line(words)
+    return line(without_politeness(words)).rstrip("，,；;：:、~～")
 
 
 class Learning:

@@ -34,6 +34,7 @@ _FORMS = str.maketrans(
     | dict.fromkeys("‘’′＇", "'")
     | {"⁄": "/", "≧": "≥", "≦": "≤", "￥": "¥"}
 )
+_CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
 # A blank keeps two numbers apart; beside Han, between words (a picture may be read without) or beside a sign, it is
 # nothing.
 _BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[.~/:-]) | (?=[.~/:-])")
@@ -77,6 +78,18 @@ def spaced(text: str) -> str:
 def is_politeness(text: str) -> bool:
     """Return whether ``text`` says nothing that an answer could depend on."""
     return not stripped(text)
+
+
+def without_politeness(text: str) -> str:
+    """Return ``text`` as it is written, without clauses of nothing but politeness and without such words around it.
+
+    What is left means the same: its stripped form is that of ``text``.
+    """
+    rest = "".join(clause for clause in _CLAUSE.findall(text) if stripped(clause)).strip()
+    while (shorter := _before().sub("", rest, count=1).lstrip()) != rest:
+        rest = shorter
+    rest = _polite_end().sub("", rest)
+    return rest if stripped(rest) == stripped(text) else text.strip()
 
 
 def _runs(text: str) -> list[tuple[str, bool]]:
@@ -169,6 +182,11 @@ def _before() -> re.Pattern[str]:
 @cache
 def _behind() -> re.Pattern[str]:
     return re.compile(rf"(?<=[{HAN}])(?<![不说用])(?:{_any(_list('closing'))})$")
+
+
+@cache
+def _polite_end() -> re.Pattern[str]:
+    return re.compile(rf"[,，\s]*(?:{_any(_list('closing'))}|thanks)[\s。.!！~～]*$", re.IGNORECASE)
 
 
 @cache
