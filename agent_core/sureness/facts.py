@@ -37,6 +37,8 @@ _SAME_FORM = tuple(
         (r"给(?=[退换补赔修开改装])", "可以"),  # "给退吗"
         (r"(?<=\d)比(?=\d)|(?<=[一二三四五六七八九十])比(?=[一二三四五六七八九十])", ":"),
         (r"°c(?![a-z])", "°"),
+        (r"(?<![\d$.])(\d[\d.,]*) ?(?:dollars?|usd)\b", r"$\1"),
+        (r"^so (?=\w)", ""),
         (r"零下\s*(?=[\d零一二三四五六七八九十])", "-"),
         # The apostrophe has become a blank: "it s", "they ve", "that d".
         (r"\bcan(?:not| t)\b", "can not"),

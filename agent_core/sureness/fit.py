@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 from agent_core.ports import Record
 from agent_core.sureness.facts import Facts, facts_of
@@ -60,14 +61,20 @@ def _against(asked: Facts, wanted: Facts, wordings: Iterable[Facts], words: str,
     if not _in_order(wanted.words, asked.words):
         return f"the record presupposes {_list(wanted.words)}, in this order"
     told = facts_of(text)
-    own = {word for known in wordings if known.closed == asked.closed for word in known.open}
-    near = _stretches(words, text)
-    rest = [
-        word
-        for word in (Counter(asked.words) - Counter(wanted.words))
-        if word not in own and not _in_answer(word, told, near)
-    ]
+    own = {word for known in wordings if _agree(asked, known) for word in known.open}
+    near = _stretches(words, text) | _pairs(asked.words, told.words)
+    left = Counter(asked.words) - Counter(wanted.words)
+    rest = [word for word in left if word.kind is Kind.SIGN or not (word in own or _in_answer(word, told, near))]
     return f"the record does not say {_list(rest)}" if rest else ""
+
+
+def _agree(asked: Facts, known: Facts) -> bool:
+    """Return whether what the two have in common stands in the same order, and they deny and limit the same."""
+    return asked.closed == known.closed and _common(asked, known) == _common(known, asked)
+
+
+def _common(one: Facts, other: Facts) -> list[Word]:
+    return [word for word in one.open if word in other.open]
 
 
 def _turned(asked: Facts, other: Facts) -> str:
@@ -87,23 +94,31 @@ def _in_order(some: Sequence[Word], words: Sequence[Word]) -> bool:
     return all(word in rest for word in some)
 
 
-def _in_answer(word: Word, told: Facts, near: str) -> bool:
-    """Return whether an answer says ``word``. Of single letters only stretches count: one may stand there by chance.
+def _in_answer(word: Word, told: Facts, near: Collection[str]) -> bool:
+    """Return whether an answer says ``word``. Of a letter or a name only stretches count: one may be there by chance.
 
     A limit is told with what it limits, "付款后"; a denial or somebody who does something never is.
     """
-    if word.kind is Kind.CONTENT:
-        return word.name in near or (len(word.name) > 1 and word in told.words)
-    return word in told.words and (word.kind is not Kind.ACTOR and word.kind is not Kind.AHEAD)
+    if word.kind in (Kind.ACTOR, Kind.AHEAD):
+        return False
+    if word.kind is Kind.NAME or len(word.name) == 1:
+        return word.name in near
+    return word in told.words or any(word.name in stretch for stretch in near)
 
 
-def _stretches(words: str, text: str) -> str:
-    """Return the stretches of two letters and more of ``words`` that stand in ``text``."""
-    found = []
+def _stretches(words: str, text: str) -> set[str]:
+    """Return the stretches of two letters and more of ``words`` that stand in ``text``, and their letters."""
+    found = set()
     for run in _RUN.findall(spaced(words)):
         pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-        found += [pair for pair in pairs if pair in text]
-    return " ".join(found)
+        found |= {part for pair in pairs if pair in text for part in (pair, *pair)}
+    return found
+
+
+def _pairs(words: Sequence[Word], told: Sequence[Word]) -> set[str]:
+    """Return the words that have the same neighbour in both."""
+    there = set(pairwise(told))
+    return {word.name for pair in pairwise(words) if pair in there for word in pair}
 
 
 # -- passages
