@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from agent_core.sureness.figures import UNITS, figures
 from agent_core.sureness.lexicon import Kind, Word, lexicon
-from agent_core.sureness.plain import HAN, is_politeness, spaced
+from agent_core.sureness.plain import HAN, acknowledges, is_politeness, spaced
 
 # Forms of one meaning, applied in this order.
 _SAME_FORM = tuple(
@@ -87,6 +87,8 @@ def facts_of(text: str) -> Facts:
     words = [*_with_neighbours([word for word in found if word.kind in _ORDERED or word.kind is Kind.MODALITY])]
     if _asks_of_more(text):
         words.append(Word(Kind.AHEAD, "and"))
+    if acknowledges(text):
+        words.append(Word(Kind.AHEAD, "acknowledged"))
 
     def named(kind: Kind) -> frozenset[str]:
         return frozenset(word.name for word in found if word.kind is kind)

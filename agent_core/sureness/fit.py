@@ -128,6 +128,8 @@ _ASKS = re.compile(
     rf"[?？]|[吗嘛么](?=\W|\Z)|[不没否](?=\W*\Z)|([{HAN}])[不没]\1|能否|可否|是否|\A\W*(?:can|could|do|does|is|are|will|may)\b",
     re.IGNORECASE,
 )
+_LEAST = 2  # letters that must be named: one stands in a passage by chance
+_LEFT_OUT = frozenset({"may", "will"})  # goes without saying where a shop says how it is: "7天内退货"
 # What a passage has to tell if it is asked for: a number with one of these units.
 _TELLS = {
     "price": {"元", "$", "€", "£"},
@@ -140,6 +142,8 @@ def _against_passage(asked: Facts, words: str, text: str) -> str:
     """Compare with a text that has no question. One clause of it must say all that is asked, as it is asked."""
     if not (asked.asking or _ASKS.search(words)):
         return "it asks nothing"
+    if sum(len(word.name) for word in asked.open) < _LEAST:
+        return "it names next to nothing"
     clauses = [facts_of(clause) for clause in _CLAUSE_END.split(text)]
     return "" if any(_says(clause, asked) for clause in clauses) else "no clause of the passage says all of it"
 
@@ -147,12 +151,17 @@ def _against_passage(asked: Facts, words: str, text: str) -> str:
 def _says(clause: Facts, asked: Facts) -> bool:
     denied = [word for word in clause.closed if word.name.startswith(("not ", "none ", "isnt "))]
     return (
-        _in_order(asked.words, clause.words)
+        _in_order([_turned_round(word) for word in asked.words], clause.words)
         and all(word in asked.words for word in denied)
-        and (not clause.modality or clause.modality == asked.modality)
+        and (asked.modality == clause.modality or not clause.modality and asked.modality <= _LEFT_OUT)
         and clause.tense == asked.tense
         and all(_tells(clause, asking) for asking in asked.asking)
     )
+
+
+def _turned_round(word: Word) -> Word:
+    """Return what a shop calls it: its "you" is the customer's "I"."""
+    return Word(word.kind, {"i": "you", "you": "i"}[word.name]) if word.kind is Kind.ACTOR else word
 
 
 def _tells(clause: Facts, asking: str) -> bool:

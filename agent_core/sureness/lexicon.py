@@ -78,7 +78,8 @@ def lexicon() -> Lexicon:
     known = "|".join(_standing_alone(word) for word in sorted(words, key=len, reverse=True))
     longer = "|".join(word for word in words if len(word) > 1 and not word.isascii())
     numbers = "|".join(sorted(WORD_VALUES, key=len, reverse=True))
-    number = rf"(?:百分之)?(?:\d(?:[\d.,:/~-]*\d)?[{NUMERALS}]*|[{NUMERALS}]+)"
+    whole = NUMERALS.replace("半", "")
+    number = rf"(?:百分之)?(?:\d(?:[\d.,:/~-]*\d)?[{whole}]*|[{whole}]+半?|半)"
     pattern = rf"""
         (?P<link>{LINK.pattern})
         |(?P<known>{known})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib import resources
 from itertools import groupby
@@ -63,10 +63,7 @@ def spaced(text: str) -> str:
     polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
     beside = {number + step for number in polite for step in (-1, 1)}  # "老板 麻烦问下"
     polite |= {number for number in beside & set(range(len(found))) if _is_politeness(found[number][0], apart=True)}
-    for number, (run, _) in enumerate(found):
-        if number not in polite and not _acknowledging().fullmatch(run):
-            break
-        polite.add(number)
+    polite |= set(range(_first_said(found, polite)))
     runs = [run for number, (run, _) in enumerate(found) if number not in polite]
     while runs and (rest := _without_start(runs[0])) != runs[0]:
         runs = [rest, *runs[1:]] if rest and not _is_politeness(rest, apart=False) else runs[1:]
@@ -78,6 +75,19 @@ def spaced(text: str) -> str:
 def is_politeness(text: str) -> bool:
     """Return whether ``text`` says nothing that an answer could depend on."""
     return not stripped(text)
+
+
+def acknowledges(text: str) -> bool:
+    """Return whether ``text`` ends what it asks by itself: "能退吗", "知道了"."""
+    found = _runs(text)
+    polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
+    return any(_acknowledging().fullmatch(run) for run, _ in found[_first_said(found, polite) :])
+
+
+def _first_said(found: Sequence[tuple[str, bool]], polite: Collection[int]) -> int:
+    """Return the index of the first run that says something. What acknowledges is politeness before it."""
+    says = (at for at, (run, _) in enumerate(found) if at not in polite and not _acknowledging().fullmatch(run))
+    return next(says, len(found))
 
 
 def without_politeness(text: str) -> str:
@@ -155,7 +165,8 @@ def is_han(char: str) -> bool:
 @cache
 def _phrases() -> list[str]:
     """Return the phrases of several words, with "_" for their blanks, the longest first."""
-    return sorted((word for word in _list("polite") if "_" in word), key=len, reverse=True)
+    words = _list("polite") + _list("acknowledging")
+    return sorted((word for word in words if "_" in word), key=len, reverse=True)
 
 
 @cache
