@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
 from agent_core.clean_text import is_clean
 from agent_core.ports import Chooser, Chosen, Record
-from agent_core.sureness.fit import asks_for, misfit
+from agent_core.sureness.fit import asks_for, misfit, parts_misfit
 
 log = structlog.get_logger(__name__)
 
@@ -77,9 +76,8 @@ def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
 
 
 def _composed_fits(words: str, chosen: Chosen) -> bool:
-    """Return whether nothing that the customer wrote is missing in the records that a reply was composed of."""
-    sources = "\n".join(part for record in chosen.sources for part in (*record.wordings, record.text))
-    why = misfit(words, replace(chosen.record, text=sources, question="", aliases=()))
+    """Return whether all that the customer asks is answered by the records that a reply was composed of."""
+    why = parts_misfit(words, chosen.sources)
     if why:
         log.info("composed_reply_does_not_fit", record=chosen.record.id, why=why)
     return not why

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
-from agent_core.sureness.plain import stripped
+from agent_core.sureness.plain import spaced, stripped
 from knowledge.entries import (
     Entry,
     EntryState,
@@ -72,10 +72,10 @@ class EmbeddedKnowledge:
         not tell right from wrong, so none is ``sure``.
         """
         query = query[:_LONGEST_QUERY]
-        form = stripped(query)
+        form, words = stripped(query), spaced(query) or query
         async with self._reading() as index:
             exact = await index.with_form(form) if form else ()
-            found = await index.search(tokens(form or query), _MOST_CANDIDATES)
+            found = await index.search(tokens(words), _MOST_CANDIDATES)
         exact = [
             row for row in exact if form in forms_of(_entry(row))
         ]  # an earlier release may have written to the file
@@ -86,7 +86,7 @@ class EmbeddedKnowledge:
                 id=row.id,
                 text=row.answer,
                 question=row.question,
-                score=1.0 if row.id in exact_ids else _score(form or query, row),
+                score=1.0 if row.id in exact_ids else _score(words, row),
                 source=f"embedded:{row.id}",
                 aliases=row.aliases,
             )

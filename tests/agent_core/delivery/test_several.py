@@ -53,6 +53,7 @@ async def test_two_questions_get_two_answers_and_finish_waits_for_both() -> None
 
 async def test_one_answer_to_both_is_sent_once() -> None:
     async with lab(asked(SHIP, BILL)) as bench:
+        bench.knowledge.answers = {"发": ANSWER}
         await bench.open_chat()
         session = await reply(bench, ASK, ASK_INVOICE, FINISH)
         assert session.status is Status.SUCCEEDED, session.message
@@ -132,7 +133,7 @@ async def test_killed_between_two_answers_a_new_run_gives_the_second_alone() -> 
 
 
 def with_long_answer(bench: Lab) -> list[str]:
-    bench.knowledge.records = (Record(id="l", text=LONG, score=1.0, sure=True),)
+    bench.knowledge.records = (Record(id="l", text=LONG, question=SHIP, score=1.0, sure=True),)
     return in_parts(LONG, 500)
 
 
@@ -233,6 +234,7 @@ async def test_words_are_answered_before_a_picture_is_asked_about() -> None:
 async def test_a_question_longer_than_the_screen_is_scrolled_through() -> None:
     story = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 40)) + "几天能发货？"
     async with lab(asked(MessagePart(side="me", text="您好", ago=90), story)) as bench:
+        bench.knowledge.answers = {"发货": ANSWER}
         bench.phone.set_tree("empty")
         await bench.open_chat_by_url()
         session = await reply(bench, ASK, FINISH)
