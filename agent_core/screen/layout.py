@@ -26,7 +26,8 @@ _SOLID = 0.62  # of its box that a filled shape covers; an outlined icon covers 
 _BAR_INK = 12  # levels by which an icon stands out from its bar
 _ARROW_HEIGHT, _ARROW_WIDTH = (0.031, 0.075), (0.012, 0.062)
 _ARROW_LEFT, _ARROW_RIGHT = 0.018, 0.105
-_HEADER_DOWN, _HEADER_UP = 0.36, 0.0
+_HEADER_DOWN, _HEADER_UP = 0.36, 0.09  # the status bar is above
+_ARROW_ROOM = 0.009  # free on the right of an arrow: letters stand closer
 PAGE_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
 
 
@@ -303,7 +304,8 @@ def header(grid: Grid) -> Header | None:
         box, own = first
         tall = _ARROW_HEIGHT[0] * width <= box.height <= _ARROW_HEIGHT[1] * width
         wide = _ARROW_WIDTH[0] * width <= box.width <= _ARROW_WIDTH[1] * width
-        if tall and wide and float(own.mean()) < 0.6 and _points_left(own):
+        room = mask[box.top : box.bottom, box.right : box.right + max(3, round(_ARROW_ROOM * width))]
+        if tall and wide and float(own.mean()) < 0.6 and _points_left(own) and not room.any():
             arrow = Box(left + box.left, top + rows[0] + box.top, left + box.right, top + rows[0] + box.bottom)
             break
     if arrow is None:
@@ -335,7 +337,14 @@ def _edge_color(part: Pixels) -> Color:
 
 
 def _points_left(own: Mask) -> bool:
-    """Whether a shape is a chevron or an arrow: its leftmost pixels stand at half its height."""
+    """Whether a shape is a chevron or an arrow: its leftmost pixels stand at half its height.
+
+    There one stroke stands, and nothing on its right but a shaft that goes on from it.
+    """
+    middle_row = own[own.shape[0] // 2]
+    strokes = spans(middle_row)
+    if len(strokes) != 1 or not (strokes[0][1] <= 0.67 * len(middle_row) or strokes[0][0] <= 0.25 * len(middle_row)):
+        return False
     columns = max(1, own.shape[1] // 4)
     rows = np.flatnonzero(own[:, :columns].any(axis=1))
     if not len(rows):
