@@ -69,8 +69,8 @@ class Shape:
 
     ``cut``: its upper part is out of sight; ``open``: its lower part is, behind the input bar. ``color``: its ground.
     ``quote``: what it quotes, on a ground of its own. ``transcript``: words below a voice message. ``named``: a group's
-    nickname stands over it. ``sure`` is False if it is not certain whose message it is; ``doubt``: what is not
-    understood about it.
+    nickname stands over it. ``tail``: it has a tip that points at the avatar. ``sure`` is False if it is not certain
+    whose message it is; ``doubt``: what is not understood about it.
     """
 
     side: Side
@@ -84,6 +84,7 @@ class Shape:
     quote_color: Color = (255, 255, 255)
     transcript: Box | None = None
     named: bool = False
+    tail: bool = False
     sure: bool = True
     doubt: str = ""
 
@@ -315,6 +316,7 @@ class _Reading:
             open=band.bottom >= self.filled.shape[0] - 1,
             color=color,
             named=band.left_avatar is not None and form is Form.BUBBLE and _has_name(self.filled, band, box, self.rows),
+            tail=form is Form.BUBBLE and _has_tail(self.grid, band, box, color),
             sure=not alone and not both,
             doubt="an avatar stands on both sides of a message" if both else "",
         )
@@ -497,6 +499,17 @@ def _has_name(filled: Mask, band: _Band, box: Box, rows: Span) -> bool:
     above = filled[band.top : max(band.top, box.top - rows[0] - 1), box.left : min(filled.shape[1], box.left + 60)]
     letters = bool(above.sum() > 12) and float(above.mean()) < 0.55
     return letters and 0.018 * filled.shape[1] <= above.shape[0] <= 0.075 * filled.shape[1]
+
+
+def _has_tail(grid: Grid, band: _Band, box: Box, color: Color) -> bool:
+    """Whether a tip in the colour of a bubble stands out from it on the avatar's side, narrower than that side."""
+    part = grid.crop(
+        Box(box.right + 1, box.top, box.right + 4, box.bottom)
+        if band.right_avatar
+        else Box(box.left - 4, box.top, box.left - 1, box.bottom)
+    )
+    own = (far(part, color) <= 12).any(axis=1)
+    return bool(2 <= own.sum() <= 0.08 * grid.width)
 
 
 def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape, seen: Ground) -> Shape:

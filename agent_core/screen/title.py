@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +18,7 @@ from PIL import Image, ImageChops, ImageDraw
 from agent_core.geometry import Box
 from agent_core.screen import picture
 from agent_core.screen.compare import normalise
+from agent_core.screen.letters import NARROW, ems
 from agent_core.screen.ocr import OcrEngine
 
 CONFIDENCE = 0.88
@@ -34,7 +34,6 @@ _WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look so, too
 _CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, and none to compare with
 _STROKES = frozenset("一—–ー")  # one long stroke each, and read as one another
 _FLAT = frozenset("一二-—–_…·~.,")
-_NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 
 
 # Parts of a header, in heights of the name's letters.
@@ -196,7 +195,9 @@ def name_place(image: Image.Image, region: Box) -> NamePlace | None:
     # No letter is coloured, pale or solid: an emoji, a company.
     strange = strange or any(p.coloured or p.solid or p.contrast < _SIGN_INK * ink for p in kept)
     signs = [*name[len(kept) :], *(piece for group in behind for piece in group)]
-    return NamePlace(box, room, strange, not all(_is_sign(image, piece, ink) for piece in signs), _around(count, margin))
+    return NamePlace(
+        box, room, strange, not all(_is_sign(image, piece, ink) for piece in signs), _around(count, margin)
+    )
 
 
 def _without_icons(found: list[_Piece], right: int) -> tuple[list[_Piece], bool]:
@@ -430,21 +431,7 @@ def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
         return False  # some touch
     height = picture.ink_size(image, line)[1]
     for (left, right), gap in zip(itertools.pairwise(places), gaps, strict=True):
-        least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in _NARROW) + _BEFORE_NARROW * (letters[right] in _NARROW)
+        least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in NARROW) + _BEFORE_NARROW * (letters[right] in NARROW)
         if right - left == 1 and gap > least * height:
             return True
     return False
-
-
-def ems(text: str) -> float:
-    """Return about how wide a text is, in em."""
-    return sum(map(_width, text))
-
-
-def _width(char: str) -> float:
-    """About how wide a character is, in em."""
-    if unicodedata.east_asian_width(char) in "WF":
-        return 1.0
-    if char in _NARROW:
-        return 0.6 if char == "1" else 0.36
-    return 0.85 if char in "mwMW@" else 0.7 if char.isupper() else 0.6

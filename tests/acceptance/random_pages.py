@@ -103,7 +103,29 @@ RARE_NAMES = [
     *("上海虹桥机场店王经理的小助手采购二部", "杭州市西湖区文一西路店长小王二号", "王经理" * 6),
 ]
 # What a recogniser takes for something else, and what apps write of messages that are no text.
-SIGNS = ["。", "？", "！", "/", "…", "......", "-", "~", "+1", "√", "×", ".", "0", "1", "7", "O", "l", "一", "①", "%", "、"]
+SIGNS = [
+    "。",
+    "？",
+    "！",
+    "/",
+    "…",
+    "......",
+    "-",
+    "~",
+    "+1",
+    "√",
+    "×",
+    ".",
+    "0",
+    "1",
+    "7",
+    "O",
+    "l",
+    "一",
+    "①",
+    "%",
+    "、",
+]
 KIND_WORDS = ["照片", "视频", "语音", "红包", "文件", "图片", "表情包", "贴纸", "已取消", '24"', "未接来电", "位置"]
 SCRAPS = ["订单号 202511220001", "运单号 SF1234567890", "实付款 128.00 元", "已签收", "商品编号 A-2210"]
 KINDS = [
@@ -359,7 +381,8 @@ def _told(one: Page) -> str:
     """How a page is drawn, but for its messages."""
     phone = one.more.get("phone")
     rest = {key: value for key, value in one.more.items() if key != "phone"}
-    return f"{one.rare} {one.overlay} {rest} {phone.model_dump(exclude_defaults=True) if isinstance(phone, PhonePart) else ''}"
+    more = phone.model_dump(exclude_defaults=True) if isinstance(phone, PhonePart) else ""
+    return f"{one.rare} {one.overlay} {rest} {more}"
 
 
 BAD = ("title wrong, sure", "question wrong, no doubt", "page missed", "group wrong, sure", "draft wrong, sure")

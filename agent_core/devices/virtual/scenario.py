@@ -185,7 +185,7 @@ class ContactPart(_Part):
     strip: Annotated[str, Field(max_length=200)] = ""
     """The notice that is pinned under the header, in WeChat."""
     chip: Annotated[str, Field(max_length=20)] = ""
-    """What stands at the page's right edge and leads to other messages: "↑ 12条新消息" under the header, any other above
+    """What stands at the page's right edge and leads to other messages: "↑ 12条新消息" under the header, others above
     the input."""
     muted: bool = False
     """No notifications; in the list a red dot in place of the count."""
