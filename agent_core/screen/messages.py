@@ -175,7 +175,7 @@ def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubbl
         usual = max((other.letters.surely for other in others), default=0.0)
         odd = text is not None and (
             (text.letters.most < _LETTERS_LEAST * usual if usual and text.letters.most else text.loose)
-            or (not text.tail and any(other.tail for other in others))
+            or (bool(others) and not text.tail and all(other.tail for other in others))
         )
         found.append(replace(bubble, sure=False, doubt=bubble.doubt or "it may be a picture") if odd else bubble)
     return found
