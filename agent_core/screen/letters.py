@@ -1,7 +1,8 @@
-"""Letters as they are drawn: their size, and what a recogniser takes for letters although it is none."""
+"""Letters as they are drawn: their size, whether a text can be all of them, and what only looks like letters."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -16,10 +17,16 @@ from agent_core.screen.picture import Color, Line
 from agent_core.screen.pixels import saturation
 
 FULL, _DIGIT = 0.93, 0.74  # heights of a Chinese character and of a digit, in em
-NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
+_LEAST_FULL = {1: 0.78, 2: 0.85}  # one or two characters may be lower: 元, 上
+_NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _LOW = re.compile(r"[^A-Zbdfhklt0-9]|[J,;]")  # without these, a line of Latin letters is as high as a digit
-_FLAT = re.compile(r"[一二三日口工土士己已巳丁]")
+_LOW_CHINESE = re.compile(r"[一二三日口工土士己已巳丁]")
+# Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
+# most on its right.
+_LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
+_WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
+_FLAT = frozenset("一二-—–_…·~.,")
 _TALLER = 1.12  # than the other characters of its line: an emoji
 _COLOURED = 70  # saturation, 0–255
 _BLUE = (130, 180)  # of 256 hues: links
@@ -41,9 +48,9 @@ class Letters:
 def letters_of(image: Image.Image, line: Line, text: str, ground: Color) -> Letters:
     """Return the size of the letters in a line that says ``text``."""
     chinese, plain = _CHINESE.findall(text), text.replace(" ", "")
-    if len(chinese) >= 2 or (chinese and len(plain) > 2 and not _FLAT.search(plain)):
+    if len(chinese) >= 2 or (chinese and len(plain) > 2 and not _LOW_CHINESE.search(plain)):
         wide = line.ink.width / (len(text) - 0.08) if len(chinese) == len(text) else 0.0
-        most = max(line.ink.height / FULL, wide)
+        most = max(line.ink.height / _LEAST_FULL.get(len(chinese), FULL), wide)
         return Letters(most, _usual_height(image, line, ground) / FULL if len(chinese) >= 0.6 * len(plain) else 0.0)
     if plain and not chinese and not _LOW.search(plain):
         return Letters(line.ink.height / _DIGIT)
@@ -122,6 +129,53 @@ def ems(text: str) -> float:
 def _width(char: str) -> float:
     if unicodedata.east_asian_width(char) in "WF":
         return 1.0
-    if char in NARROW:
+    if char in _NARROW:
         return 0.6 if char == "1" else 0.36
     return 0.85 if char in "mwMW@" else 0.7 if char.isupper() else 0.6
+
+
+def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
+    """Whether ``text`` cannot be all that is written in ``line``."""
+    letters = [char for char in text if not char.isspace()]
+    if not letters:
+        return True
+    if text.isascii():
+        found = picture.glyphs(image, line)
+        if len(found) != len(letters):
+            return len(found) > len(letters)  # fewer: some touch
+        return _unlike(letters, found)
+    width, height = picture.ink_size(image, line)
+    if all(char in _FLAT for char in letters):
+        return False
+    em = height / 0.93
+    return width > em * (1.15 * ems(text) + 0.4)
+
+
+def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
+    """Whether two equal letters have different sizes."""
+    first: dict[str, tuple[int, int]] = {}
+    for letter, size in zip(letters, found, strict=True):
+        other = first.setdefault(letter, size)
+        allowed = max(2.0, 0.16 * max(size[1], other[1]))
+        if abs(size[0] - other[0]) > allowed or abs(size[1] - other[1]) > allowed:
+            return True
+    return False
+
+
+def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
+    """Whether a blank seems to stand in ``line`` that is not in ``text``: "1 1" is read as "11"."""
+    gaps = picture.gaps(image, line)
+    if not text.isascii():
+        if not all(char.isalnum() for char in text):
+            return False  # signs have room around them
+        return max(gaps, default=0) > _WIDE_GAP * picture.ink_size(image, line)[1]
+    letters = text.strip()
+    places = [index for index, letter in enumerate(letters) if not letter.isspace()]
+    if len(gaps) != len(places) - 1:
+        return False  # some touch
+    height = picture.ink_size(image, line)[1]
+    for (left, right), gap in zip(itertools.pairwise(places), gaps, strict=True):
+        least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in _NARROW) + _BEFORE_NARROW * (letters[right] in _NARROW)
+        if right - left == 1 and gap > least * height:
+            return True
+    return False

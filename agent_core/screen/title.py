@@ -6,7 +6,6 @@ read as "11", and so are "l1" and "1 1". So the letters and the gaps between the
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,22 +17,17 @@ from PIL import Image, ImageChops, ImageDraw
 from agent_core.geometry import Box
 from agent_core.screen import picture
 from agent_core.screen.compare import normalise
-from agent_core.screen.letters import NARROW, ems
+from agent_core.screen.letters import has_blank_unread, is_flawed
 from agent_core.screen.ocr import OcrEngine
 
 CONFIDENCE = 0.88
 _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are something else
-# Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
-# most on its right.
-_LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
-_WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
 _KNOWN_SIGNS = frozenset("()（）[]【】-_—–·.,，。、/&+@#!！?？~～:：;；'\"“”‘’《》…|*%=<>")
 # WeChat shows it in the place of the name.
 _STATUS = re.compile(r"(?:对方)?正在(?:输入|讲话|说话)|(?:手机|电脑)?在线(?:$|\s*[-－])|(?:未连接|连接中|收取中)")
 _WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look so, too
 _CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, and none to compare with
 _STROKES = frozenset("一—–ー")  # one long stroke each, and read as one another
-_FLAT = frozenset("一二-—–_…·~.,")
 
 
 # Parts of a header, in heights of the name's letters.
@@ -388,50 +382,3 @@ def _sign_of_pieces(kept: Sequence[_Piece], ink: int, high: int) -> int | None:
 def _is_known(char: str) -> bool:
     """Whether a recogniser can be trusted with a character: it writes © for a face, and ● for an emoji."""
     return char.isalnum() or char.isspace() or char in _KNOWN_SIGNS
-
-
-def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
-    """Whether ``text`` cannot be all that is written in ``line``."""
-    letters = [char for char in text if not char.isspace()]
-    if not letters:
-        return True
-    if text.isascii():
-        found = picture.glyphs(image, line)
-        if len(found) != len(letters):
-            return len(found) > len(letters)  # fewer: some touch
-        return _unlike(letters, found)
-    width, height = picture.ink_size(image, line)
-    if all(char in _FLAT for char in letters):
-        return False
-    em = height / 0.93
-    return width > em * (1.15 * ems(text) + 0.4)
-
-
-def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
-    """Whether two equal letters have different sizes."""
-    first: dict[str, tuple[int, int]] = {}
-    for letter, size in zip(letters, found, strict=True):
-        other = first.setdefault(letter, size)
-        allowed = max(2.0, 0.16 * max(size[1], other[1]))
-        if abs(size[0] - other[0]) > allowed or abs(size[1] - other[1]) > allowed:
-            return True
-    return False
-
-
-def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
-    """Whether a blank seems to stand in ``line`` that is not in ``text``: "1 1" is read as "11"."""
-    gaps = picture.gaps(image, line)
-    if not text.isascii():
-        if not all(char.isalnum() for char in text):
-            return False  # signs have room around them
-        return max(gaps, default=0) > _WIDE_GAP * picture.ink_size(image, line)[1]
-    letters = text.strip()
-    places = [index for index, letter in enumerate(letters) if not letter.isspace()]
-    if len(gaps) != len(places) - 1:
-        return False  # some touch
-    height = picture.ink_size(image, line)[1]
-    for (left, right), gap in zip(itertools.pairwise(places), gaps, strict=True):
-        least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in NARROW) + _BEFORE_NARROW * (letters[right] in NARROW)
-        if right - left == 1 and gap > least * height:
-            return True
-    return False
