@@ -140,8 +140,11 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     bands = [_band(filled, span, grid.width) for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3)]
     columns = _avatar_columns(bands)
     for band in bands:
-        for part in _parted(filled, band, columns, grid.width):
+        parts = _parted(filled, band, columns, grid.width)
+        for part in parts:
             reading.take(part)
+        if len(parts) > 1:
+            reading.doubt(band, _UNKNOWN)  # what joined them
     found = tuple(_sided(reading.shapes, profile, grid.image.width))
     # What stands wholly above our newest message says nothing about what is asked now.
     answered = max((shape.box.top for shape in found if shape.sure and shape.side is Side.ME), default=0)
@@ -187,7 +190,10 @@ def _parted(filled: Mask, band: _Band, columns: Sequence[Span], width: int) -> l
     for left, right in columns:
         least, most = 0.75 * (right - left), 1.3 * (right - left)
         rows = spans(filled[band.top : band.bottom, left:right].any(axis=1), gap=3, least=2)
-        tops += [band.top + top for top, bottom in rows if least <= bottom - top <= most]
+        for top, bottom in rows:
+            wide = int(filled[band.top + top : band.top + bottom, left:right].any(axis=0).sum())
+            if least <= bottom - top <= most and wide >= least:
+                tops.append(band.top + top)
     cuts = [band.top]
     for top in sorted(tops):
         if top - cuts[-1] > _NEAR * width:
@@ -246,7 +252,7 @@ class _Reading:
             return
         if band.content is None:
             if (band.left_avatar or band.right_avatar) and not _cut_by(band, self.rows):
-                self._doubt(band, "an avatar stands on the page without a message")
+                self.doubt(band, "an avatar stands on the page without a message")
             return
         top = self.rows[0]
         placed = Box(band.content[0], band.top + top, band.content[1], band.bottom + top)
@@ -258,12 +264,12 @@ class _Reading:
         else:
             content = _content(self.filled, band, Box(placed.left, band.top, placed.right, band.bottom))
             if content is None:
-                self._doubt(band, _UNKNOWN)
+                self.doubt(band, _UNKNOWN)
                 return
             box = Box(content.left, content.top + top, content.right, content.bottom + top)
             self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
 
-    def _doubt(self, band: _Band, doubt: str) -> None:
+    def doubt(self, band: _Band, doubt: str) -> None:
         self.doubts.append((band.bottom + self.rows[0], doubt))
 
     def _account(self, band: _Band, *known: Box) -> None:
@@ -283,7 +289,7 @@ class _Reading:
             if band.left_avatar and end <= first and end - start <= _NAME * self.width:
                 continue
             if any(max(box.width, box.height) > least for box, _ in pieces(rest[start:end], gap=2, least=2)):
-                self._doubt(band, _UNKNOWN)
+                self.doubt(band, _UNKNOWN)
                 return
 
     def _take_alone(self, band: _Band, placed: Box, found: tuple[Box, Color] | None) -> None:
@@ -292,7 +298,7 @@ class _Reading:
             if _is_line(placed, self.width):
                 self.lines.append(self.grid.full(placed))
             else:
-                self._doubt(band, _UNKNOWN)
+                self.doubt(band, _UNKNOWN)
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
@@ -337,6 +343,10 @@ def _content(filled: Mask, band: _Band, inner: Box) -> Box | None:
     if not boxes:
         return None
     main = max(boxes, key=lambda box: box.width * box.height)
+    rows = spans(part[main.top : main.bottom, main.left : main.right].any(axis=1), gap=1)
+    if band.left_avatar and len(rows) > 1 and rows[0][1] - rows[0][0] <= _NAME * filled.shape[1]:
+        main = replace(main, top=main.top + rows[1][0])  # below a nickname
+        boxes = [replace(b, top=max(b.top, main.top)) for b in boxes if b.bottom > main.top]
     near = [b for b in boxes if b.height > 0.3 * main.height]
     left, right = min(b.left for b in near), max(b.right for b in near)
     top, bottom = min(b.top for b in near), max(b.bottom for b in near)

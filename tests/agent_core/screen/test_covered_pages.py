@@ -55,6 +55,17 @@ async def test_what_lies_over_a_message_is_a_doubt(look: str) -> None:
 
 
 @pytest.mark.parametrize("look", BOTH)
+async def test_a_ball_where_our_avatar_would_be_does_not_cut_a_message_in_two(look: str) -> None:
+    """It bridges the gap between two messages of the customer's, beside the end of a long one."""
+    asked = [ASKED[0] * 5, ASKED[1]]
+    drawn = draw(look, "小王", [me("好的", 90), *(them(text, 60 - at) for at, text in enumerate(asked))])
+    first, second = boxes(drawn)[1:]
+    found = await read_picture(covered(drawn, (938, first.bottom - 62, 1048, second.top + 4)), look)
+    assert UNKNOWN in found.doubts
+    assert found.bubbles[-1].text == ASKED[1]
+
+
+@pytest.mark.parametrize("look", BOTH)
 async def test_what_lies_over_a_message_that_was_answered_is_no_doubt(look: str) -> None:
     drawn = draw(look, "小王", [them(ASKED[0], 90), me("可以的", 60), them(ASKED[1], 30)])
     box = boxes(drawn)[0]

@@ -89,3 +89,9 @@ async def test_a_small_photo_is_no_sticker(look: str, size: tuple[int, int]) -> 
     )
     assert photo.kind is BubbleKind.IMAGE
     assert sticker.kind in (BubbleKind.STICKER, BubbleKind.IMAGE)
+
+
+async def test_a_small_photo_below_a_nickname_is_no_sticker() -> None:
+    photo = MessagePart(kind=Kind.IMAGE, size=(290, 150), sender="小张", ago=60)
+    found = await read_picture(draw("qq-dark", "售后群", [photo], members=3, font_scale=1.3).image, "qq-dark")
+    assert [bubble.kind for bubble in found.bubbles] == [BubbleKind.IMAGE]
