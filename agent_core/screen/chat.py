@@ -15,7 +15,7 @@ from PIL import Image
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.screen import layout, messages, picture, shapes, tree
+from agent_core.screen import badges, layout, messages, picture, shapes, tree
 from agent_core.screen.compare import (
     Match,
     compare,
@@ -32,13 +32,15 @@ from agent_core.screen.kinds import call_line
 from agent_core.screen.messages import Words, join_lines, read_box, read_lines
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.pixels import Grid, luminance
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
+from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.title import Title, read_title
 from agent_core.screen.transcribe import Transcriber
 from agent_core.screen.tree_rows import with_lines
 
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
+_MARK_REACH = 0.16  # of the screen's width, left of our message: where a mark of a failed one stands
+_STATES = (BubbleState.OK, BubbleState.SENDING, BubbleState.FAILED)  # from the best to the worst
 _DIMMED = (70, 205)  # how light an input bar is behind a dialog: no theme's is
 
 
@@ -341,7 +343,7 @@ async def checked(
         more = " and something more" if (title.flawed or title.signed) and title.text else ""
         doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
     page = page_between(grid, header, profile, seen.input_box)
-    seen = _sides_by_picture(seen, page)
+    seen = _states_by_picture(_sides_by_picture(seen, page), page, image)
     shaped = _without_lines(seen, page)
     torn = _place_doubts(shaped, page, image.width)
     doubts += torn or await _newest_doubts(ocr, shaped, image, page)
@@ -376,14 +378,37 @@ def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
     return replace(seen, bubbles=tuple(found), doubt="; ".join(rest), sure=not rest)
 
 
-def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[str]]:
-    """Return the tree's page with the sides that only the picture tells, and what stands elsewhere in the picture.
+def _states_by_picture(seen: ChatScreen, page: shapes.Page, image: Image.Image) -> ChatScreen:
+    """The tree's messages, each of ours in the worse state of the two sources.
 
-    A page with a picture behind it tells nothing.
+    The tree often does not name the red mark beside a message that failed: its id changes from build to build. On a
+    wallpaper shapes have no state, so that red is looked for there by itself.
+    """
+
+    def state(bubble: Bubble) -> BubbleState:
+        box = bubble.box
+        if bubble.side is not Side.ME or box is None:
+            return bubble.state
+        states = {bubble.state}
+        states |= {
+            s.state for s in page.shapes if s.side is Side.ME and s.box.top < box.bottom and s.box.bottom > box.top
+        }
+        beside = Box(max(0, box.left - round(_MARK_REACH * image.width)), box.top, box.left, box.bottom)
+        if badges.red_marks(image, beside):
+            states.add(BubbleState.FAILED)
+        return max(states, key=_STATES.index)
+
+    return replace(seen, bubbles=tuple(replace(bubble, state=state(bubble)) for bubble in seen.bubbles))
+
+
+def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[str]]:
+    """Return the tree's page with the sides and states that only the picture tells, and what stands elsewhere in it.
+
+    A page with a picture behind it tells no sides.
     """
     grid = Grid.of(image)
     page = page_between(grid, layout.header(grid), profile, seen.input_box)
-    seen = _sides_by_picture(seen, page)
+    seen = _states_by_picture(_sides_by_picture(seen, page), page, image)
     return seen, _place_doubts(_without_lines(seen, page), page, image.width)
 
 
