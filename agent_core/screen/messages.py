@@ -16,7 +16,7 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.screen import picture, tree
-from agent_core.screen.kinds import call_line
+from agent_core.screen.kinds import call_line, voice_seconds
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.picture import Color, Line
 from agent_core.screen.readings import Bubble, BubbleKind, Side
@@ -162,7 +162,8 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     words = joined(await read_lines(ocr, image, [line.box for line in lines]))
     if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
-        return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
+        length = _seconds(words.text)
+        return replace(bubble, kind=BubbleKind.VOICE, text=transcript or length, seconds=voice_seconds(length))
     call = call_line(words.text, in_picture=True) if len(lines) == 1 else ""
     kind = BubbleKind.CALL if call else tree.kind_of(words.text)
     quoted = await _quoted(ocr, image, shape)

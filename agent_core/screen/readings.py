@@ -71,6 +71,7 @@ class Bubble:
     kind: BubbleKind = BubbleKind.TEXT
     state: BubbleState = BubbleState.OK
     quoted: str = ""  # of a TEXT: what it quotes; often cut off with …
+    seconds: int | None = None  # of a VOICE: how long it is; its text may be what the app has written down of it
     sure: bool = True  # False if its side, kind or words are in doubt
     doubt: str = field(default="", compare=False)  # what is in doubt, if more is known than that
 
