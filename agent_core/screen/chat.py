@@ -28,6 +28,7 @@ from agent_core.screen.compare import (
     normalise,
     without_count,
 )
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.kinds import call_line
 from agent_core.screen.messages import Words, join_lines, read_box, read_lines
 from agent_core.screen.ocr import OcrEngine
@@ -153,7 +154,7 @@ async def read_chat(
     whole = 1 if cut and len(found) > 1 and found[0].cut else 0  # of what is cut, that is the doubt
     doubts = _doubts(page, found[whole:], bubbles[whole:], title, footer.draft)
     if cut:
-        doubts.append("the upper part of what is asked is out of sight")
+        doubts.append(Doubt(DoubtKind.ABOVE))
     calls = await messages.read_calls(ocr, image, page)
     named = [shape.named for shape in found if shape.side is Side.THEM]
     voice = footer.voice and footer.field.icons and footer.field.icons[0].right <= footer.field.box.left
@@ -163,7 +164,7 @@ async def read_chat(
         draft=footer.draft.text,
         source=Source.OCR,
         sure=not doubts,
-        doubt="; ".join(doubts),
+        doubts=tuple(doubts),
         input_box=None if footer.voice else footer.field.box,
         send_point=footer.send.center if footer.send else None,
         partial=cut and len(doubts) == 1,
@@ -197,17 +198,17 @@ async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Tra
 
 def _doubts(
     page: shapes.Page, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
-) -> list[str]:
+) -> list[Doubt]:
     """Everything on a page that is not certain, and matters for what is asked now."""
-    doubts = list(page.doubts)
+    doubts = [Doubt.of(kind) for kind in page.doubts]
     if found and found[-1].open:
-        doubts.append("the newest message goes on out of sight")
+        doubts.append(Doubt(DoubtKind.BELOW))
     if not title.sure:
-        more = " and something more" if (title.flawed or title.signed) and title.text else ""
-        doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
-    doubts += _newest_doubts_of(bubbles, [shape.sure for shape in found])
+        kind = DoubtKind.TITLE_MORE if (title.flawed or title.signed) and title.text else DoubtKind.TITLE
+        doubts.append(Doubt(kind, title.text, confidence=title.confidence))
+    doubts += newest_doubts(bubbles, [shape.sure for shape in found])
     if draft.unsure:
-        doubts.append(f"the input may hold {draft.text!r} ({draft.confidence:.2f})")
+        doubts.append(Doubt(DoubtKind.INPUT, draft.text, confidence=draft.confidence))
     return doubts
 
 
@@ -236,7 +237,7 @@ async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence
     return found
 
 
-def _newest_doubts_of(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[str]:
+def newest_doubts(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[Doubt]:
     """Return what is in doubt of the messages since our last one. ``sided``: whose each is, is sure."""
     doubts = []
     for bubble, sure in zip(reversed(bubbles), [*reversed(sided), *[False] * len(bubbles)], strict=False):
@@ -244,8 +245,7 @@ def _newest_doubts_of(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[
             break
         if not bubble.sure:
             said = bubble.text if bubble.kind is BubbleKind.TEXT else bubble.kind.value
-            more = f": {bubble.doubt}" if bubble.doubt else ""
-            doubts.append(f"the newest messages hold one that may be {said!r}{more}")
+            doubts.append(Doubt.of(bubble.doubt or DoubtKind.MESSAGE, said))
     return doubts[::-1]
 
 
@@ -340,8 +340,7 @@ async def checked(
         seen.group and _agree(without_count(seen.title), replace(title, text=without_count(title.text)))
     )
     if not agreed:
-        more = " and something more" if (title.flawed or title.signed) and title.text else ""
-        doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
+        doubts.append(Doubt(DoubtKind.TITLES_DIFFER, seen.title, title.text, title.confidence))
     page = page_between(grid, header, profile, seen.input_box)
     seen = _states_by_picture(_sides_by_picture(seen, page), page, image)
     shaped = _without_lines(seen, page)
@@ -350,11 +349,11 @@ async def checked(
     if seen.input_box and seen.draft is not None:
         draft = await read_draft(ocr, image, seen.input_box)
         if not _same_text(seen.draft, draft):
-            doubts.append(f"the input holds {seen.draft!r} in the tree and {draft.text!r} in the picture")
+            doubts.append(Doubt(DoubtKind.INPUTS_DIFFER, seen.draft, draft.text, draft.confidence))
     return replace(
         seen,
         sure=seen.sure and not doubts,
-        doubt="; ".join([d for d in (seen.doubt, *doubts) if d]),
+        doubts=(*seen.doubts, *doubts),
         title_print=title.print,
         title_sure=seen.title_sure and agreed,
         title_box=title.box or seen.title_box,
@@ -374,8 +373,8 @@ def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
         found.append(replace(bubble, side=same[0].side, sure=True) if told else bubble)
     rest = seen.doubts
     if all(bubble.sure for bubble in found):
-        rest = [doubt for doubt in seen.doubts if not doubt.startswith("the tree does not tell what")]
-    return replace(seen, bubbles=tuple(found), doubt="; ".join(rest), sure=not rest)
+        rest = tuple(doubt for doubt in seen.doubts if doubt.kind is not DoubtKind.NODES)
+    return replace(seen, bubbles=tuple(found), doubts=rest, sure=not rest)
 
 
 def _states_by_picture(seen: ChatScreen, page: shapes.Page, image: Image.Image) -> ChatScreen:
@@ -401,7 +400,7 @@ def _states_by_picture(seen: ChatScreen, page: shapes.Page, image: Image.Image) 
     return replace(seen, bubbles=tuple(replace(bubble, state=state(bubble)) for bubble in seen.bubbles))
 
 
-def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[str]]:
+def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[Doubt]]:
     """Return the tree's page with the sides and states that only the picture tells, and what stands elsewhere in it.
 
     A page with a picture behind it tells no sides.
@@ -436,25 +435,25 @@ def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, 
     return shapes.page_of(grid, profile, top=top, bottom=bottom)
 
 
-def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[str]:
+def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[Doubt]:
     if not page.plain:
         return []
     newest = seen.newest
     if newest is None or newest.box is None:
-        return ["the picture shows messages and the tree none"] if page.shapes else []
+        return [Doubt(DoubtKind.TREE_EMPTY)] if page.shapes else []
     if not page.shapes:
-        return ["the tree shows messages and the picture none"]
+        return [Doubt(DoubtKind.PICTURE_EMPTY)]
     last = page.shapes[-1]
     if last.box.top >= newest.box.bottom - 4:
-        return ["below the newest message of the tree stands another in the picture"]
+        return [Doubt(DoubtKind.NEWER)]
     # A node may hold a margin around its bubble, and a sticker does not fill its node.
     off = abs(last.box.center.y - newest.box.center.y) > 0.04 * width
     if last.side is not newest.side or off or not last.box.intersects(newest.box):
-        return ["the newest message of the tree stands elsewhere in the picture"]
+        return [Doubt(DoubtKind.ELSEWHERE)]
     return []
 
 
-async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page) -> list[str]:
+async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page) -> list[Doubt]:
     """For a newest message that stands where the picture has it: whether it says there what it says in the tree."""
     newest = seen.newest
     if newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
@@ -470,7 +469,7 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
     inside = bool(read) and all(contains(newest.text, line.text, confidence=line.confidence) for line in read)
     if inside and (some is not lines or len(fold(text)) >= 0.8 * len(fold(newest.text))):
         return []
-    return [f"the newest message is {newest.text!r} in the tree and {text!r} in the picture"]
+    return [Doubt(DoubtKind.MESSAGES_DIFFER, newest.text, text)]
 
 
 def _header(title: Box | None, header: layout.Header | None, image: Image.Image, profile: AppProfile) -> Box:

@@ -13,6 +13,7 @@ from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.screen import badges, overlays, picture, tree
 from agent_core.screen.compare import normalise
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows, without_marks
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
@@ -162,8 +163,7 @@ class ScreenReader:
             return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
         seen, torn = pages.placed(seen, frame.image, profile)
         new = [*_blank_doubts(seen, title.box if title else None, frame), *torn]
-        doubt = "; ".join([d for d in (seen.doubt, *new) if d])
-        return replace(seen, sure=False, doubt=doubt, torn=bool(torn)) if new else seen
+        return replace(seen, sure=False, doubts=(*seen.doubts, *new), torn=bool(torn)) if new else seen
 
 
 def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:
@@ -174,11 +174,11 @@ def _tree_chat(nodes: Sequence[Node], profile: AppProfile, frame: Frame) -> Chat
     return tree.chat(nodes, profile, frame.size)
 
 
-def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[str]:
+def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[Doubt]:
     """Without OCR: whether anything is written where the tree says that something is."""
-    places = [("title", title), ("newest message", seen.newest.box if seen.newest else None)]
+    newest = seen.newest.box if seen.newest else None
     return [
-        f"nothing is written where the tree has the {what}"
-        for what, box in places
+        Doubt(kind)
+        for kind, box in ((DoubtKind.NO_INK_TITLE, title), (DoubtKind.NO_INK_MESSAGE, newest))
         if box is not None and not picture.has_ink(frame.image, box)
     ]

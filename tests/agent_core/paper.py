@@ -32,6 +32,7 @@ from agent_core.devices.base import (
 from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.errors import AppNotFound, CommandFailed, TextInputFailed
 from agent_core.geometry import Box, Point
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
 from agent_core.screen.tree import TreeHealth
@@ -280,7 +281,7 @@ class PaperPhone:
             chat.draft,
             self.flaws.source,
             sure=not cut,
-            doubt="the upper part of the question is out of sight" if cut else "",
+            doubts=(Doubt(DoubtKind.ABOVE),) if cut else (),
             input_box=field,
             send_point=send.center,
             partial=cut,
@@ -567,7 +568,7 @@ class PaperReader(ScreenReader):
         if chat is None or flaw == "blind":
             return None
         if flaw == "unsure":
-            return replace(chat, sure=False, doubt="smudged", partial=False)
+            return replace(chat, sure=False, doubts=(Doubt(DoubtKind.MESSAGE, "smudged"),), partial=False)
         return replace(chat, draft=None) if flaw == "no_draft" else chat
 
     async def unread_below(

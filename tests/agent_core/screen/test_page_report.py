@@ -12,6 +12,7 @@ from PIL import Image
 from agent_core.errors import ConfigMissing, InputRejected
 from agent_core.geometry import Box
 from agent_core.screen.compare import without_count
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.lists import ChatRow
 from agent_core.screen.page_files import load_dump, load_picture
 from agent_core.screen.page_marks import mark_page
@@ -93,12 +94,13 @@ def test_a_name_that_is_nothing_but_a_count_stays() -> None:
 
 
 def test_what_is_in_doubt_is_told() -> None:
-    told = report(chat(title_sure=False, draft=None, doubt="the title may be '11' (0.61); the input may hold 'x'"))
+    doubts = (Doubt(DoubtKind.TITLE, "11", confidence=0.61), Doubt(DoubtKind.INPUT, "x"))
+    told = report(chat(title_sure=False, draft=None, doubts=doubts))
     assert told.title is not None
     assert not told.title.sure
     assert told.input is not None
     assert (told.input.text, told.input.sure) == ("", False)
-    assert told.doubts == ("the title may be '11'", "the input may hold 'x'")
+    assert told.doubts == ("the title may be “11”", "the input may hold “x”")
     assert report(chat(draft="好的", draft_sure=False)).input == told.input.model_copy(update={"text": "好的"})
 
 
@@ -122,7 +124,7 @@ def test_without_secrets_no_text_tells_what_the_picture_hides() -> None:
     page = chat(
         bubbles=(*CHAT.bubbles, said, Bubble(Side.ME, "483920 收到", Box(40, 480, 200, 500))),
         draft="483920",
-        doubt="the newest message is '验证码 483920' in the tree and '验证码 483928' in the picture",
+        doubts=(Doubt(DoubtKind.MESSAGES_DIFFER, "验证码 483920", "验证码; 483928"),),
     )
     told = report(without_secrets(page, [Box(50, 425, 190, 455)]))
     assert "4839" not in told.model_dump_json()

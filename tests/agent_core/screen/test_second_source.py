@@ -60,14 +60,14 @@ async def read(drawn: Drawn, ocr: OcrEngine, model: Writer | None, *, use_model:
 async def test_a_sure_page_costs_no_model_call() -> None:
     model = Writer({})
     seen = await read(draw("qq-plain", "小王", PAGE), OcrEngine(), model)
-    assert seen.sure, seen.doubt
+    assert seen.sure, seen.doubts
     assert model.asked == []
 
 
 async def test_the_same_name_and_the_same_words_make_a_page_sure() -> None:
     model = Writer({transcribe.TITLE: '{"title":"小王"}', transcribe.WORDS: '{"text":"几天能发货"}'})
     seen = await read(draw("qq-plain", "小王", PAGE), Faint("小王", "几天能发货"), model)
-    assert seen.sure, seen.doubt
+    assert seen.sure, seen.doubts
     assert (seen.title, seen.question[0].text) == ("小王", "几天能发货")
     assert model.asked == [transcribe.TITLE, transcribe.WORDS]
 
