@@ -16,6 +16,7 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.screen import picture, tree
+from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.kinds import call_line, voice_seconds
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.picture import Color, Line
@@ -173,7 +174,7 @@ async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequenc
     if not _SAID.search(text):  # an emoji alone, which a recogniser takes for dots; or the waves of a voice message
         if any(is_coloured(image.crop(line.ink.as_tuple()), shape.color) for line in lines):
             return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
-        return replace(bubble, quoted=quoted, sure=False, doubt="what stands in it cannot be read")
+        return replace(bubble, quoted=quoted, sure=False, doubt=DoubtKind.UNREADABLE)
     sure = bubble.sure and not words.unsure
     return replace(bubble, kind=kind, text=text, quoted=quoted, sure=sure)
 
@@ -323,7 +324,7 @@ async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bu
             written = sum(line.box.width * line.box.height for line in lines)
             if written > 0.3 * shape.box.width * shape.box.height:
                 text = join_lines([line.text for line in lines])
-                return replace(bubble, kind=tree.kind_of(text), text=text, sure=False, doubt="its bubble is decorated")
+                return replace(bubble, kind=tree.kind_of(text), text=text, sure=False, doubt=DoubtKind.DECORATED)
     if _is_small(shape, image):
         return replace(bubble, kind=BubbleKind.STICKER)
     return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)

@@ -16,6 +16,7 @@ from PIL import Image, ImageChops
 
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
+from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.layout import PAGE_EDGE, Ground, ground, margins
 from agent_core.screen.picture import rgb
 from agent_core.screen.pixels import (
@@ -125,7 +126,7 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     area = Box(0, top, grid.image.width, max(top + 1, bottom))
     rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))
     if not seen.plain:
-        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, ("the page has a picture behind its messages",))
+        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, (DoubtKind.WALLPAPER,))
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
     edge = max(2, round(PAGE_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
@@ -208,7 +209,7 @@ class _Reading:
             return
         if band.content is None:
             if (band.left_avatar or band.right_avatar) and not _cut_by(band, self.rows):
-                self.doubts.append("an avatar stands on the page without a message")
+                self.doubts.append(DoubtKind.LONE_AVATAR)
             return
         top = self.rows[0]
         placed = Box(band.content[0], band.top + top, band.content[1], band.bottom + top)
@@ -229,7 +230,7 @@ class _Reading:
             if _is_line(placed, self.width):
                 self.lines.append(self.grid.full(placed))
             else:
-                self.doubts.append("something on the page is no message that is known")
+                self.doubts.append(DoubtKind.UNKNOWN_PART)
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
@@ -253,7 +254,7 @@ class _Reading:
             color=color,
             named=band.left_avatar is not None and form is Form.BUBBLE and _has_name(self.filled, band, box, self.rows),
             sure=not alone and not both,
-            doubt="an avatar stands on both sides of a message" if both else "",
+            doubt=DoubtKind.TWO_AVATARS if both else "",
         )
         self.shapes.append(_with_parts(self.grid, self.filled, band, self.rows, shape, self.seen))
 
@@ -447,7 +448,7 @@ def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape,
         upper = part.top - box.top < 0.07 * grid.width and part.bottom < box.bottom - 0.03 * grid.width
         if upper:
             return replace(shape, quote=grid.full(part), quote_color=color)
-        return replace(shape, doubt="a part of a message stands on a ground of its own")
+        return replace(shape, doubt=DoubtKind.OWN_GROUND)
     below = Box(box.left, box.bottom + 1, box.right, band.bottom + rows[0])
     if below.height > 0.03 * grid.width:
         found = _bubble(grid, filled, replace(band, top=below.top - rows[0]), below, seen)
@@ -515,7 +516,7 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
             side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
         # The header hides the avatar of a message that it cuts; its colour is that of one side's messages alone.
         cut = shape.cut and mine is not other
-        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else "a message has no avatar beside it"))
+        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else DoubtKind.NO_AVATAR))
     return found
 
 
@@ -542,9 +543,7 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
             top = rows[0] + span[0]
             whole = grid.full(Box(box.left, top + box.top, box.right, top + box.bottom))
             if not any(whole.intersects(other.box) for other in found):
-                found.append(
-                    Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt="a message has no avatar beside it")
-                )
+                found.append(Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt=DoubtKind.NO_AVATAR))
     return sorted(found, key=lambda shape: shape.box.top)
 
 
