@@ -76,7 +76,8 @@ class SendReport(_Part):
 class RowReport(_Part):
     name: str
     preview: str
-    unread: int
+    unread: int  # 1 for a mark without a number
+    dot: bool = False  # the mark has no number, as on muted chats
 
 
 class PageReport(_Part):
@@ -153,7 +154,7 @@ def report(page: Page, lang: Lang = "en") -> PageReport:
     """Turn what was read into plain data, its doubts in words of this language."""
     if page.chat is not None:
         return _chat_report(page.chat, lang)
-    rows = tuple(RowReport(name=row.name, preview=row.preview, unread=row.unread) for row in page.rows)
+    rows = tuple(map(_row_report, page.rows))
     return PageReport(page=PageKind.LIST if rows else PageKind.OTHER, rows=rows)
 
 
@@ -171,6 +172,11 @@ def _chat_report(chat: ChatScreen, lang: Lang) -> PageReport:
         send=SendReport(box=_pixels(chat.send_box), state=chat.send_state),
         doubts=tuple(dict.fromkeys(doubt.told(lang) for doubt in chat.doubts)),
     )
+
+
+def _row_report(row: ChatRow) -> RowReport:
+    dot = row.dot and not row.unread
+    return RowReport(name=row.name, preview=row.preview, unread=row.unread or int(dot), dot=dot)
 
 
 def _title_report(chat: ChatScreen) -> TitleReport:

@@ -35,7 +35,9 @@ def page_lines(report: PageReport, app: str, words: Texts) -> tuple[Line, ...]:
     if report.send is not None:
         lines.append(Line(words.get(f"reading.send_{report.send.state.value}"), words.get("reading.send")))
     for row in report.rows:
-        name = words.get("reading.row_unread", name=row.name, count=row.unread) if row.unread else row.name
+        name = row.name
+        if row.unread:
+            name = words.get("reading.row_dot" if row.dot else "reading.row_unread", name=name, count=row.unread)
         lines.append(Line(row.preview, name))
     lines += [Line(doubt, words.get("reading.doubt")) for doubt in report.doubts]
     return tuple(lines)

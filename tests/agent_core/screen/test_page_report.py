@@ -19,6 +19,8 @@ from agent_core.screen.page_marks import mark_page
 from agent_core.screen.page_report import MessageKind, Page, PageKind, read_page, report, without_secrets
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
+from bot.chat.page_reading import page_lines
+from bot.chat.texts import texts
 from tests.agent_core.screen.support import QQ, look, me, open_chat, scenario, them
 
 FIELD, SEND = Box(20, 700, 240, 740), Box(260, 700, 320, 740)
@@ -112,9 +114,22 @@ def test_send_and_input_that_are_not_seen() -> None:
 
 
 def test_a_list_and_any_other_page() -> None:
-    rows = (ChatRow("11", Box(0, 0, 360, 80), 3, "在吗"), ChatRow("另一位", Box(0, 80, 360, 160)))
+    rows = (
+        ChatRow("11", Box(0, 0, 360, 80), 3, "在吗"),
+        ChatRow("另一位", Box(0, 80, 360, 160)),
+        ChatRow("群", Box(0, 160, 360, 240), dot=True),
+    )
     told = report(Page(rows=rows))
-    assert [(row.name, row.preview, row.unread) for row in told.rows] == [("11", "在吗", 3), ("另一位", "", 0)]
+    assert [(row.name, row.preview, row.unread, row.dot) for row in told.rows] == [
+        ("11", "在吗", 3, False),
+        ("另一位", "", 0, False),
+        ("群", "", 1, True),
+    ]
+    labels: list[str] = []
+    mark_page(Image.new("RGB", (360, 800)), Page(rows=rows), lambda key: labels.append(key) or key)  # type: ignore[func-returns-value]
+    assert labels == ["unread", "dot"]
+    lines = page_lines(told, "QQ", texts("zh"))
+    assert [line.label for line in lines[1:]] == ["11（3 条未读）", "另一位", "群（红点）"]
     assert (told.page, told.title, told.send, told.input) == (PageKind.LIST, None, None, None)
     assert report(Page()).page is PageKind.OTHER
 
