@@ -16,7 +16,7 @@ import structlog
 from agent_core.apps.learnt import AppLook, SendsBy
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.match import is_bubble_of, is_draft
-from agent_core.devices.base import Device, Key, TextInput
+from agent_core.devices.base import Device, Key, TextInput, TouchWatch
 from agent_core.errors import LearningFailed, PhonedeskError, ScreenOff
 from agent_core.geometry import Point
 from agent_core.observer import Observation, Observer
@@ -147,18 +147,41 @@ class Learning:
             by_key = focused.send_state is SendState.KEYBOARD
             try:
                 async with self._device.keyboard() as keyboard:
-                    try:
-                        tried = await self._typed(keyboard, read, text, by_key)
-                        if send and touches.touched:
-                            raise self._failed("learn_touched", "Somebody touched the phone.")
-                        if send:
-                            tried = await self._sent(keyboard, read, text, tried.sends_by)
-                    finally:
-                        if not touches.touched:  # the input was empty: what stands there is ours
-                            await self._delete(keyboard, read)
+                    tried = await self._tried(keyboard, read, text, touches, by_key=by_key, send=send)
             finally:
                 await self._hide_keyboard(read)
         return tried
+
+    async def _tried(
+        self, keyboard: TextInput, read: ReadChat, text: str, touches: TouchWatch, *, by_key: bool, send: bool
+    ) -> Tried:
+        """Type, send if that is asked for, and delete; after a touch the input is a person's and left as it is."""
+        try:
+            tried = await self._typed(keyboard, read, text, by_key)
+            if send and not touches.touched:
+                tried = await self._sent(keyboard, read, text, tried.sends_by)
+        except PhonedeskError as error:
+            if touches.touched:
+                raise self._text_left(read, text, error) from error
+            try:
+                await self._delete(keyboard, read)
+            except PhonedeskError:
+                raise self._text_left(read, text, error) from error
+            raise
+        if not touches.touched:  # the input was empty: what stands there is ours
+            await self._delete(keyboard, read)
+            return tried
+        seen = (await self._look()).chat
+        empty = seen is not None and same_name(seen.title, read.chat.title) and seen.draft == ""
+        if empty and tried.sent:
+            return tried
+        touched = self._failed("learn_touched", "Somebody touched the phone.")
+        raise touched if empty else self._text_left(read, text, touched)
+
+    def _text_left(self, read: ReadChat, text: str, why: PhonedeskError) -> LearningFailed:
+        """An error that says why, and that what was typed may stand in the input."""
+        said = f"{why.message} {text!r} may stand in the input of the chat with {read.chat.title}."
+        return self._failed("learn_text_left", said, why=why, draft=text, contact=read.chat.title)
 
     async def _with_input(self, read: ReadChat) -> ChatScreen:
         """The chat with its text input, which a bar to hold and talk may have the place of."""
@@ -242,5 +265,5 @@ class Learning:
         await self._lease.check()
         await self._device.key(key)
 
-    def _failed(self, key: str, said: str, **values: str) -> LearningFailed:
+    def _failed(self, key: str, said: str, **values: object) -> LearningFailed:
         return LearningFailed(said, advice=None, key=key, app=self._profile.name, **values)

@@ -169,8 +169,8 @@ class Ledger(Protocol):
     async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
         """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
 
-    async def version_known(self, app: str, version: str) -> bool:
-        """Whether a reply was seen to arrive in this version of the app before."""
+    async def version_known(self, serial: str, app: str, version: str) -> bool:
+        """Return whether a reply was seen to arrive on this phone in this version of the app before."""
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
         """Return what was learnt of this version of the app on this phone; None if nothing was."""

@@ -70,9 +70,8 @@ async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) 
     ledger = StoredLedger(core.db)
     before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
     learnt = _learnt(shown, sends_by)
-    if before is not None and before.looks:
-        looks = [look for look in before.looks if differs(replace(before, looks=(look,)), shown.look)]
-        learnt = replace(learnt, looks=tuple(looks)).with_look(shown.look)
+    if before is not None:
+        learnt = replace(learnt, looks=before.looks).with_look(shown.look)
     learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
     await ledger.learn(shown.serial, learnt)
     return learnt

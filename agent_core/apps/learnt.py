@@ -62,8 +62,10 @@ class LearntApp:
     confirmed_at: str = ""
 
     def with_look(self, look: AppLook) -> LearntApp:
-        """Return it with one more look that a person has confirmed; the oldest are forgotten."""
-        return replace(self, looks=(*self.looks, look)[-MOST_LOOKS:])
+        """Return it with one more look that a person has confirmed, in the place of one like it; the oldest are
+        forgotten."""
+        others = [known for known in self.looks if _differences(known, look)]
+        return replace(self, looks=(*others, look)[-MOST_LOOKS:])
 
     def on(self, profile: AppProfile) -> AppProfile:
         """Return ``profile`` with the bubbles' colours that this phone has shown, before those of every phone."""
@@ -80,7 +82,8 @@ class LearntApp:
 def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
     """Return the names of what is not as in any look that was learnt: fields of AppLook, of the look that is nearest.
 
-    What is not known on one side is no difference. [] if nothing was learnt.
+    What is not known on one side is no difference, and neither is the other side's colour: a customer who has a bubble
+    of their own changes nothing of the layout. [] if nothing was learnt.
     """
     return min((_differences(look, seen) for look in learnt.looks), key=len, default=[])
 
@@ -88,7 +91,7 @@ def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
 def _differences(one: AppLook, other: AppLook) -> list[str]:
     found = [
         name
-        for name in ("ground", "mine", "theirs")
+        for name in ("ground", "mine")
         if getattr(one, name) and getattr(other, name) and _apart(getattr(one, name), getattr(other, name))
     ]
     for name in ("header", "bar", "avatar_left", "avatar_size"):

@@ -440,7 +440,7 @@ class ReplyFlow:
         learnt = await self._learnt(version)
         if learnt is not None and learnt.looks:
             return True
-        return await self._ledger.version_known(self._profile.key, version)
+        return await self._ledger.version_known(self._session.serial, self._profile.key, version)
 
     async def _learnt(self, version: str) -> LearntApp | None:
         return await self._ledger.learnt(self._session.serial, self._profile.key, version) if version else None

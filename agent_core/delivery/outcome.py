@@ -53,10 +53,10 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     if gate.confirmed(chat.title, chat.title_print, group=chat.group):
         # Their word holds for what they were shown; another doubt is asked about anew, and so are messages that nobody
         # has read: they may be other ones by now.
-        known = read or (not chat.torn and set(chat.doubts) <= set(gate.doubts_confirmed))
-        return None if known else _unsure(chat, chat.doubt)
+        known = read or (not chat.torn and {doubt.key for doubt in chat.doubts} <= set(gate.doubts_confirmed))
+        return None if known else _unsure(chat, chat.title)
     if not gate.contact or not read:
-        return _unsure(chat, chat.doubt or chat.title)
+        return _unsure(chat, chat.title)
     if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered by itself
         return _unsure(chat, f"group? {gate.contact}")
     like = title_likeness(chat, gate.contact)

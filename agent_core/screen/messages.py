@@ -17,7 +17,8 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.screen import picture
-from agent_core.screen.kinds import call_line
+from agent_core.screen.doubts import DoubtKind
+from agent_core.screen.kinds import call_line, voice_seconds
 from agent_core.screen.letters import FULL, Letters, ems, is_coloured, is_emoji, is_glyph, letters_of
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.picture import Color, Line
@@ -107,7 +108,7 @@ async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bu
     for shape, lines in zip(page.shapes, own, strict=True):
         bubble, text = await _read(ocr, image, page, shape, lines, usual)
         if shape.transcript is not None and bubble.kind is not BubbleKind.VOICE:
-            bubble = replace(bubble, sure=False, doubt="a message has no avatar beside it")
+            bubble = replace(bubble, sure=False, doubt=DoubtKind.NO_AVATAR)
         bubbles.append(bubble)
         texts.append(text)
     return _fitting(bubbles, texts)
@@ -177,7 +178,7 @@ def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubbl
             (text.letters.most < _LETTERS_LEAST * usual if usual and text.letters.most else text.loose)
             or (bool(others) and not text.tail and all(other.tail for other in others))
         )
-        found.append(replace(bubble, sure=False, doubt=bubble.doubt or "it may be a picture") if odd else bubble)
+        found.append(replace(bubble, sure=False, doubt=bubble.doubt or DoubtKind.MAYBE_PICTURE) if odd else bubble)
     return found
 
 
@@ -226,12 +227,14 @@ async def _read_lines(
     words = joined(read)
     if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
-        return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text)), None
+        length = _seconds(words.text)
+        voice = replace(bubble, kind=BubbleKind.VOICE, text=transcript or length, seconds=voice_seconds(length))
+        return voice, None
     call = call_line(words.text, in_picture=True) if len(lines) == 1 else ""
     if call and lines[0].ink.width > (ems(call) + _RECEIVER) * min(lines[0].ink.height, usual) / FULL:
         return replace(bubble, kind=BubbleKind.CALL, text=call, quoted=quoted), None
     if not _SAID.search(words.text) or not is_glyph(image, lines, words.text, own_box(shape), shape.color):
-        return replace(bubble, quoted=quoted, sure=False, doubt="what stands in it cannot be read"), None
+        return replace(bubble, quoted=quoted, sure=False, doubt=DoubtKind.UNREADABLE), None
     sure = bubble.sure and not words.unsure
     text = _text(image, shape, lines, read)
     return replace(bubble, kind=BubbleKind.TEXT, text=words.text, quoted=quoted, sure=sure), text
@@ -397,7 +400,7 @@ async def _pictured(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape
             written = sum(line.box.width * line.box.height for line in lines)
             if written > 0.3 * shape.box.width * shape.box.height:
                 text = join_lines([line.text for line in lines])
-                return replace(bubble, kind=BubbleKind.TEXT, text=text, sure=False, doubt="its bubble is decorated")
+                return replace(bubble, kind=BubbleKind.TEXT, text=text, sure=False, doubt=DoubtKind.DECORATED)
     if _is_small(shape, image) and not _is_framed(image, shape.box, page.ground.color):
         return replace(bubble, kind=BubbleKind.STICKER)
     return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)

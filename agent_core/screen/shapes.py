@@ -17,6 +17,7 @@ from PIL import Image, ImageChops
 
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
+from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.layout import PAGE_EDGE, Ground, ground, margins
 from agent_core.screen.picture import rgb
 from agent_core.screen.pixels import (
@@ -51,8 +52,6 @@ _NEAR = 0.035  # so far below a message at most stands what belongs to it
 _AROUND = 0.014  # round a bubble: its shadow, the ornaments of a skin
 _NAME = 0.05  # height of a nickname
 _QUOTE_ROOM = 0.3  # from a bubble's upper edge: a quotation ends above, however long the message is
-
-_UNKNOWN = "something on the page is no message that is known"
 
 
 class Form(StrEnum):
@@ -100,7 +99,7 @@ class Page:
     box: Box
     shapes: tuple[Shape, ...]
     ground: Ground
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[DoubtKind, ...] = ()
     remnant: bool = False
     lines: tuple[Box, ...] = ()
 
@@ -132,7 +131,7 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     area = Box(0, top, grid.image.width, max(top + 1, bottom))
     rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))
     if not seen.plain:
-        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, ("the page has a picture behind its messages",))
+        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, (DoubtKind.WALLPAPER,))
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
     edge = max(2, round(PAGE_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
@@ -144,7 +143,7 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
         for part in parts:
             reading.take(part)
         if len(parts) > 1:
-            reading.doubt(band, _UNKNOWN)  # what joined them
+            reading.doubt(band, DoubtKind.UNKNOWN_PART)  # what joined them
     found = tuple(_sided(reading.shapes, profile, grid.image.width))
     # What stands wholly above our newest message says nothing about what is asked now.
     answered = max((shape.box.top for shape in found if shape.sure and shape.side is Side.ME), default=0)
@@ -236,7 +235,7 @@ class _Reading:
     rows: Span  # of the area in the small copy
     seen: Ground
     shapes: list[Shape]
-    doubts: list[tuple[int, str]]  # with the row of the small copy above which they do not reach
+    doubts: list[tuple[int, DoubtKind]]  # with the row of the small copy above which they do not reach
     lines: list[Box]
     remnant: bool = False  # the last pixels of a message that scrolled away under the header
 
@@ -252,7 +251,7 @@ class _Reading:
             return
         if band.content is None:
             if (band.left_avatar or band.right_avatar) and not _cut_by(band, self.rows):
-                self.doubt(band, "an avatar stands on the page without a message")
+                self.doubt(band, DoubtKind.LONE_AVATAR)
             return
         top = self.rows[0]
         placed = Box(band.content[0], band.top + top, band.content[1], band.bottom + top)
@@ -264,12 +263,12 @@ class _Reading:
         else:
             content = _content(self.filled, band, Box(placed.left, band.top, placed.right, band.bottom))
             if content is None:
-                self.doubt(band, _UNKNOWN)
+                self.doubt(band, DoubtKind.UNKNOWN_PART)
                 return
             box = Box(content.left, content.top + top, content.right, content.bottom + top)
             self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
 
-    def doubt(self, band: _Band, doubt: str) -> None:
+    def doubt(self, band: _Band, doubt: DoubtKind) -> None:
         self.doubts.append((band.bottom + self.rows[0], doubt))
 
     def _account(self, band: _Band, *known: Box) -> None:
@@ -289,7 +288,7 @@ class _Reading:
             if band.left_avatar and end <= first and end - start <= _NAME * self.width:
                 continue
             if any(max(box.width, box.height) > least for box, _ in pieces(rest[start:end], gap=2, least=2)):
-                self.doubt(band, _UNKNOWN)
+                self.doubt(band, DoubtKind.UNKNOWN_PART)
                 return
 
     def _take_alone(self, band: _Band, placed: Box, found: tuple[Box, Color] | None) -> None:
@@ -298,7 +297,7 @@ class _Reading:
             if _is_line(placed, self.width):
                 self.lines.append(self.grid.full(placed))
             else:
-                self.doubt(band, _UNKNOWN)
+                self.doubt(band, DoubtKind.UNKNOWN_PART)
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
@@ -324,7 +323,7 @@ class _Reading:
             named=band.left_avatar is not None and form is Form.BUBBLE and _has_name(self.filled, band, box, self.rows),
             tail=form is Form.BUBBLE and _has_tail(self.grid, band, box, color),
             sure=not alone and not both,
-            doubt="an avatar stands on both sides of a message" if both else "",
+            doubt=DoubtKind.TWO_AVATARS if both else "",
         )
         shape = _with_parts(self.grid, self.filled, band, self.rows, shape, self.seen)
         self.shapes.append(shape)
@@ -538,7 +537,7 @@ def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape,
         upper = part.top - box.top < 0.07 * grid.width and part.bottom < box.bottom - 0.03 * grid.width
         if upper:
             return replace(shape, quote=grid.full(part), quote_color=color)
-        return replace(shape, doubt="a part of a message stands on a ground of its own")
+        return replace(shape, doubt=DoubtKind.OWN_GROUND)
     below = Box(box.left, box.bottom + 1, box.right, band.bottom + rows[0])
     if below.height > 0.03 * grid.width:
         found = _bubble(grid, filled, replace(band, top=below.top - rows[0]), below, seen)
@@ -606,7 +605,7 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
             side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
         # The header hides the avatar of a message that it cuts; its colour is that of one side's messages alone.
         cut = shape.cut and mine is not other
-        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else "a message has no avatar beside it"))
+        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else DoubtKind.NO_AVATAR))
     return found
 
 
@@ -633,9 +632,7 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
             top = rows[0] + span[0]
             whole = grid.full(Box(box.left, top + box.top, box.right, top + box.bottom))
             if not any(whole.intersects(other.box) for other in found):
-                found.append(
-                    Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt="a message has no avatar beside it")
-                )
+                found.append(Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt=DoubtKind.NO_AVATAR))
     return sorted(found, key=lambda shape: shape.box.top)
 
 

@@ -15,8 +15,9 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box, Point
 from agent_core.screen.compare import counts_members
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.kinds import WORDLESS, is_hint, kind_of, named_kind
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
+from agent_core.screen.readings import Bubble, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.tree_rows import Messages, has_id, messages, side_of, visible, within
 
 __all__ = [
@@ -291,7 +292,7 @@ def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> C
         draft=draft,
         source=Source.TREE,
         sure=not doubts,
-        doubt="; ".join(doubts),
+        doubts=tuple(doubts),
         input_box=field.box if field else None,
         send_point=send.box.center if send else None,
         title_sure=header.sure,
@@ -336,14 +337,11 @@ def _several(read: Messages) -> bool:
     return len({one.name for one in read.avatars if one.side is Side.THEM and one.name}) > 1
 
 
-def _doubts(header: _Header, bubbles: Sequence[Bubble]) -> list[str]:
+def _doubts(header: _Header, bubbles: Sequence[Bubble]) -> list[Doubt]:
     """Return why the page is not sure. What stands above our last message is not asked any more."""
-    doubts = [] if header.sure else ["the tree does not tell which text of the header is the name"]
+    doubts = [] if header.sure else [Doubt(DoubtKind.HEADER)]
     last = max((i for i, b in enumerate(bubbles) if b.side is Side.ME and b.sure), default=-1)
-    for bubble in bubbles[last + 1 :]:
-        if not bubble.sure:
-            what = "a message" if bubble.kind is BubbleKind.OTHER else f"the message {bubble.text!r}"
-            doubts.append(f"the tree does not tell what {what} is")
+    doubts += [Doubt(DoubtKind.NODES, bubble.text) for bubble in bubbles[last + 1 :] if not bubble.sure]
     return list(dict.fromkeys(doubts))
 
 

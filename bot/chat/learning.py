@@ -108,7 +108,7 @@ async def learn(turn: Turn, wanted: Asked) -> Said:
     serial = wanted.serial or turn.incoming.phone
     key, shown = await turn.desk.learning.show(turn.actor, wanted.app, wanted.contact, serial=serial, here=wanted.here)
     picture = await asyncio.to_thread(lambda: to_jpeg(marked(shown.page.image, shown.page.page, words)))
-    page = report(shown.page.page)
+    page = report(shown.page.page, words.lang)
     lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
     buttons = (
         (Button(f"learn:{key} yes", words.get("learn.button_yes"), "success"),),

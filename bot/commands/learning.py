@@ -70,7 +70,7 @@ async def learn_in_terminal(
 
 
 def _show(console: Console, shown: ShownChat, words: Texts, place: Path) -> None:
-    seen = report(shown.page.page)
+    seen = report(shown.page.page, words.lang)
     console.print(harmless(found_line(seen, shown.app.name, words)), markup=False, highlight=False)
     for line in page_lines(seen, shown.app.name, words):
         said = f"{line.label}: {line.text}" if line.label else line.text

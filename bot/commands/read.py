@@ -42,9 +42,8 @@ def read(
             _write_marks(marks, frame, page)
     except PhonedeskError as error:
         fail(error)
-    seen = report(page)
     if as_json:
-        print_json(seen.model_dump(mode="json"))
+        print_json(report(page).model_dump(mode="json"))
         return
     from rich.console import Console
 
@@ -54,7 +53,7 @@ def read(
 
     words = texts(spoken_language())
     console = Console(soft_wrap=True)
-    for line in page_lines(seen, profile.name, words):
+    for line in page_lines(report(page, words.lang), profile.name, words):
         said = f"{line.label}: {line.text}" if line.label else line.text
         console.print(harmless(said), markup=False, highlight=False)
 

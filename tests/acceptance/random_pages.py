@@ -410,7 +410,7 @@ async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tr
             tally.counts.update(["read without a doubt", f"{one.look}: without a doubt"])
             tally.counts.update(f"{name}: without a doubt" for name in classes)
         elif seen is not None:
-            tally.counts.update({f"doubt: {re.sub(_QUOTED, '…', doubt)}" for doubt in seen.doubts})
+            tally.counts.update({f"doubt: {doubt.kind.value}" for doubt in seen.doubts})
         bad = [word for word in found if word in BAD or (verbose and "wrong" in word)]
         if bad:
             asked = [(b.kind.value, b.text) for b in seen.question] if seen else None
@@ -419,7 +419,7 @@ async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tr
             tally.bad.append(
                 f"{seed} {one.look} {_told(one)} {bad}\n"
                 f"    title {drawn.truth.title!r} read as {title!r}\n    asked {real}\n"
-                f"    read  {asked}\n    doubt {seen.doubt if seen else ''}"
+                f"    read  {asked}\n    doubt {seen.doubts if seen else ''}"
             )
             if folder:
                 Path(folder).mkdir(parents=True, exist_ok=True)
