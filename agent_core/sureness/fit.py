@@ -153,7 +153,7 @@ def _says(clause: Facts, asked: Facts) -> bool:
     return (
         _in_order([_turned_round(word) for word in asked.words], clause.words)
         and all(word in asked.words for word in denied)
-        and (asked.modality == clause.modality or not clause.modality and asked.modality <= _LEFT_OUT)
+        and (asked.modality == clause.modality or (not clause.modality and asked.modality <= _LEFT_OUT))
         and clause.tense == asked.tense
         and all(_tells(clause, asking) for asking in asked.asking)
     )
