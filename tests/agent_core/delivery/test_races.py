@@ -347,7 +347,7 @@ async def test_by_pictures_only(case: str) -> None:
         long = ""
         if case == "long":
             long = "".join(f"第{n}步，请先打开我的订单，选择要处理的商品，再点申请售后。" for n in range(1, 7))
-            bench.knowledge.records = (Record(id="l", text=long, score=1.0, sure=True),)
+            bench.knowledge.records = (Record(id="l", text=long, question=ASKED.text, score=1.0, sure=True),)
         await bench.open_chat_by_url()
         session = await reply(bench, ASK, FINISH)
         assert session.status is Status.SUCCEEDED, session.message

@@ -53,6 +53,7 @@ async def test_two_questions_get_two_answers_and_finish_waits_for_both() -> None
 
 async def test_one_answer_to_both_is_sent_once() -> None:
     async with lab(asked(SHIP, BILL)) as bench:
+        bench.knowledge.answers = {"发": ANSWER}
         await bench.open_chat()
         session = await reply(bench, ASK, ASK_INVOICE, FINISH)
         assert session.status is Status.SUCCEEDED, session.message
@@ -132,7 +133,7 @@ async def test_killed_between_two_answers_a_new_run_gives_the_second_alone() -> 
 
 
 def with_long_answer(bench: Lab) -> list[str]:
-    bench.knowledge.records = (Record(id="l", text=LONG, score=1.0, sure=True),)
+    bench.knowledge.records = (Record(id="l", text=LONG, question=SHIP, score=1.0, sure=True),)
     return in_parts(LONG, 500)
 
 

@@ -131,6 +131,7 @@ def test_one_word_or_its_place_makes_another_question(words: str, question: str)
 @pytest.mark.parametrize(
     ("words", "question"),
     [
+        ("大概几天能发货", "几天能发货"),
         ("退不退货呀", "退货吗"),
         ("发没发货", "已经发货吗"),
         ("S23膜有没有", "S23膜有吗"),
