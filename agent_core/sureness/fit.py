@@ -64,7 +64,7 @@ def _against(asked: Facts, wanted: Facts, wordings: Iterable[Facts], words: str,
     own = {word for known in wordings if _agree(asked, known) for word in known.open}
     near = _stretches(words, text) | _pairs(asked.words, told.words)
     left = Counter(asked.words) - Counter(wanted.words)
-    rest = [word for word in left if word.kind is Kind.SIGN or not (word in own or _in_answer(word, told, near))]
+    rest = [word for word in left if not (word in own or _in_answer(word, told, near))]
     return f"the record does not say {_list(rest)}" if rest else ""
 
 

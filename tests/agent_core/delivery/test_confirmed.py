@@ -135,6 +135,7 @@ async def test_what_is_written_while_the_tree_is_dumped_is_read_and_is_no_doubt_
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """The picture is older than the tree then: both are taken anew, and nobody is asked whose chat it is."""
+    bench_lab.knowledge.answers = {"急用": ANSWER}
     await bench_lab.open_chat()
     tree, trees = bench_lab.device.tree, 0
 
