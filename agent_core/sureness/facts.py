@@ -51,6 +51,7 @@ _SAME_FORM = tuple(
 )
 _PARTS = re.compile(r"[，,。；;？?！!~\s]+")
 _OPEN = frozenset({Kind.CONTENT, Kind.NAME, Kind.FIGURE, Kind.SIGN})
+_ORDERED = _OPEN | {Kind.ACTOR, Kind.AHEAD, Kind.BEHIND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,6 @@ def facts_of(text: str) -> Facts:
     return Facts(named(Kind.ASKING), named(Kind.MODALITY), named(Kind.TENSE), tuple(words))
 
 
-_ORDERED = _OPEN | {Kind.ACTOR, Kind.AHEAD, Kind.BEHIND}
-
-
 def _words(form: str) -> Iterator[Word]:
     """Yield the words of a text without its particles."""
     for run in _runs(form):
@@ -127,8 +125,8 @@ def _runs(form: str) -> Iterator[list[Word]]:
 
 def _figures(text: str) -> Iterator[str]:
     """Yield each number with its unit: "7 天"."""
-    for value, unit in figures(text):
-        yield f"{value} {unit if unit in UNITS or not unit.isalpha() else ''}".strip()
+    found = [f"{value} {unit if unit in UNITS or not unit.isalpha() else ''}".strip() for value, unit in figures(text)]
+    yield from found or [text]
 
 
 def _with_neighbours(words: list[Word]) -> Iterator[Word]:
