@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from bot.commands.answers import answers
 from bot.commands.apps import apps
@@ -29,18 +33,42 @@ from bot.commands.serve import serve
 from bot.commands.servers import demo_model, devices, virtual_phone
 from bot.commands.sweep import sweep
 from bot.commands.worker import worker
+from bot.escapes import escaped
 from bot.release import release
+from bot.terminal.console import Console
 
 
 def say_release(wanted: bool) -> None:
     """Print the release and end, where that is what was wanted."""
     if wanted:
-        typer.echo(f"phonedesk {release() or '(not installed)'}")
+        Console().print(f"phonedesk {release() or '(not installed)'}")
         raise typer.Exit
+
+
+class Commands(TyperGroup):
+    """Says what is wrong with a command line as everything else is said: the name of a file may be from outside."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _message_escaped():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _message_escaped():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _message_escaped() -> Iterator[None]:
+    try:
+        yield
+    except TyperException as error:
+        error.message = escaped(error.message)
+        raise
 
 
 app = typer.Typer(
     name="phonedesk",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -1,4 +1,6 @@
-"""Logs: structured, to standard error, without secrets, whoever speaks: our loggers, or a library's."""
+"""Logs: structured, to standard error, without secrets and control characters, whoever speaks: our loggers, or a
+library's.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,16 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import TextIOWrapper
-from json import dumps as json_of
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from textwrap import indent
 from types import TracebackType
 from typing import Any
 
 import structlog
 
 from agent_core.errors import ConfigInvalid
+from bot.escapes import escaped, escaped_line, to_json
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 SHORTEST_SECRET = 8  # what is shorter is no secret, and would be found in every other word
@@ -63,11 +66,38 @@ def _mask_event(_logger: object, _method: str, event: MutableMapping[str, Any]) 
     return {key: _masked(value) for key, value in event.items()}
 
 
-class _MaskedFormatter(logging.Formatter):
-    """For the loggers of libraries: message and traceback."""
+def _escape_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """For a person who reads it, after the masking. An event is one line, and the traceback below it is indented, so
+    that nothing from outside looks like the next event. The text of anything but a string has no control characters.
+    """
+
+    def shown(key: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return _below(value) if key == "exception" else escaped_line(value)
+
+    return {escaped_line(key): shown(key, value) for key, value in event.items()}
+
+
+def _below(trace: str) -> str:
+    return indent(escaped(trace), "    ")
+
+
+class _LineFormatter(logging.Formatter):
+    """For the loggers of libraries: the message on one line, and the traceback below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return mask(super().format(record))
+        record.exc_text = None  # what another handler made of it
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        return escaped_line(mask(super().formatMessage(record)))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return _below(mask(super().formatException(ei)))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return _below(mask(super().formatStack(stack_info)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +132,14 @@ class _Lines(RotatingFileHandler):
 
     def format(self, record: logging.LogRecord) -> str:
         event = getattr(record, "event", None)
-        return _json(event if isinstance(event, Mapping) else _library_event(record))
+        return to_json(event if isinstance(event, Mapping) else _library_event(record))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
         """A disk that is full must not fill the terminal, too."""
         if not self._told:
             self._told = True
-            sys.stderr.write(f"The log file {self.baseFilename} cannot be written: {sys.exc_info()[1]}.\n")
+            why = escaped_line(f"The log file {self.baseFilename} cannot be written: {sys.exc_info()[1]}.")
+            sys.stderr.write(f"{why}\n")
 
 
 def _library_event(record: logging.LogRecord) -> Mapping[str, Any]:
@@ -122,10 +153,6 @@ def _library_event(record: logging.LogRecord) -> Mapping[str, Any]:
     if record.exc_info:
         event["exception"] = logging.Formatter().formatException(record.exc_info)
     return {key: _masked(value) for key, value in event.items()}
-
-
-def _json(event: Mapping[str, Any]) -> str:
-    return json_of(event, ensure_ascii=False, default=repr)
 
 
 def _to_file(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -170,9 +197,9 @@ def configure(
 def set_level(level: str) -> None:
     """From now on; everything else stays as ``configure`` made it."""
     # Tracebacks become text before the masking: what an error says may hold a secret too. They show no local variables.
-    last: structlog.typing.Processor = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    last: list[structlog.typing.Processor] = [_escape_event, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     if _set.json:
-        last = structlog.processors.JSONRenderer(ensure_ascii=False)
+        last = [lambda _logger, _method, event: to_json(event)]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -181,14 +208,14 @@ def set_level(level: str) -> None:
             structlog.processors.format_exc_info,
             _mask_event,
             _to_file,
-            last,
+            *last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_MaskedFormatter(logging.BASIC_FORMAT))
+    handler.setFormatter(_LineFormatter(logging.BASIC_FORMAT))
     handlers: list[logging.Handler] = [handler]
     if _set.file is not None:
         handlers.append(_set.file)

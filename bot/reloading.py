@@ -59,7 +59,7 @@ class Reloader:
     async def start(self) -> None:
         self._task = asyncio.create_task(self._forever(), name="settings-watch")
         self._asked.set()  # they may have been changed since they were read
-        if not sys.stderr.isatty():  # there it means that the terminal was closed
+        if not sys.stderr.isatty():  # noqa: TID251 - looked at; in a terminal the signal means that it was closed
             with suppress(NotImplementedError, RuntimeError, ValueError):
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._asked.set)
                 self._hears = True

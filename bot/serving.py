@@ -25,6 +25,7 @@ from bot.mcp.door import mcp_door
 from bot.models import prices_of
 from bot.plans import PlanService
 from bot.reloading import Reloader
+from bot.server_names import web_names
 from bot.settings import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
@@ -133,7 +134,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
                 parts["telegram"] = telegram.ready.is_set()
             return parts
 
-        app = make_app(ready)
+        app = make_app(ready, web_names(settings.web, settings.telegram))
         metrics = metrics_of(core)
         stack.push_async_callback(metrics.close)
         add_metrics(app, metrics, core.db, settings.web.host)

@@ -7,7 +7,6 @@ every phone is there.
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,6 +19,7 @@ from bot.bench.usage import Usage, usage
 from bot.memory import pictures_given_back
 from bot.serving import Server, server
 from bot.settings import load
+from bot.terminal.console import print_json
 from storage.runs import RunRow
 
 LOOK_SECONDS = 0.05
@@ -119,8 +119,7 @@ async def _lines() -> asyncio.StreamReader:
 
 
 def _say(data: Any) -> None:
-    sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    print_json(data, indent=None)
 
 
 async def main() -> None:

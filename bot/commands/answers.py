@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
@@ -12,18 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from bot.chat.cards import THUMBS
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import err, fail, print_json
+from bot.commands.common import fail
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.answers_port import AnswersAsked, AnswerView
 from bot.files import write
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text, err, print_data, print_json
 from knowledge.importing.text import guarded
 
 if TYPE_CHECKING:
@@ -109,7 +106,7 @@ def rate(
         print_json(_plain(view))
     else:
         mark = THUMBS.get(view.rating, "")
-        Console().print(words.get("answers.rated", thumb=mark) if mark else words.get("answers.unrated"), markup=False)
+        Console().print(words.get("answers.rated", thumb=mark) if mark else words.get("answers.unrated"))
 
 
 async def _found(desk: HouseDesk, me: Actor, asked: AnswersAsked, most: int | None) -> tuple[Sequence[AnswerView], int]:
@@ -144,14 +141,13 @@ def _write_csv(found: Sequence[AnswerView], file: Path) -> None:
         writer.writerow([_cell(data[name]) for name in COLUMNS])
     encoded = text.getvalue().encode("utf-8-sig", "replace")
     if str(file) == "-":
-        sys.stdout.buffer.write(encoded)
-        sys.stdout.buffer.flush()
+        print_data(encoded)
         return
     try:
         write(file, encoded)
     except BadRequest as error:
         fail(error)
-    err.print(f"{file}: {len(found)}", markup=False, highlight=False)
+    err.print(f"{file}: {len(found)}")
 
 
 def _record_line(record: dict[str, Any]) -> str:
@@ -169,7 +165,7 @@ def _cell(value: object) -> object:
 def _show(found: Sequence[AnswerView], total: int, asked: AnswersAsked, words: Texts) -> None:
     console = Console()
     if not found:
-        console.print(words.get("answers.empty" if asked == AnswersAsked() else "answers.empty_filtered"), markup=False)
+        console.print(words.get("answers.empty" if asked == AnswersAsked() else "answers.empty_filtered"))
         return
     table = Table(show_header=False, box=None, padding=(0, 1))
     for answer in found:
@@ -177,6 +173,6 @@ def _show(found: Sequence[AnswerView], total: int, asked: AnswersAsked, words: T
         head = f"{answer.asked_at:%m-%d %H:%M}\n{answer.contact}"
         said = f"{answer.question}\n→ {answer.sent}" if answer.sent else answer.question
         mark = f"{state}\n{THUMBS.get(answer.rating, '')}".strip()
-        table.add_row(*(Text(harmless(cell)) for cell in (f"#{answer.id}", head, said, mark)))
+        table.add_row(*(Text(cell) for cell in (f"#{answer.id}", head, said, mark)))
     console.print(table)
-    console.print(words.get("answers.total", total=total), markup=False, style="dim")
+    console.print(words.get("answers.total", total=total), style="dim")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import app_profile, err, fail, print_json, run_async, settings_from, spoken_language
+from bot.commands.common import app_profile, fail, run_async, settings_from, spoken_language
+from bot.terminal.console import Console, err, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,13 +125,13 @@ async def _exported(
 def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
     from bot.chat.texts import texts
 
-    words = texts(spoken_language())
+    words, console = texts(spoken_language()), Console(soft_wrap=True)
     size = max(1, place.stat().st_size // 1024)
-    typer.echo(words.get("kit.written", file=str(place), size=size, texts=len(kit.texts)))
+    console.print(words.get("kit.written", file=str(place), size=size, texts=len(kit.texts)))
     page = kit.page
-    typer.echo(words.get(f"kit.page_{page.page.value}", messages=len(page.messages), rows=len(page.rows)))
+    console.print(words.get(f"kit.page_{page.page.value}", messages=len(page.messages), rows=len(page.rows)))
     for one in found:
-        err.print(words.get("kit.differs", what=one), style="yellow", markup=False, highlight=False)
+        err.print(words.get("kit.differs", what=one), style="yellow")
 
 
 @apps.command()

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from bot.chat.texts import texts
-from bot.commands.common import print_json, run_async, settings_from
+from bot.commands.common import run_async, settings_from
+from bot.terminal.console import Console, Text, print_json
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

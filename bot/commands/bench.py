@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 
 from agent_core.errors import ConfigInvalid
-from bot.commands.common import Exit, err, fail, print_json, run_async, settings_from
+from bot.commands.common import Exit, fail, run_async, settings_from
+from bot.terminal.console import Console, err, print_json, watched
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -59,7 +57,7 @@ def scale(
         _show(found, machine())
     for one in found:
         for problem in one.problems:
-            err.print(f"{one.phones}: {problem}", style="red", markup=False, highlight=False)
+            err.print(f"{one.phones}: {problem}", style="red")
     raise typer.Exit(Exit.FAILED if any(one.problems for one in found) else Exit.OK)
 
 
@@ -95,7 +93,7 @@ def _sizes(written: str) -> list[int]:
 
 def _measure(work: Callable[[Callable[[str], None]], Awaitable[T]]) -> T:
     """What is going on is shown on standard error, where somebody looks at it."""
-    with Status("", console=Console(stderr=True, quiet=not sys.stderr.isatty())) as status:
+    with watched().status("") as status:
         return run_async(lambda: work(status.update))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import structlog
 import typer
 from dotenv import dotenv_values
-from rich.console import Console
 
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
@@ -26,6 +24,7 @@ from bot.chat.texts import Lang, texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import ENV_FILE, Settings, load
 from bot.settings.loading import SettingsWrong, passed_over
+from bot.terminal.console import err
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -55,8 +54,6 @@ BY_STATUS = {
 }
 
 BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
-
-err = Console(stderr=True, soft_wrap=True)  # a name that is cut in two cannot be copied
 
 
 @dataclass
@@ -134,12 +131,12 @@ def fail(error: PhonedeskError) -> NoReturn:
     if isinstance(error, SettingsWrong):
         from bot.commands.wrong import refusal
 
-        err.print(refusal(words, error), style="red", markup=False, highlight=False)
+        err.print(refusal(words, error), style="red")
         raise typer.Exit(Exit.USAGE)
     if words.find(f"errors.{error.key}_terminal", ""):  # where the advice for a chat is of no use
         error.key += "_terminal"
     if words.find(f"errors.{error.key}", ""):
-        err.print(logs.mask(in_terminal(words.error(error))), style="red", markup=False, highlight=False)
+        err.print(logs.mask(in_terminal(words.error(error))), style="red")
         raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
@@ -147,7 +144,7 @@ def fail(error: PhonedeskError) -> NoReturn:
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
     shown = "\n".join((said, detail, *advice))
-    err.print(logs.mask(in_terminal(shown)), style="red", markup=False, highlight=False)
+    err.print(logs.mask(in_terminal(shown)), style="red")
     raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
 
 
@@ -182,12 +179,6 @@ def app_profile(key: str) -> AppProfile:
             known=names,
         )
     return found
-
-
-def print_json(data: object) -> None:
-    """One JSON value on standard output, Chinese as it is."""
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
-    sys.stdout.flush()
 
 
 def result_of(session: Session, seconds: float) -> dict[str, Any]:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
 
 from agent_core.errors import ConfigError, ConfigInvalid
 from bot import logs
 from bot.chat.texts import Texts, texts
-from bot.commands.common import Exit, err, fail, print_json, run_async, settings_from, speak, spoken_language
+from bot.commands.common import Exit, fail, run_async, settings_from, speak, spoken_language
+from bot.escapes import escaped
 from bot.settings import Settings, config_file
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text, err, print_json
 
 if TYPE_CHECKING:
     from bot.settings.names import Name
@@ -70,12 +69,12 @@ def show(
     else:
         _show_settings(words, found, right=not problems)
     if problems:
-        err.print(refusal(words, SettingsWrong("", problems)), style="red", markup=False, highlight=False)
+        err.print(refusal(words, SettingsWrong("", problems)), style="red")
         raise typer.Exit(Exit.USAGE)
 
 
 def _show_settings(words: Texts, found: Sequence[Shown], *, right: bool) -> None:
-    console = Console(highlight=False)
+    console = Console()
     if not found and right:
         console.print(words.get("config.all_default"))
     for section in dict.fromkeys(one.name.path[:-1] for one in found):
@@ -120,7 +119,7 @@ def _show_section(console: Console, words: Texts, section: tuple[str, ...], rows
 
     if section:
         console.print(Text(f"\n[{'.'.join(section)}]", "bold"))
-    lines = [(shown, harmless(as_text(shown.value)) or "—") for shown in rows]
+    lines = [(shown, escaped(as_text(shown.value)) or "—") for shown in rows]
     names = max(NAME_CELLS, *(cell_len(shown.name.path[-1]) for shown, _ in lines)) + 2
     values = min(VALUE_CELLS, max(cell_len(value) for _, value in lines)) + 2
     for shown, value in lines:
@@ -198,11 +197,11 @@ def _show_check(
     unreached: Sequence[dict[str, str]],
     settings: Settings | None,
 ) -> None:
-    console = Console(highlight=False)
+    console = Console()
     for mark, style, found in (("✗", "bold red", [*wrong, *unreached]), ("!", "yellow", doubtful)):
         for one in found:
             name = one["name"] + (f"  ({one['where']})" if one["where"] else "")
-            message = harmless(one["message"])
+            message = one["message"]
             console.print(Text(f"{mark} {name or message}", style))
             if name:
                 console.print(Text(f"  {message}"))
@@ -261,7 +260,7 @@ def set_(
         fail(error)
     if secrets and value != STDIN:
         whole = f"{found.key}.{inside}" if inside else found.key
-        Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole), highlight=False)
+        Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole))
     _say(found, inside, "config.written", written.file, written.over, written.changed, file, as_json)
 
 
@@ -323,7 +322,7 @@ def _say(
         told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": is_live(name)}
         print_json({**told, "read": not elsewhere})
         return
-    words, console = texts(spoken_language()), Console(highlight=False)
+    words, console = texts(spoken_language()), Console()
     console.print(Text(words.get(key if changed else "config.same", name=whole, file=file)))
     for place in over:
         console.print(Text(words.get("config.hidden", place=_told(words, place)), "yellow"))

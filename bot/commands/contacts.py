@@ -7,15 +7,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from bot.chat.cards import Card
 from bot.chat.contacts import contact_lines
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import print_json
 from bot.desk.actors import Actor
 from bot.desk.contacts_port import ContactView
+from bot.terminal.console import Console, print_json
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def list_(
     for contact in found:
         Console().print(panel(Card(contact.name, contact_lines(contact, words))))
     if not found:
-        Console().print(words.get("contacts.none_found" if app or text or tag else "contacts.empty"), markup=False)
+        Console().print(words.get("contacts.none_found" if app or text or tag else "contacts.empty"))
 
 
 @contacts.command()

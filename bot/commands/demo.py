@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
 from bot.chat.texts import texts
-from bot.commands.common import BY_STATUS, Exit, print_json, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
+from bot.terminal.console import Console, Text, print_json
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
@@ -37,7 +36,7 @@ def demo(
     Example: phonedesk demo --headless --task "QQ回复联系人11" --json
     """
     settings_from(lang=lang)
-    if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+    if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
         from bot.demo.show import show
 
         shown = run_async(lambda: show(Console(), OUTPUT, scenario=scenario, lang=lang))

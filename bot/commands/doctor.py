@@ -9,18 +9,17 @@ from typing import Annotated, Literal
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from agent_core.errors import ConfigError
 from agent_core.texts import language_of
 from bot import logs
 from bot.chat.texts import Lang
-from bot.commands.common import Exit, print_json, run_async
+from bot.commands.common import Exit, run_async
 from bot.doctor.report import Result, Status
 from bot.doctor.texts import Texts
 from bot.settings import Settings, load
+from bot.terminal.console import Console, Text, print_json
 
 MARKS = {
     Status.OK: ("✓", "green"),
@@ -44,7 +43,7 @@ def doctor(
     settings = _settings(lang)
     known = settings.lang if isinstance(settings, Settings) else language_of(os.environ.get("PHONEDESK_LANG", "zh"))
     spoken: Lang = lang or known
-    results = run_async(lambda: _examine(settings, device, spoken, None if as_json else Console(highlight=False)))
+    results = run_async(lambda: _examine(settings, device, spoken, None if as_json else Console()))
     if as_json:
         print_json([result.as_json() for result in results])
     failed = any(result.status is Status.FAILED for result in results)

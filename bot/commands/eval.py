@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from pydantic import SecretStr
-from rich.console import Console
-from rich.status import Status
 
 from agent_core.errors import ConfigError, ConfigMissing
-from bot.commands.common import Exit, err, fail, print_json, run_async, settings_from
+from bot.commands.common import Exit, fail, run_async, settings_from
+from bot.terminal.console import Console, err, print_json, watched
 
 if TYPE_CHECKING:
     from bot.eval.result import Case, CaseResult
@@ -61,8 +59,8 @@ def evaluate(
             raise ConfigMissing("A model has an address and a name.", advice="Give --model-url and --model-name.")
         cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match, looks=_looks(look))
     except BrokenFiles as error:
-        err.print(error.message, style="red", markup=False, highlight=False)
-        err.print(error.advice, markup=False)
+        err.print(error.message, style="red")
+        err.print(error.advice)
         raise typer.Exit(Exit.USAGE) from None
     except ConfigError as error:
         fail(error)
@@ -84,7 +82,7 @@ def evaluate(
     else:
         report.show(Console(), results, model, seconds)
     if stopped is not None:
-        err.print(f"Stopped: {len(cases) - len(results)} of {len(cases)} were not run.", markup=False)
+        err.print(f"Stopped: {len(cases) - len(results)} of {len(cases)} were not run.")
         raise stopped
     raise typer.Exit(Exit.OK if all(result.passed for result in results) else Exit.FAILED)
 
@@ -103,9 +101,8 @@ async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult
     from bot.eval.case import Interrupted
     from bot.eval.suite import run_cases
 
-    console = Console(stderr=True, quiet=not sys.stderr.isatty())
-    with Status("", console=console) as status:
-        status.update(f"0 of {len(cases)}")
+    console = watched()
+    with console.status(f"0 of {len(cases)}") as status:
         try:
             async with aclosing(run_cases(cases, options)) as coming:
                 async for result in coming:
@@ -114,6 +111,6 @@ async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult
                     name = f"{Path(result.file).stem} {result.mode} {result.look}".rstrip()
                     status.update(f"{len(results)} of {len(cases)}, {failed} failed: {name}")
                     if not result.passed:
-                        console.print(f"{name}: {result.problems[0]}", style="red", markup=False)
+                        console.print(f"{name}: {result.problems[0]}", style="red")
         except Interrupted:
             raise asyncio.CancelledError from None

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from bot.chat.cards import Card
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import Exit, fail, print_json
+from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile
 from bot.files import write
+from bot.terminal.console import Console, print_json
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def export(
     if as_json:
         print_json({"file": str(file), "bytes": len(made.data)})
     else:
-        Console().print(texts(lang).get("kb.written", file=file), markup=False)
+        Console().print(texts(lang).get("kb.written", file=file))
 
 
 @kb.command()

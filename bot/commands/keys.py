@@ -6,16 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import print_json
 from bot.desk.actors import Actor, Role
 from bot.desk.keys import KeysDesk
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text, print_json
 from storage.api_keys import KeyRow
 
 if TYPE_CHECKING:
@@ -47,8 +44,8 @@ def add(
         print_json({"key": key, **_plain(row)})
         return
     words = texts(lang)
-    Console().print(key, markup=False, highlight=False, soft_wrap=True)
-    Console(stderr=True).print(Text(words.get("keys.added", name=harmless(row.name))))
+    Console().print(key, soft_wrap=True)
+    Console(stderr=True).print(Text(words.get("keys.added", name=row.name)))
 
 
 @keys.command("list")
@@ -67,7 +64,7 @@ def list_(as_json: Json = False) -> None:
     for row in rows:
         used = f"{row.last_used_at:%Y-%m-%d %H:%M} UTC" if row.last_used_at else words.get("keys.never_used")
         limits = ", ".join(row.serials or ())
-        table.add_row(*(Text(harmless(cell)) for cell in (row.name, words.get(f"role.{row.role}"), limits, used)))
+        table.add_row(*(Text(cell) for cell in (row.name, words.get(f"role.{row.role}"), limits, used)))
     Console().print(table if rows else Text(words.get("keys.none")))
 
 
@@ -83,7 +80,7 @@ def remove(name: Name, as_json: Json = False) -> None:
         print_json(_plain(row) | {"stopped": stopped})
         return
     words = texts(lang)
-    Console().print(Text(words.get("keys.removed", name=harmless(row.name))))
+    Console().print(Text(words.get("keys.removed", name=row.name)))
     if stopped:
         Console().print(Text(words.get("keys.stopped", count=stopped)))
 

@@ -6,8 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from agent_core.apps.learnt import LearntApp, SendsBy
 from agent_core.apps.profile import AppProfile
 from agent_core.learning import Tried
@@ -16,13 +14,13 @@ from bot.app import open_core
 from bot.chat.learning import WRONG, found_line, result_lines
 from bot.chat.page_reading import marked, page_lines
 from bot.chat.texts import Texts, texts
-from bot.commands.common import Exit, err
+from bot.commands.common import Exit
 from bot.desk.learning_port import ShownChat
 from bot.files import written
 from bot.learning import keep, show_chat, try_input
 from bot.settings import Settings
+from bot.terminal.console import Console, err
 from bot.terminal.lines import read_line
-from bot.terminal.render import harmless
 
 PERSON = "terminal"
 _YES = {"y", "yes", "j", "是", "对", "好", "1"}
@@ -65,26 +63,26 @@ async def learn_in_terminal(
             return Exit.WAITING, {**told, "status": "waiting", "sends_by": tried.sends_by, "sent": tried.sent}
         learnt = await keep(core, shown, sends_by, person=PERSON)
         for line in result_lines(learnt, app.name, tried, words):
-            console.print(harmless(line), markup=False, highlight=False)
+            console.print(line)
         return Exit.OK, {**told, "status": "learnt", **_kept(learnt), "sent": tried.sent}
 
 
 def _show(console: Console, shown: ShownChat, words: Texts, place: Path) -> None:
     seen = report(shown.page.page, words.lang)
-    console.print(harmless(found_line(seen, shown.app.name, words)), markup=False, highlight=False)
+    console.print(found_line(seen, shown.app.name, words))
     for line in page_lines(seen, shown.app.name, words):
         said = f"{line.label}: {line.text}" if line.label else line.text
-        console.print(harmless(said), markup=False, highlight=False)
-    console.print(words.get("learn.picture", file=str(place)), markup=False, highlight=False)
+        console.print(said)
+    console.print(words.get("learn.picture", file=str(place)))
 
 
 async def _what_is_wrong(console: Console, words: Texts, app: AppProfile) -> str:
-    console.print(words.get("learn.what_is_wrong"), markup=False, highlight=False)
+    console.print(words.get("learn.what_is_wrong"))
     for number, name in enumerate(WRONG, 1):
-        console.print(f"{number}  {words.get(f'learn.wrong_{name}')}", markup=False, highlight=False)
+        console.print(f"{number}  {words.get(f'learn.wrong_{name}')}")
     line = ((await read_line(console)) or "").strip()
     wrong = WRONG[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(WRONG) else WRONG[-1]
-    console.print(words.get("learn.send_a_kit", app=app.key), markup=False, highlight=False)
+    console.print(words.get("learn.send_a_kit", app=app.key))
     return wrong
 
 
@@ -92,10 +90,10 @@ async def _confirmed(console: Console, words: Texts, tried: Tried) -> SendsBy | 
     """What sends, by what was seen, else by what the person says; None at the end of the input."""
     if tried.sends_by == "button" or tried.sent:
         return tried.sends_by
-    console.print(words.get("learn.no_button"), markup=False, highlight=False)
+    console.print(words.get("learn.no_button"))
     for number, way in _WAYS.items():
         guess = words.get("learn.guess") if way == tried.sends_by else ""
-        console.print(f"{number}  {words.get(f'learn.by_{way}')}{guess}", markup=False, highlight=False)
+        console.print(f"{number}  {words.get(f'learn.by_{way}')}{guess}")
     while True:
         line = await read_line(console)
         if line is None:
@@ -104,11 +102,11 @@ async def _confirmed(console: Console, words: Texts, tried: Tried) -> SendsBy | 
             return _WAYS[line.strip()]
         if not line.strip():
             return tried.sends_by
-        console.print(words.get("learn.one_of", choices=" / ".join(_WAYS)), markup=False, highlight=False)
+        console.print(words.get("learn.one_of", choices=" / ".join(_WAYS)))
 
 
 async def _yes(console: Console, words: Texts, key: str, **values: object) -> bool | None:
-    console.print(words.get(key, **values), markup=False, highlight=False)
+    console.print(words.get(key, **values))
     while True:
         line = await read_line(console)
         if line is None:
@@ -117,7 +115,7 @@ async def _yes(console: Console, words: Texts, key: str, **values: object) -> bo
         said = line.strip().casefold()
         if said in _YES or said in _NO:
             return said in _YES
-        console.print(words.get("learn.one_of", choices="y / n"), markup=False, highlight=False)
+        console.print(words.get("learn.one_of", choices="y / n"))
 
 
 def _write_marks(place: Path, shown: ShownChat, words: Texts) -> None:

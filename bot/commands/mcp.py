@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.common import Exit, run_async, settings_from
 from bot.settings import Settings
+from bot.terminal.console import Console, Text, err
 
 
 def mcp(
@@ -42,7 +40,7 @@ async def _over_stdio(settings: Settings) -> None:
             closed_by_client = await serve_stdio(house, ended)
     # All is closed. The reader of standard input may hang in its line, where nobody reaches it, and a client ends a
     # server that is not gone within two seconds.
-    sys.stderr.flush()
+    err.file.flush()
     os._exit(Exit.OK if closed_by_client else Exit.STOPPED)
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import structlog
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import print_json, run_async, settings_from
+from bot.commands.common import run_async, settings_from
 from bot.desk.actors import Role
 from bot.settings import Settings
+from bot.terminal.console import Console, Text, print_json
 
 log = structlog.get_logger(__name__)
 
@@ -49,22 +48,14 @@ async def _start_link(settings: Settings) -> str:
     token = settings.telegram.token.get_secret_value()
     if not token:
         return ""
-    from telegram import Bot
     from telegram.error import TelegramError
-    from telegram.request import HTTPXRequest
 
-    limits: dict[str, Any] = dict.fromkeys(
-        ("connect_timeout", "read_timeout", "write_timeout", "pool_timeout"), SECONDS
-    )
-    bot = Bot(
-        token,
-        base_url=f"{settings.telegram.api_base_url.rstrip('/')}/bot",
-        request=HTTPXRequest(**limits),
-        get_updates_request=HTTPXRequest(**limits),
-    )
-    try:
-        async with bot:
+    from bot.telegram.request import bot_at, introduce
+
+    async with bot_at(token, settings.telegram.api_base_url, SECONDS) as bot:
+        try:
+            await introduce(bot)
             return f"https://t.me/{bot.username}?start="
-    except TelegramError as error:
-        log.debug("bot_not_asked", error=str(error).replace(token, "***"))
-        return ""
+        except TelegramError as error:
+            log.debug("bot_not_asked", error=str(error).replace(token, "***"))
+            return ""

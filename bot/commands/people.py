@@ -7,18 +7,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from bot.chat.cards import Card
 from bot.chat.people import in_short, person_lines
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import print_json
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.team_port import PersonView
-from bot.terminal.render import harmless, panel
+from bot.terminal.console import Console, Text, print_json
+from bot.terminal.render import panel
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
@@ -42,7 +40,7 @@ def list_(as_json: Json = False) -> None:
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
     for person in found:
-        table.add_row(*(Text(harmless(cell)) for cell in (f"#{person.id}", person.name, in_short(words, person))))
+        table.add_row(*(Text(cell) for cell in (f"#{person.id}", person.name, in_short(words, person))))
     Console().print(table if found else words.get("people.nobody"))
 
 
@@ -98,5 +96,5 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[PersonView]], key: str, as
         print_json(_plain(view))
         return
     words = texts(lang)
-    Console().print(Text(words.get(key, name=harmless(view.name)) if key == "people.removed" else words.get(key)))
+    Console().print(Text(words.get(key, name=view.name) if key == "people.removed" else words.get(key)))
     Console().print(panel(Card(f"#{view.id} {view.name}", person_lines(words, view))))

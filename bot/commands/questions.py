@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from bot.chat.answering import read_answer, to_confirm, verdict
 from bot.chat.cards import Line, choice_label, question_card
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import Exit, print_json
+from bot.commands.common import Exit
 from bot.desk.actors import Actor, NotFound
 from bot.desk.port import AnswerResult, QuestionView, RunView
+from bot.terminal.console import Console, confirm, print_json
 from bot.terminal.render import panel
 from storage.history import History
 
@@ -41,7 +41,7 @@ def list_(as_json: Json = False) -> None:
         card = question_card(view, words, run=run, hint=_hint(view, words))
         Console().print(panel(replace(card, lines=(_head(view, run, number, words), *card.lines))))
     if not found:
-        Console().print(words.get("ask.none"), markup=False)
+        Console().print(words.get("ask.none"))
 
 
 @questions.command()
@@ -64,10 +64,10 @@ def answer(
     elif result is None and meant is None:
         labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
         key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
-        Console(stderr=True).print(words.get(key, choices=labels), markup=False)
+        Console(stderr=True).print(words.get(key, choices=labels))
     elif result is not None:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
-        Console().print(verdict(words, view, result), *goes_on, markup=False)
+        Console().print(verdict(words, view, result), *goes_on)
     if result is None:
         raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
@@ -108,7 +108,7 @@ def _given(
 def _confirmed(words: Texts) -> bool:
     """Ask whether words that look like a command are meant for the customer; at the end of the input they are not."""
     try:
-        return typer.confirm(words.get("question.like_a_command"), err=True)
+        return confirm(words.get("question.like_a_command"))
     except typer.Abort:
         return False
 

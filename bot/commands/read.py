@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import app_profile, fail, print_json, run_async, spoken_language
+from bot.commands.common import app_profile, fail, run_async, spoken_language
+from bot.terminal.console import Console, print_json
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -45,17 +46,14 @@ def read(
     if as_json:
         print_json(report(page).model_dump(mode="json"))
         return
-    from rich.console import Console
-
     from bot.chat.page_reading import page_lines
     from bot.chat.texts import texts
-    from bot.terminal.render import harmless
 
     words = texts(spoken_language())
     console = Console(soft_wrap=True)
     for line in page_lines(report(page, words.lang), profile.name, words):
         said = f"{line.label}: {line.text}" if line.label else line.text
-        console.print(harmless(said), markup=False, highlight=False)
+        console.print(said)
 
 
 def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame, Page]:

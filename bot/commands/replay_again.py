@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import typer
 from pydantic import SecretStr
-from rich.console import Console
-from rich.status import Status
 from rich.table import Table
-from rich.text import Text
 
 from agent_core.errors import ModelError
 from agent_core.model.profile import BY_NAME, profile_of_model
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import Exit, err, fail, print_json, settings_from
+from bot.commands.common import Exit, fail, settings_from
 from bot.desk.actors import Actor, BadRequest
 from bot.replay.compare import Likeness
 from bot.replay.covering import covered
 from bot.replay.dry_run import Comparison, Tried, try_again
 from bot.replay.words import action_of
 from bot.settings import EndpointSettings
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text, err, print_json, watched
 
 if TYPE_CHECKING:
     from agent_core.actions.types import Action
@@ -62,11 +58,11 @@ def ask_again(wanted: Wanted) -> None:
         _show(view, compared, words)
     if error is not None:
         broken = view.recorded[len(compared.tried)].record.index
-        err.print(words.get("compare.broke_off", step=broken), style="red", markup=False, highlight=False)
+        err.print(words.get("compare.broke_off", step=broken), style="red")
         fail(error)
     if wanted.least is not None and compared.agreement * 100 < wanted.least:
         said = words.get("compare.too_little", agreement=compared.agreement, least=wanted.least / 100)
-        err.print(said, style="red", markup=False, highlight=False)
+        err.print(said, style="red")
         raise typer.Exit(Exit.FAILED)
 
 
@@ -84,7 +80,7 @@ async def _compared(
     compared = Comparison(model.name, profile.name)
     try:
         # What is going on is shown on standard error, where somebody looks at it.
-        with Status("", console=Console(stderr=True, quiet=not sys.stderr.isatty())) as status:
+        with watched().status("") as status:
             async for one in try_again(view, model, profile, elements=settings.observe.elements):
                 compared.tried.append(one)
                 status.update(f"{len(compared.tried)}/{len(view.recorded)}")
@@ -143,7 +139,7 @@ def _show(view: RecordingView, compared: Comparison, words: Texts) -> None:
         table.add_row(
             str(one.step),
             Text(_short(one.recorded, words)),
-            Text(_short(one.new, words) or harmless(one.error)[:LONGEST], style="" if one.new else "red"),
+            Text(_short(one.new, words) or one.error[:LONGEST], style="" if one.new else "red"),
             Text(words.get(f"compare.{one.likeness}"), style=STYLES[one.likeness]),
             Text(_ruled(one, words), style="yellow"),
             f"{one.seconds:.2f}",
@@ -159,7 +155,7 @@ def _show(view: RecordingView, compared: Comparison, words: Texts) -> None:
 
 
 def _short(action: Action | None, words: Texts) -> str:
-    said = " ".join(harmless(action_of(action.model_dump() if action else None, words)).split())
+    said = " ".join(action_of(action.model_dump() if action else None, words).split())
     return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from agent_core.session import StepRecord
 from agent_core.trajectory import picture_url
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import err, print_json
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_port import HistoryAsked, RecordedStep
 from bot.files import check_new, folder, write, written
 from bot.replay.covering import covered
 from bot.replay.export import lines_of
 from bot.replay.timings import PARTS, Timings, timings_of
+from bot.terminal.console import Console, Text, err, print_data, print_json
 
 if TYPE_CHECKING:
     from bot.commands.replay import Wanted
@@ -98,7 +95,7 @@ def write_lines(wanted: Wanted) -> None:
 
     async def told(desk: HouseDesk, me: Actor) -> None:
         check_new([file] if file else [], force=wanted.force)
-        with _out(file) as out:
+        with _out(file) as write_bytes:
             async for name in _runs(desk, me, wanted):
                 try:
                     view = await desk.history.recording(me, name)
@@ -107,18 +104,23 @@ def write_lines(wanted: Wanted) -> None:
                         raise
                     continue  # one of many that left no steps
                 for line in lines_of(view if wanted.raw else covered(view), lines.link):
-                    out.write(f"{line}\n".encode())
+                    write_bytes(f"{line}\n".encode())
                     lines.count += 1
-            out.flush()
 
     _, lang = with_desk(told)
     if file is not None:
         said = texts(lang).get("replay.wrote_lines", file=file, lines=lines.count, pictures=len(lines.pictures))
-        err.print(said, markup=False, highlight=False)
+        err.print(said)
 
 
-def _out(file: Path | None) -> AbstractContextManager[BinaryIO]:
-    return written(file) if file is not None else nullcontext(sys.stdout.buffer)
+@contextmanager
+def _out(file: Path | None) -> Iterator[Callable[[bytes], object]]:
+    """What writes into the file, or to standard output."""
+    if file is None:
+        yield print_data
+        return
+    with written(file) as out:
+        yield out.write
 
 
 class Lines:

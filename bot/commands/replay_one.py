@@ -7,9 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from agent_core.model.prices import money
 from agent_core.session import Session
@@ -17,7 +15,7 @@ from bot.chat.cards import describe_action, unread
 from bot.chat.history import film_lines, past_lines, shots_of, took_words
 from bot.chat.texts import Texts, texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import err, fail, print_json, run_async
+from bot.commands.common import fail, run_async
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_port import (
     FilmKind,
@@ -32,7 +30,7 @@ from bot.desk.history_port import (
 from bot.files import check_new, write
 from bot.replay.covering import covered
 from bot.replay.words import action_of, facts_of, outcome_of, part_of, result_of, role_word, ruled, text_of_message
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text, err, print_json
 
 if TYPE_CHECKING:
     from agent_core.session import StepRecord
@@ -56,7 +54,7 @@ def show_list(as_json: bool) -> None:
     table = _two_columns()
     for past in page.runs:
         head, said = past_lines(past, words)
-        table.add_row(Text(f"#{past.number}"), Text(harmless(f"{head.text}\n{said.text}")))
+        table.add_row(Text(f"#{past.number}"), Text(f"{head.text}\n{said.text}"))
     console.print(table if page.runs else Text(words.get("history.empty")))
 
 
@@ -152,14 +150,14 @@ def _plain(view: ReplayView, recording: RecordingView | None) -> dict[str, Any]:
 def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> None:
     """The steps, one below the other: what it thought, what it asked for, what was done, and what came of it."""
     run, console = view.run, Console()
-    console.print(Text(harmless(f"#{view.number} · {run.task}"), style="bold"))
+    console.print(Text(f"#{view.number} · {run.task}", style="bold"))
     if recording is not None:
         facts = facts_of(recording, words)
     else:
         seconds = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
         by = words.get("history.by_schedule", id=run.schedule_id) if run.schedule_id else run.by
         facts = [words.get(f"card.{run.status.value}"), run.phone or run.serial, by, took_words(seconds, words)]
-    console.print(Text(harmless(" · ".join(fact for fact in facts if fact))))
+    console.print(Text(" · ".join(fact for fact in facts if fact)))
     currency = recording.session.spent.currency if recording is not None else ""
     table = _two_columns()
     for step in view.steps:
@@ -167,7 +165,7 @@ def _show(view: ReplayView, recording: RecordingView | None, words: Texts) -> No
     if view.steps or not view.parts:
         console.print(table if view.steps else Text(words.get("replay.steps_gone")))
     for line in outcome_of(run, words):
-        console.print(Text(harmless(line)))
+        console.print(Text(line))
     _show_parts(view.parts, console, words)
 
 
@@ -178,7 +176,7 @@ def _show_parts(parts: Sequence[PastRun], console: Console, words: Texts) -> Non
     console.print(Text(words.get("replay.parts"), style="bold"))
     table = _two_columns()
     for part in parts:
-        table.add_row(Text(f"#{part.number}"), Text(harmless("\n".join(part_of(part, words)))))
+        table.add_row(Text(f"#{part.number}"), Text("\n".join(part_of(part, words))))
     console.print(table)
     console.print(Text(words.get("replay.part_how", number=parts[0].number), style="dim"))
 
@@ -188,16 +186,16 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
     said = describe_action(words, step)
     if step.asked is not None and proposed != done:
         said = f"{proposed} → {said if done else words.get('replay.nothing_done')}"
-    told = Text(harmless(said), style="" if step.ok else "red")
+    told = Text(said, style="" if step.ok else "red")
     if step.thinking.strip():
-        told.append(f"\n{harmless(step.thinking.strip())}", style="dim")
+        told.append(f"\n{step.thinking.strip()}", style="dim")
     for verdict in step.verdicts:
         line = f"{ruled(verdict, words)}\n{verdict.message}".rstrip()
-        told.append(f"\n{harmless(line)}", style="yellow")
+        told.append(f"\n{line}", style="yellow")
     told_before = {verdict.message for verdict in step.verdicts}
     if (result := result_of(step)) and result not in told_before:
         label = f"{words.get('replay.told_model')}: " if unread(step) else ""
-        told.append(f"\n{label}{harmless(result)}", style="dim" if step.ok or label else "red")
+        told.append(f"\n{label}{result}", style="dim" if step.ok or label else "red")
     if costs := _costs(step, words, currency):
         told.append(f"\n{costs}", style="cyan")
     return told
@@ -237,10 +235,10 @@ def _show_messages(step: RecordedStep, console: Console, words: Texts) -> None:
         console.print(Text(words.get("replay.no_messages"), style="yellow"))
     for message in step.messages:
         console.print(Text(f"\n── {role_word(message, words)}", style="bold cyan"))
-        console.print(Text(harmless(text_of_message(message, words))))
+        console.print(Text(text_of_message(message, words)))
     if step.record.reply:
         console.print(Text(f"\n── {words.get('replay.reply')}", style="bold cyan"))
-        console.print(Text(harmless(step.record.reply)))
+        console.print(Text(step.record.reply))
 
 
 def _write_film(film: FilmView | None, kind: FilmKind, file: Path, words: Texts) -> None:
@@ -256,7 +254,7 @@ def _write_film(film: FilmView | None, kind: FilmKind, file: Path, words: Texts)
     _write(file, made.files[0])
     written = words.get("replay.written", file=str(file), frames=made.frames, size=made.total / 1e6)
     lines = film_lines(film, made, kind, words)[2:]
-    err.print("\n".join([written, *(line.text for line in lines)]), markup=False, highlight=False)
+    err.print("\n".join([written, *(line.text for line in lines)]))
 
 
 def _write_page(view: RecordingView, file: Path, words: Texts) -> None:
@@ -265,7 +263,7 @@ def _write_page(view: RecordingView, file: Path, words: Texts) -> None:
     page = page_of(view, words).encode()
     _write(file, page)
     written = words.get("replay.wrote", file=str(file), size=len(page) / 1e6)
-    err.print(written, markup=False, highlight=False)
+    err.print(written)
 
 
 def _write(file: Path, data: bytes) -> None:

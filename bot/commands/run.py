@@ -7,16 +7,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
 from bot.chat.texts import texts
-from bot.commands.common import BY_STATUS, fail, print_json, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
 from bot.replay.timings import timings_of
 from bot.settings import Settings
+from bot.terminal.console import Console, print_json
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from agent_core.errors import InputRejected
 from agent_core.tasks import TaskRules
@@ -16,9 +15,10 @@ from bot.chat.cards import Card
 from bot.chat.schedules import schedule_lines
 from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
-from bot.commands.common import fail, print_json, settings_from, words_of_contacts
+from bot.commands.common import fail, settings_from, words_of_contacts
 from bot.desk.actors import Actor
 from bot.desk.schedules_port import ScheduleView, ScheduleWish
+from bot.terminal.console import Console, print_json
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def list_(as_json: Json = False) -> None:
         for view in found:
             Console().print(panel(Card(f"#{view.id}", tuple(schedule_lines(view, words)))))
         if not found:
-            Console().print(words.get("schedule.empty"), markup=False)
+            Console().print(words.get("schedule.empty"))
 
 
 @schedule.command()
@@ -164,7 +164,7 @@ def run(number: Number, as_json: Json = False) -> None:
     if as_json:
         print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
     else:
-        Console().print(texts(lang).get("schedule.running", id=number.strip().lstrip("#")), markup=False)
+        Console().print(texts(lang).get("schedule.running", id=number.strip().lstrip("#")))
 
 
 @schedule.command()
@@ -208,13 +208,13 @@ def next_(
         told = {"expression": expression, "means": kept, "timezone": timezone, "from": after.isoformat()}
         print_json({**told, "windows": windows, "next_times": [moment.isoformat() for moment in coming]})
         return
-    out, words = Console(highlight=False), texts(settings.lang)
-    out.print(f"{words.get('schedule.means')}: {kept} ({timezone})", markup=False)
+    out, words = Console(), texts(settings.lang)
+    out.print(f"{words.get('schedule.means')}: {kept} ({timezone})")
     for window, last in windows:
         start, _, end = window.partition("-")
-        out.print(words.get("schedule.window_means", start=start, end=end, last=last), markup=False)
+        out.print(words.get("schedule.window_means", start=start, end=end, last=last))
     for moment in coming:
-        out.print(f"{moment:%a %Y-%m-%d %H:%M:%S %z}", markup=False)
+        out.print(f"{moment:%a %Y-%m-%d %H:%M:%S %z}")
 
 
 def _moment(text: str) -> datetime:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from bot.chat.texts import texts
 from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import Settings, load
+from bot.terminal.console import Console, Text
 
 if TYPE_CHECKING:
     from bot.serving import Server

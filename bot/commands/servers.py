@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError
 from bot.chat.texts import texts
-from bot.commands.common import err, fail, print_json, run_async, settings_from
+from bot.commands.common import fail, run_async, settings_from
 from bot.settings import Settings
+from bot.terminal.console import Console, err, print_json
 
 if TYPE_CHECKING:
     from agent_core.devices.virtual.phone import VirtualPhone
@@ -45,7 +45,7 @@ def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
         print_json(rows)
         return
     if not rows:
-        err.print(texts(settings.lang).get("status.no_phones"), markup=False)
+        err.print(texts(settings.lang).get("status.no_phones"))
         return
     table = Table("serial", "model", "status", "connection", "size", "sdk")
     for info in found:
@@ -64,7 +64,7 @@ async def _devices(settings: Settings) -> list[DeviceInfo]:
             try:
                 await connect(server, address)
             except DeviceError as error:
-                err.print(str(error), style="yellow", markup=False)
+                err.print(str(error), style="yellow")
         return await list_devices(server)
 
 
@@ -143,4 +143,4 @@ async def _taken(port: int, server: object) -> None:
 
 
 def _say(line: str) -> None:
-    typer.echo(line)
+    Console(soft_wrap=True).print(line)

@@ -6,14 +6,13 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from agent_core.errors import InputRejected
 from bot.chat.texts import texts
-from bot.commands.common import Exit, fail, print_json, result_of, run_async, settings_from, words_of_contacts
+from bot.commands.common import Exit, fail, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
 from bot.settings import Settings
+from bot.terminal.console import Console, Text, print_json
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder

@@ -7,14 +7,13 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from agent_core.errors import ConfigInvalid
 from bot.chat.texts import texts
 from bot.commands.common import fail, log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import HOST_NAME, Settings, load
+from bot.terminal.console import Console, Text
 
 if TYPE_CHECKING:
     from bot.app import Core
@@ -73,6 +72,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
 
 async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port: int) -> str:
     """The web server's address."""
+    from bot.server_names import web_names
     from bot.web.app import make_app, serving
     from bot.web.metrics import add_metrics
     from bot.working import metrics_of
@@ -80,7 +80,8 @@ async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port:
     async def ready() -> dict[str, bool]:
         return {"database": core.db.away_since is None, "queue": work.queue.running}
 
-    app, metrics, host = make_app(ready), metrics_of(core), core.settings.web.host
+    settings = core.settings.web
+    app, metrics = make_app(ready, web_names(settings)), metrics_of(core)
     stack.push_async_callback(metrics.close)
-    add_metrics(app, metrics, core.db, host)
-    return await stack.enter_async_context(serving(app, host, port))
+    add_metrics(app, metrics, core.db, settings.host)
+    return await stack.enter_async_context(serving(app, settings.host, port))

@@ -13,19 +13,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from rich.console import Console
-from rich.panel import Panel
-from rich.text import Text
-
 from agent_core.texts import say
+from bot.chat.cards import Card, Line
 from bot.chat.texts import Texts, texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
 from bot.serving import Server, server
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.fake.world import Button, Message
+from bot.terminal.console import Console, Text
 from bot.terminal.lines import read_line
-from bot.terminal.render import harmless
+from bot.terminal.render import panel
 from scheduler.times import parse_schedule
 
 OPERATOR = 10001
@@ -54,7 +52,7 @@ class Stage:
     printed: dict[int, str] = field(default_factory=dict)
 
     def say(self, text: str, style: str = "") -> None:
-        self.console.print(Text(harmless(text), style=style))
+        self.console.print(Text(text, style=style))
 
     async def operator(self, text: str) -> None:
         self.say(self.words.get("demo.operator", text=text), "cyan")
@@ -82,9 +80,7 @@ class Stage:
             self.shown[message.id] = edits
             goes_on = any(button.data.startswith(("stop:", "q:")) for button in _buttons(message))
             if first or not goes_on:
-                self.console.print(
-                    Panel(Text(harmless(message.words)), title=self.words.get("demo.bot"), title_align="left")
-                )
+                self.console.print(panel(Card(self.words.get("demo.bot"), (Line(message.words),)), style="none"))
             else:
                 self._edited(message)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from telegram import Bot, WebhookInfo
+from telegram import WebhookInfo
 from telegram.error import InvalidToken, TelegramError
-from telegram.request import HTTPXRequest
 
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.telegram.adapter import WEBHOOK_PATH
+from bot.telegram.request import bot_at, introduce
 
 SECONDS = 4.0
 
@@ -20,26 +20,15 @@ async def token(exam: Exam) -> Verdict:
     secret = settings.token.get_secret_value().strip()
     if not secret:
         return skipped("none")
-    bot = _bot(exam, secret, settings.api_base_url)
+    bot = await exam.stack.enter_async_context(bot_at(secret, settings.api_base_url, SECONDS))
     try:
-        me = await bot.get_me()
+        await introduce(bot)
     except InvalidToken:
         return failed("refused")
     except TelegramError as error:
         return failed("not_reached", url=settings.api_base_url, error=error)
     exam.bot = bot
-    return ok("good", name=me.username)
-
-
-def _bot(exam: Exam, secret: str, api_base_url: str) -> Bot:
-    requests = [
-        HTTPXRequest(connect_timeout=SECONDS, read_timeout=SECONDS, write_timeout=SECONDS, pool_timeout=SECONDS)
-        for _ in range(2)
-    ]
-    for request in requests:
-        exam.stack.push_async_callback(request.shutdown)
-    base = api_base_url.rstrip("/")
-    return Bot(secret, f"{base}/bot", f"{base}/file/bot", request=requests[0], get_updates_request=requests[1])
+    return ok("good", name=bot.username)
 
 
 async def webhook(exam: Exam) -> Verdict:

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Column, Table
-from rich.text import Text
 
+from bot.escapes import escaped
 from bot.eval.result import CaseResult
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text
 
 WIDE = 140  # columns of a screen that has room for the figures
 LONGEST = 48  # characters of a problem or a reply in the table
@@ -47,7 +46,7 @@ def show(console: Console, results: Sequence[CaseResult], model: str, seconds: f
             f"{result.seconds:.1f}",
         ]
         table.add_row(
-            Text(harmless(result.title)),
+            Text(result.title),
             result.mode,
             Text("passed", "green") if result.passed else Text(_short(result.problems[0]), "red"),
             *(map(Text, figures) if wide else ()),
@@ -57,7 +56,7 @@ def show(console: Console, results: Sequence[CaseResult], model: str, seconds: f
         if not result.passed:
             console.print(Text(f"{result.file} ({', '.join(filter(None, (result.mode, result.look)))})", "bold red"))
             for problem in result.problems:
-                console.print(Text(f"  {harmless(problem)}"))
+                console.print(Text(f"  {problem}"))
             if result.kept:
                 console.print(Text(f"  kept in {result.kept}", "dim"))
     console.print(Text(total(results, model, seconds), "bold"))
@@ -81,5 +80,5 @@ def _replies(result: CaseResult) -> str:
 
 
 def _short(text: str) -> str:
-    line = harmless(text).splitlines()[0]
+    line = escaped(text).splitlines()[0]
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

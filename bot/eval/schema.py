@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 
 from bot.eval.scenario import EvalScenario
+from bot.terminal.console import print_data
 
 
 def schema_text() -> str:
@@ -16,4 +16,4 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(schema_text())
+    print_data(schema_text().encode())

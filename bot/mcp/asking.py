@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TextIO
 
 import structlog
-from rich.console import Console
 
 from agent_core.model.base import Model
 from agent_core.session import NO_REPLY, Answer, Choice, Question, QuestionKind, Session
@@ -24,6 +23,7 @@ from bot.mcp.arguments import MAX_TEXT
 from bot.mcp.client import Client, form_of
 from bot.mcp.pictures import reply_of
 from bot.terminal.ask import TerminalHuman
+from bot.terminal.console import Console
 from scheduler.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.ports import LOOK_SECONDS, given_answer, store_question
 from storage.engine import Database

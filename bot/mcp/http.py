@@ -11,12 +11,14 @@ import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_core.errors import PhonedeskError
 from bot.desk.actors import AccessDenied, Actor
@@ -24,16 +26,15 @@ from bot.desk.keys import API, actor_of_key
 from bot.desk.pairing import Notebook
 from bot.mcp.house import ToolHouse
 from bot.mcp.server import Context, make_server
+from bot.mcp.sessions import MOST_SESSIONS, SharedSessions
 from bot.release import release
-from bot.settings.sections import McpSettings
+from bot.server_names import ServerNames, mcp_names
 from storage.engine import Database
 from storage.people import Audit
 
 PATH = "/mcp"
 MAX_BODY = 1024 * 1024  # bytes; arguments are texts and numbers
-MAX_SESSIONS = 200  # clients of the handshake era at once
 GRACE_SECONDS = 3  # for the streams that are open at the end
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ACTOR = "actor"
 
 
@@ -73,14 +74,14 @@ def http_app(house: ToolHouse) -> Starlette:
     settings, db = house.settings, house.core.db
     manager = StreamableHTTPSessionManager(
         make_server(house, who_asks, release()),
-        security_settings=security(settings),
         max_request_body_size=MAX_BODY,
-        max_sessions=MAX_SESSIONS,
+        max_sessions=MOST_SESSIONS,
     )
-    endpoint = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [])
+    endpoint = RequireAuthMiddleware(SharedSessions(manager.asgi_app, house.calls.at_work), [])
     return Starlette(
         routes=[Route(PATH, endpoint=endpoint)],
         middleware=[
+            Middleware(_Named, names=mcp_names(settings)),
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(Keys(db))),
             Middleware(AuthContextMiddleware),
         ],
@@ -88,13 +89,24 @@ def http_app(house: ToolHouse) -> Starlette:
     )
 
 
-def security(settings: McpSettings) -> TransportSecuritySettings:
-    """Which Host and Origin headers are let in: what a page in a browser cannot make up."""
-    own = () if settings.host in {"0.0.0.0", "::"} else (settings.host,)  # noqa: S104 - compared, not bound
-    names = dict.fromkeys((*LOOPBACK, *own, *settings.hosts))
-    hosts = [form for name in names for form in (name, f"{name}:*")]
-    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
+class _Named:
+    """Look at which server a request asks for, and at the page that it comes from, before anything else does."""
+
+    def __init__(self, app: ASGIApp, names: ServerNames) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if not self._names.answers_to(host):
+                await JSONResponse(self._names.refusal(host), 421)(scope, receive, send)
+                return
+            if origin is not None and not self._names.trusts_page_of(origin):
+                await JSONResponse(self._names.refusal(origin), 403)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 class _Server(uvicorn.Server):

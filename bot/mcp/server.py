@@ -14,6 +14,7 @@ import structlog
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 
 from agent_core.errors import PhonedeskError
@@ -51,7 +52,8 @@ def make_server(house: ToolHouse, who: WhoAsks, version: str = "") -> Server[dic
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:64]}.")
         actor = who(context)
-        return await house.calls.apart(lambda stopper: calls.answer(context, tool, actor, params, stopper))
+        session = context.request.headers.get(MCP_SESSION_ID_HEADER, "") if context.request is not None else ""
+        return await house.calls.apart(lambda stopper: calls.answer(context, tool, actor, params, stopper), session)
 
     return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
 

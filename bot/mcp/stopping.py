@@ -8,6 +8,7 @@ works in a task of its own, which is told once.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -53,9 +54,17 @@ class Calls:
 
     def __init__(self) -> None:
         self._working: dict[asyncio.Task[object], Stopper] = {}
+        self._sessions: Counter[str] = Counter()
 
-    async def apart(self, work: Callable[[Stopper], Awaitable[T]]) -> T:
-        """Do ``work`` in a task of its own. A cancellation of the caller stops it, and is raised when it has ended."""
+    def at_work(self, session: str) -> bool:
+        """Whether a call of the client's session with this id is at work, whether or not its client waits for it."""
+        return self._sessions[session] > 0
+
+    async def apart(self, work: Callable[[Stopper], Awaitable[T]], session: str = "") -> T:
+        """Do ``work`` in a task of its own. A cancellation of the caller stops it, and is raised when it has ended.
+
+        session: that of the client whose call it is, "" for none.
+        """
 
         async def whole() -> T:
             return await work(stopper)
@@ -64,7 +73,8 @@ class Calls:
         task = asyncio.create_task(whole(), name="mcp-call")
         stopper.works_in(task)
         self._working[task] = stopper
-        task.add_done_callback(lambda done: self._working.pop(done, None))
+        self._sessions[session] += 1
+        task.add_done_callback(lambda done: self._ended(done, session))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -77,6 +87,12 @@ class Calls:
             if not task.cancelled():
                 task.exception()  # looked at, so that it is not reported as forgotten: nobody waits for it any more
             raise
+
+    def _ended(self, task: asyncio.Task[object], session: str) -> None:
+        self._working.pop(task, None)
+        self._sessions[session] -= 1
+        if not self._sessions[session]:
+            del self._sessions[session]
 
     async def stop(self) -> None:
         """Stop all, and wait until they have tidied up."""

@@ -5,7 +5,6 @@ The fields stay what they are within ``FORM``; new ones may come. docs/how-to/lo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from agent_core.screen.readings import Reading
 from agent_core.texts import Lang
 from agent_core.trajectory import Asked, with_pictures
 from bot.desk.history_port import RecordedStep, RecordingView
+from bot.escapes import to_json
 
 FORM = 1
 Link = Callable[[RecordedStep], str]
@@ -26,7 +26,7 @@ Link = Callable[[RecordedStep], str]
 def lines_of(view: RecordingView, link: Link) -> Iterator[str]:
     """One line a step, without its end. ``link``: what stands for the step's picture, "" for nothing."""
     for step in view.steps:
-        yield json.dumps(_line(view, step, link(step) if step.picture else ""), ensure_ascii=False)
+        yield to_json(_line(view, step, link(step) if step.picture else ""))
 
 
 def _line(view: RecordingView, step: RecordedStep, picture: str) -> dict[str, Any]:

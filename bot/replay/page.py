@@ -20,6 +20,7 @@ from bot.chat.cards import describe_action, unread
 from bot.chat.texts import Texts
 from bot.desk.history_port import RecordedStep, RecordingView
 from bot.desk.port import RunStatus
+from bot.escapes import escaped
 from bot.replay.page_parts import SCRIPT, STYLE
 from bot.replay.timings import Timings, timings_of
 from bot.replay.words import (
@@ -33,7 +34,6 @@ from bot.replay.words import (
     ruled,
     text_of_message,
 )
-from bot.terminal.render import harmless
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
 HEADS = ("phase", "count", "mean", "least", "most", "deviation")
@@ -72,7 +72,7 @@ def _digest(content: str) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape(harmless(text))
+    return html.escape(escaped(text))
 
 
 # The head, and the way through the steps ------------------------------------------------------------------------------

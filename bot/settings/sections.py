@@ -14,10 +14,10 @@ from bot.settings.values import (
     Addresses,
     DatabaseUrl,
     Filled,
+    HostNames,
     KnownProfile,
     KnownProviders,
     KnownTools,
-    Listed,
     Named,
     WebAddress,
     WebAddressOrNone,
@@ -266,6 +266,7 @@ class TelegramSettings(Section):
 class WebSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=8737, ge=0, lt=65536)
+    hosts: HostNames = ()  # further names, addresses and networks under which it is reached, as in the Host header
 
 
 class HelperSettings(OtherModelSettings):
@@ -282,7 +283,7 @@ class McpSettings(Section):
     enabled: bool = False  # serve answers MCP clients, too
     host: str = "127.0.0.1"
     port: int = Field(default=8738, ge=0, lt=65536)
-    hosts: Listed = ()  # further names under which clients reach it, as in their Host header
+    hosts: HostNames = ()  # as those of the web server
     max_steps: int = Field(default=40, gt=0, le=1000)  # of one call, whatever it asks for
     low_level: bool = True  # single taps and texts are offered, too, which no policy looks at
     person_at_client: bool = False  # a person answers at the client: it may decide what a customer gets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from ipaddress import ip_network
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -18,6 +19,7 @@ from agent_core.planner.tools import EXTRA
 from knowledge.factory import providers_of
 from storage.engine import database_url
 
+_SERVER_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})", re.ASCII)
 HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
@@ -89,6 +91,24 @@ def _addresses(written: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Addresses = Annotated[Listed, AfterValidator(_addresses)]
+
+
+def _host_names(written: tuple[str, ...]) -> tuple[str, ...]:
+    for host in written:
+        try:
+            ip_network(host, strict=False)
+        except ValueError:
+            if not _SERVER_NAME.fullmatch(host):
+                raise PydanticCustomError(
+                    "host_form",
+                    "{said} is no host; write a name, an address or a network, as desk.example.com, 10.0.0.5 or "
+                    "10.0.0.0/8",
+                    {"said": repr(host[:100])},
+                ) from None
+    return written
+
+
+HostNames = Annotated[Listed, AfterValidator(_host_names)]
 
 
 def _known_profile(name: str) -> str:

@@ -16,16 +16,16 @@ import structlog
 from aiohttp import web
 from telegram import Bot, Message, Update
 from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
-from telegram.request import HTTPXRequest
 
 from agent_core.texts import language_of
+from bot.bodies import body_of
 from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.chat.texts import Lang, texts
 from bot.desk.actors import ChatRef, Role
 from bot.desk.port import Desk
 from bot.telegram import render, updates
-from bot.telegram.batch import UpdatesRequest, salvaged
+from bot.telegram.batch import MOST, UpdatesRequest, salvaged
 from bot.telegram.delivery import Delivery
 from bot.telegram.drafts import Drafts
 from bot.telegram.feed import DeskRefs, Feed, topic_of
@@ -38,6 +38,7 @@ from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
 from bot.telegram.ports import OutboxStore
 from bot.telegram.refusals import Refusals, public
+from bot.telegram.request import BotRequest, introduce
 from bot.telegram.sending import Telegram
 from bot.telegram.sound import UnreadableUpdate
 from bot.telegram.topics import Topics, TopicStore
@@ -72,17 +73,12 @@ class TelegramAdapter:
         self.options = options
         self.ready = asyncio.Event()
         self.failed: Exception | None = None
-        self._updates_request = UpdatesRequest(read_timeout=options.poll_seconds + 10)
+        self._updates_request = UpdatesRequest(options.poll_seconds + 10)
         self.bot = Bot(
             options.token,
             base_url=options.base_url,
             base_file_url=options.base_file_url,
-            request=HTTPXRequest(
-                connection_pool_size=16,
-                read_timeout=options.read_seconds,
-                pool_timeout=options.pool_seconds,
-                media_write_timeout=30,
-            ),
+            request=BotRequest(options.read_seconds, pool_seconds=options.pool_seconds, connections=16),
             get_updates_request=self._updates_request,
         )
         self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
@@ -162,7 +158,7 @@ class TelegramAdapter:
         failures = 0
         while True:
             try:
-                await self.bot.initialize()
+                await introduce(self.bot)
                 await self._introduce()
             except InvalidToken:
                 raise
@@ -210,7 +206,7 @@ class TelegramAdapter:
                 continue
             failures = 0
             before = offset
-            for raw in answer if isinstance(answer, list) else []:
+            for raw in answer[:MOST] if isinstance(answer, list) else []:
                 if await self._inbox.take(raw):
                     offset = raw["update_id"] + 1
             if answer and offset == before:  # nothing in it can be confirmed: it will come again
@@ -225,16 +221,17 @@ class TelegramAdapter:
         return await self._updates_request.post(url)
 
     async def webhook(self, request: web.Request) -> web.Response:
-        """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none."""
+        """``POST /telegram/webhook``: 200 once the update is stored, 403 for a wrong secret, 400 for what is none, 413
+        for a body that is too large, 408 for one that is too slow. Without the secret no body is read.
+        """
         given = request.headers.get(SECRET_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.options.webhook_secret.encode()):
             await self._wrong_secret(public(request.remote))
             return web.Response(status=403)
-        if request.content_length is not None and request.content_length > MAX_BODY:
-            return web.Response(status=413)
+        body = await body_of(request, MAX_BODY, self.options.body_seconds)
         try:
-            text = await request.text()
-        except (ValueError, LookupError):  # in no encoding
+            text = body.decode("utf-8")
+        except ValueError:
             return web.Response(status=400)
         try:
             raw = json.loads(text)

@@ -27,6 +27,7 @@ class TelegramOptions:
     base_file_url: str = "https://api.telegram.org/file/bot"
     webhook_url: str = ""
     webhook_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    body_seconds: float = 10.0  # for the body of a call of the webhook
     poll_seconds: int = 30
     read_seconds: float = 30.0
     pool_seconds: float = 10.0

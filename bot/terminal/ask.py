@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from rich.console import Console
-
 from agent_core.session import TO_CUSTOMER, Answer, Question, Session
 from bot.chat.answering import read_answer, says_yes, to_confirm
 from bot.chat.cards import question_card
 from bot.chat.texts import Texts
 from bot.desk.port import QuestionView
+from bot.terminal.console import Console
 from bot.terminal.lines import read_line
 from bot.terminal.render import panel
 from scheduler.ports import given_answer, store_question
@@ -53,14 +52,14 @@ class TerminalHuman:
                 return None
             answer = read_answer(question, line, by=PERSON)
             if answer is not None and to_confirm(question, answer):
-                self._console.print(self._texts.get("question.like_a_command"), markup=False)
-                self._console.print(self._texts.get("question.confirm_typed"), markup=False)
+                self._console.print(self._texts.get("question.like_a_command"))
+                self._console.print(self._texts.get("question.confirm_typed"))
                 line = await read_line(self._console, self._stdin)
                 if line is None or not says_yes(line):
-                    self._console.print(hint, markup=False)
+                    self._console.print(hint)
                     continue
             if answer is not None:
                 return answer
             choices = " / ".join(choice.label for choice in question.choices)
             key = "question.own_or_choice" if question.free_text else "question.not_a_choice"
-            self._console.print(self._texts.get(key, choices=choices), markup=False)
+            self._console.print(self._texts.get(key, choices=choices))

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TextIO
 
-from rich.console import Console
+from bot.terminal.console import Console
 
 
 async def read_line(console: Console, stdin: TextIO | None = None) -> str | None:
@@ -16,7 +16,7 @@ async def read_line(console: Console, stdin: TextIO | None = None) -> str | None
     What was typed ahead stays where it is: no more than the line is taken.
     """
     source = stdin or sys.stdin
-    console.print("> ", end="", markup=False)
+    console.print("> ", end="")
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     try:

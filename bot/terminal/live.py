@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console
-from rich.text import Text
-
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
@@ -14,7 +11,7 @@ from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
-from bot.terminal.render import harmless
+from bot.terminal.console import Console, Text
 
 
 class LiveRuns:
@@ -88,14 +85,14 @@ class LiveRuns:
             self._line(f"    {line.label}: {line.text}" if line.label else f"    {line.text}", "cyan")
 
     def _line(self, text: str, style: str) -> None:
-        self._console.print(Text(harmless(text), style=style), highlight=False)
+        self._console.print(Text(text, style=style))
 
 
 def outcome_line(session: Session, words: Texts) -> Text:
     """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.comes_to.value
-    message = harmless(session.message).replace("\n", "\n    ")
+    message = session.message.replace("\n", "\n    ")
     line = Text(f"{words.get(f'card.{status}')}  {message}", style=styles.get(status, ""))
     if session.error_kind and session.comes_to is Status.FAILED:
         for said in error_lines(session.error_kind, words, session.message):

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from rich.text import Text
-
 from agent_core.model.base import Completion, Message, Model, OnThinking
 from agent_core.model.wrapper import ModelWrapper
 from bot.chat.texts import Texts
 from bot.settings import Settings
+from bot.terminal.console import Text
 
 EVERY_SECONDS = 10.0
 

@@ -1,4 +1,4 @@
-"""The web server: health, readiness, and the webhook's address. On loopback unless told otherwise."""
+"""The web server: health, readiness, and who is let in. On loopback unless told otherwise."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from agent_core.errors import ConfigInvalid
+from bot.server_names import LOOPBACK, ServerNames
 
 log = structlog.get_logger(__name__)
 
@@ -17,9 +19,9 @@ MAX_BODY = 2 * 1024 * 1024
 CLOSING = 5.0  # seconds that a request may go on when the server ends; one that was never finished would hold it
 
 
-def make_app(ready: Probe) -> web.Application:
-    """``ready`` tells for each part whether it is up."""
-    app = web.Application(client_max_size=MAX_BODY)
+def make_app(ready: Probe, names: ServerNames = LOOPBACK) -> web.Application:
+    """``ready`` tells for each part whether it is up. ``names``: what the server is called."""
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_named(names)])
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})
@@ -34,10 +36,24 @@ def make_app(ready: Probe) -> web.Application:
     return app
 
 
+def _named(names: ServerNames) -> Middleware:
+    """Look at which server every request asks for, before anything else does, whatever its path."""
+
+    @web.middleware
+    async def named(request: web.Request, handler: Handler) -> web.StreamResponse:
+        host = request.headers.get("Host", "")
+        if not names.answers_to(host):
+            return web.json_response(names.refusal(host), status=421)
+        return await handler(request)
+
+    return named
+
+
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
     """Serve ``app``; gives its URL. ConfigInvalid where the port is taken."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING)
+    # Nobody who calls us compresses a body, and a few bytes may stand for gigabytes: it is read as it is.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSING, auto_decompress=False)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

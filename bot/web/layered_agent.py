@@ -18,9 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.errors import ConfigError, InputRejected, PhonedeskError, RateLimited
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
+from bot.bodies import body_of
 from bot.chat.elsewhere import for_programs
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound
 from bot.desk.desk import HouseDesk
+from bot.escapes import to_json
+from bot.web.app import MAX_BODY
 from bot.web.keys import CHALLENGE, actor_of_key
 from storage.engine import Database
 from storage.uncut import whole
@@ -72,7 +75,7 @@ def add_routes(app: web.Application, desk: HouseDesk, db: Database, *, heartbeat
 
     async def chat(request: web.Request) -> web.StreamResponse:
         actor = await actor_of(request)
-        asked = ChatAsked.model_validate_json(await request.read())
+        asked = ChatAsked.model_validate_json(await body_of(request, MAX_BODY))
         session = asked.session_id or uuid4().hex
         run = await desk.plans.start(actor, asked.message, serial=asked.device_id or "", session=session)
         over = False
@@ -95,12 +98,13 @@ def add_routes(app: web.Application, desk: HouseDesk, db: Database, *, heartbeat
 
     async def abort(request: web.Request) -> web.Response:
         actor = await actor_of(request)
-        session = SessionAsked.model_validate_json(await request.read()).session_id
+        session = SessionAsked.model_validate_json(await body_of(request, MAX_BODY)).session_id
         return web.json_response({"success": True, "aborted": await desk.plans.stop(actor, session)})
 
     async def reset(request: web.Request) -> web.Response:
         actor = await actor_of(request)
-        await desk.plans.forget(actor, SessionAsked.model_validate_json(await request.read()).session_id)
+        session = SessionAsked.model_validate_json(await body_of(request, MAX_BODY)).session_id
+        await desk.plans.forget(actor, session)
         return web.json_response({"success": True})
 
     async def end_all(_: web.Application) -> None:
@@ -163,7 +167,7 @@ async def _streamed(
                 return False
             if following.done():
                 event = following.result()
-                await response.write(f"data: {json.dumps(event.data(), ensure_ascii=False)}\n\n".encode())
+                await response.write(f"data: {to_json(event.data())}\n\n".encode())
                 beaten = loop.time()
                 if isinstance(event, PlanDone | PlanFailed):
                     await response.write_eof()

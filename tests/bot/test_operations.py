@@ -49,7 +49,11 @@ async def test_a_run_in_figures_and_lines_and_the_next_one_with_another_model(
         demo_world(web={"port": 0}, observe={"ocr": "off"}) as world,
         ScriptedModel([do('finish(message="我是另一个")')]) as other,
     ):
-        settings = world.settings
+        web = world.settings.web.model_copy(update={"hosts": ("desk.example",)})
+        telegram = world.settings.telegram.model_copy(
+            update={"mode": "webhook", "webhook_url": "https://public.example"}
+        )
+        settings = world.settings.model_copy(update={"web": web, "telegram": telegram})
         logs.configure("info", file=logs.LogFile(file))
 
         def read() -> Settings:
@@ -82,6 +86,11 @@ async def test_a_run_in_figures_and_lines_and_the_next_one_with_another_model(
             second = await done(running, "打开设置")
             assert (second.status, second.message) == ("succeeded", "我是另一个")
             assert other.requests[0]["model"] == "other"
+            for host, status in (("desk.example", 200), ("public.example", 200), ("evil.example", 421)):
+                async with ClientSession() as client:
+                    for path in ("healthz", "metrics"):
+                        async with client.get(f"{running.url}/{path}", headers={"Host": host}) as answer:
+                            assert answer.status == status
     text = file.read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
     (rests,) = [line for line in lines if line["event"] == "run_rests" and line["run_id"] == row.id]

@@ -58,7 +58,7 @@ def test_the_log_for_people_and_programs() -> None:
     )
     out = call("answers")[1]
     assert out.index("#2") < out.index("#1")
-    assert "[b]能[/b]刻字[31m吗" in out  # words, neither markup nor the terminal's orders
+    assert "[b]能[/b]刻字\\x1b[31m吗" in out  # words, neither markup nor the terminal's orders
     assert "→ 七天内可退" in out
     assert "2 in all" in out
     newest, first = json.loads(call("answers", "--json")[1])

@@ -49,7 +49,7 @@ def test_the_list() -> None:
     ids = runs(2, 3)
     out = call("replay")[1]
     assert out.index("#2") < out.index("#1")
-    assert "[b]任务[/b][31m 3" in out  # words, neither markup nor the terminal's orders
+    assert "[b]任务[/b]\\x1b[31m 3" in out  # words, neither markup nor the terminal's orders
     assert "→ 11: 七天内可退" in out
     listed = json.loads(call("replay", "--json")[1])
     assert [row["id"] for row in listed] == ids[::-1]

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from agent_core.errors import ConfigMissing
 from bot.demo.show import CONTACT, TICK, NotShown, Stage, show, stage, third_act
+from bot.terminal.console import Console
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 

@@ -1,0 +1,168 @@
+"""MCP sessions over HTTP, shared between API keys.
+
+A session stays open until its client ends it, or has been silent for half an hour. So that nobody keeps others out by
+opening many, a key has a share of them, and a session that nobody needs just now makes room for a new one: its client
+gets 404 at its next request, and by the protocol opens another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_SESSIONS = 200
+SHARE = 50  # of one key
+AGAIN_SECONDS = 10
+SERVER_ERROR = -32000  # JSON-RPC leaves what it means to us
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(eq=False)
+class _Session:
+    user: AuthenticatedUser
+    requests: int = 0  # POST requests in flight; the stream that a client keeps open is none
+
+    @property
+    def key(self) -> str:
+        return str(self.user.access_token.client_id)
+
+
+class SharedSessions:
+    """ASGI application in front of the SDK's session manager, behind the check of the key.
+
+    working: whether a call of the session with this id is at work, also one whose client has left it.
+    It knows every session of the manager, and for a while some that the manager has ended by itself.
+    """
+
+    def __init__(
+        self, manager: ASGIApp, working: Callable[[str], bool], *, most: int = MOST_SESSIONS, share: int = SHARE
+    ) -> None:
+        self._manager = manager
+        self._working = working
+        self._most = most
+        self._share = share
+        self._sessions: dict[str, _Session] = {}  # the one that was used last at the end
+        self._opening: Counter[str] = Counter()  # by key: their first request is not answered yet
+        self._one_by_one = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        name = headers.get(MCP_SESSION_ID_HEADER)
+        version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        if name is not None:
+            await self._used(name, scope, receive, send)
+        elif version is None or version in HANDSHAKE_PROTOCOL_VERSIONS:
+            await self._opened(scope, receive, send)
+        else:
+            await self._manager(scope, receive, send)  # an era without sessions
+
+    async def _used(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        session = self._sessions.get(name)
+        if session is None or session.key != scope["user"].access_token.client_id:
+            await self._manager(scope, receive, send)  # which says that there is none
+            return
+
+        async def heard(message: Message) -> None:
+            ended = (200, 404) if scope["method"] == "DELETE" else (404,)
+            if message["type"] == "http.response.start" and message["status"] in ended:
+                self._sessions.pop(name, None)
+            await send(message)
+
+        if scope["method"] != "POST":
+            await self._manager(scope, receive, heard)
+            return
+        session.requests += 1
+        try:
+            await self._manager(scope, receive, heard)
+        finally:
+            self._rests(name, session)
+
+    async def _opened(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = _Session(scope["user"], requests=1)
+        async with self._one_by_one:
+            refusal = await self._make_room(session.key)
+            if refusal is None:
+                self._opening[session.key] += 1
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        name = ""
+
+        async def heard(message: Message) -> None:
+            nonlocal name
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                name = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER, "")
+                if name:
+                    self._opening[session.key] -= 1
+                    self._sessions[name] = session
+            await send(message)
+
+        try:
+            await self._manager(scope, receive, heard)
+        finally:
+            if name:
+                self._rests(name, session)
+            else:
+                self._opening[session.key] -= 1
+
+    def _rests(self, name: str, session: _Session) -> None:
+        session.requests -= 1
+        if self._sessions.pop(name, None) is not None:
+            self._sessions[name] = session
+
+    async def _make_room(self, key: str) -> Response | None:
+        """End a session that is idle if there is no room for another one of this key; what is told if none can go."""
+        counts = Counter(session.key for session in self._sessions.values()) + self._opening
+        if counts[key] >= self._share:
+            if await self._end_idle(key):
+                return None
+            return _refusal(429, "This key has as many sessions as it may, and each has a call at work.")
+        if counts.total() < self._most:
+            return None
+        for holder, count in counts.most_common():
+            # Whoever has fewer than this key gives nothing up for it.
+            if (holder == key or count > counts[key]) and await self._end_idle(holder):
+                return None
+        return _refusal(503, "There are as many sessions as there may be, and each has a call at work.")
+
+    async def _end_idle(self, key: str) -> bool:
+        """End the session of this key that has been idle for longest; False if none is."""
+        for name, session in self._sessions.items():
+            if session.key == key and not session.requests and not self._working(name):
+                del self._sessions[name]
+                await self._manager(*_end_of(name, session.user))
+                log.info("mcp_session_ended", key=key, why="room for another")
+                return True
+        return False
+
+
+def _end_of(name: str, user: AuthenticatedUser) -> tuple[Scope, Receive, Send]:
+    """The request by which a client ends its session, as if this key had sent it."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_: Message) -> None:
+        pass
+
+    headers = [(MCP_SESSION_ID_HEADER.encode(), name.encode())]
+    scope: Scope = {"type": "http", "method": "DELETE", "path": "/", "headers": headers, "query_string": b""}
+    return {**scope, "user": user}, receive, send
+
+
+def _refusal(status: int, said: str) -> Response:
+    error = {"code": SERVER_ERROR, "message": f"{said} Try again in {AGAIN_SECONDS} seconds."}
+    body = {"jsonrpc": "2.0", "id": None, "error": error}
+    return JSONResponse(body, status, headers={"Retry-After": str(AGAIN_SECONDS)})

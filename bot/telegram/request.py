@@ -1,0 +1,196 @@
+"""Requests to the Bot API: every one goes out, and every answer comes in, by this class.
+
+An answer is bounded in bytes, in values and in time, is not unpacked, and is checked before Telegram's library makes
+objects of it. No redirect is followed: the token, which stands in the address, goes to the one host of the settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, Field, field_validator
+from telegram import Bot
+from telegram.error import NetworkError, TelegramError, TimedOut
+from telegram.request import BaseRequest, HTTPXRequest, RequestData
+
+MOST_BYTES = 8 * 1024 * 1024
+MOST_VALUES = 200_000  # of JSON: 8 MB of "{}," were 200 MB of objects
+MOST_PIECES = 20_000  # that a body comes in; each costs 30 µs
+LONGEST_REFUSAL = 500  # characters of what Telegram says of a mistake
+LONGEST_WAIT = 24 * 3600  # seconds that Telegram may have a chat wait
+BEYOND_SECONDS = 5.0  # for connecting and asking, besides the time that an answer may take
+UPLOAD_SECONDS = 300.0  # for a file that goes with it
+TURN = 200  # pieces after which the event loop has its turn
+
+
+class UnfitAnswer(NetworkError):
+    """What came is no answer of Telegram's, or is too much for one."""
+
+
+class AnswerTooLarge(UnfitAnswer):
+    """It has more bytes than may come."""
+
+
+class BotRequest(HTTPXRequest):
+    """``seconds``: how long an answer may take, from the first byte to the last; ``pool_seconds``: how long a free
+    connection is waited for. ``most``: bytes of an answer's body.
+
+    A proxy of the environment (HTTPS_PROXY) is used.
+    """
+
+    def __init__(
+        self,
+        seconds: float = 30.0,
+        *,
+        connect_seconds: float = 5.0,
+        pool_seconds: float = 1.0,
+        connections: int = 4,
+        most: int = MOST_BYTES,
+    ) -> None:
+        self._most = most
+        super().__init__(
+            connection_pool_size=connections,
+            read_timeout=seconds,
+            connect_timeout=connect_seconds,
+            pool_timeout=pool_seconds,
+            media_write_timeout=30,
+            httpx_kwargs={
+                "follow_redirects": False,
+                "headers": {"Accept-Encoding": "identity"},
+                "event_hooks": {"response": [self._bound]},
+            },
+        )
+
+    async def do_request(
+        self,
+        url: str,
+        method: str,
+        request_data: RequestData | None = None,
+        read_timeout: Any = BaseRequest.DEFAULT_NONE,
+        write_timeout: Any = BaseRequest.DEFAULT_NONE,
+        connect_timeout: Any = BaseRequest.DEFAULT_NONE,
+        pool_timeout: Any = BaseRequest.DEFAULT_NONE,
+    ) -> tuple[int, bytes]:
+        """As the library's own, which bounds each single read of an answer, but not all of them."""
+        answer = read_timeout if isinstance(read_timeout, int | float) else self.read_timeout or 0.0
+        upload = UPLOAD_SECONDS if request_data is not None and request_data.contains_files else 0.0
+        try:
+            async with asyncio.timeout(answer + BEYOND_SECONDS + upload):
+                code, payload = await super().do_request(
+                    url, method, request_data, read_timeout, write_timeout, connect_timeout, pool_timeout
+                )
+        except TimeoutError:
+            raise TimedOut from None
+        return code, payload if 200 <= code <= 299 else _refusal(payload)
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """Read an answer's body. Raises TelegramError if it is none."""
+        try:
+            return answer_of(payload)
+        except (ValueError, RecursionError) as error:
+            raise TelegramError("Invalid server response") from error
+
+    async def _bound(self, response: httpx.Response) -> None:
+        """Called when the head of an answer has come, before its body is read."""
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in {"", "identity"}:
+            raise UnfitAnswer("The answer is compressed, though that was declined.")
+        response.stream = _Bounded(response.stream, self._most)
+
+
+class _Bounded(httpx.AsyncByteStream):
+    def __init__(self, stream: Any, most: int) -> None:
+        self._stream = stream
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = pieces = 0
+        async for piece in self._stream:
+            size += len(piece)
+            pieces += 1
+            if size > self._most:
+                raise AnswerTooLarge(f"The answer has more than {self._most / 1e6:.1f} MB.")
+            if pieces > MOST_PIECES:
+                raise UnfitAnswer("The answer comes in too many pieces.")
+            if pieces % TURN == 0:
+                await asyncio.sleep(0)
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def answer_of(payload: bytes) -> dict[str, Any]:
+    """A successful answer as plain data, with its ``result``. Raises as ``read_json``, and ValueError without one."""
+    answer = read_json(payload)
+    if not isinstance(answer, dict) or "result" not in answer:
+        raise ValueError("no result")
+    return answer
+
+
+def read_json(payload: bytes) -> Any:
+    """Raises ValueError or RecursionError if it is none, UnfitAnswer for more than MOST_VALUES values."""
+    if sum(payload.count(sign) for sign in (b"[", b"{", b",")) > MOST_VALUES:
+        raise UnfitAnswer("The answer has too many values.")
+    return json.loads(payload.decode("utf-8", "replace"))
+
+
+class _Parameters(BaseModel):
+    """https://core.telegram.org/bots/api#responseparameters"""
+
+    migrate_to_chat_id: int | None = Field(default=None, ge=-(2**52), le=2**52)
+    retry_after: int | None = Field(default=None, ge=0)
+
+    @field_validator("retry_after")
+    @classmethod
+    def _within_a_day(cls, seconds: int | None) -> int | None:
+        return None if seconds is None else min(seconds, LONGEST_WAIT)
+
+
+class _Refusal(BaseModel):
+    """https://core.telegram.org/bots/api#making-requests"""
+
+    description: str = ""
+    parameters: _Parameters | None = None
+
+    @field_validator("description")
+    @classmethod
+    def _short(cls, text: str) -> str:
+        return text[:LONGEST_REFUSAL]
+
+
+def _refusal(payload: bytes) -> bytes:
+    """What an answer that is an error says of it, as the Bot API writes that; nothing if it writes something else."""
+    try:
+        told = _Refusal.model_validate(read_json(payload))
+    except (UnfitAnswer, ValueError, RecursionError):
+        told = _Refusal()
+    return json.dumps({"result": None, **told.model_dump(exclude_none=True)}).encode()
+
+
+async def introduce(bot: Bot) -> None:
+    """Learn the bot's name, which its library needs. Raises TelegramError, also if what answers is no Bot API."""
+    try:
+        await bot.initialize()
+    except TelegramError:
+        raise
+    except Exception as error:
+        raise UnfitAnswer(f"What answers is no Bot API: {type(error).__name__}.") from error
+
+
+@asynccontextmanager
+async def bot_at(token: str, api_base_url: str, seconds: float) -> AsyncIterator[Bot]:
+    """A bot for a question or two, each answered within ``seconds``."""
+    base = api_base_url.rstrip("/")
+    requests = [BotRequest(seconds, connect_seconds=seconds, pool_seconds=seconds) for _ in range(2)]
+    try:
+        yield Bot(token, f"{base}/bot", f"{base}/file/bot", request=requests[0], get_updates_request=requests[1])
+    finally:
+        for request in requests:
+            await request.shutdown()
