@@ -193,7 +193,8 @@ async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Tra
     if not page.plain and not page.shapes:
         return await _grouped(ocr, frame, page.box)
     bubbles = await messages.read_shapes(ocr, frame.image, page)
-    return bubbles if second is None else await _words_twice(second, frame.image, bubbles)
+    sided = [shape.sure for shape in page.shapes]
+    return bubbles if second is None else await _words_twice(second, frame.image, bubbles, asked_from(bubbles, sided))
 
 
 def _doubts(
@@ -212,21 +213,41 @@ def _doubts(
     return doubts
 
 
-async def _title_twice(model: Transcriber, image: Image.Image, title: Title) -> Title:
+async def _title_twice(model: Transcriber, image: Image.Image, title: Title, wanted: str = "") -> Title:
     """A title that OCR read with too little confidence is sure if a model writes down the very same.
 
-    If letters look as if they were others, or something more stands there, no second reading helps.
+    If letters look as if they were others, or something more stands there, no second reading helps. ``wanted``: what
+    the tree has; the model may bear that out instead.
     """
-    if title.sure or title.box is None or title.flawed or title.blank or not title.text:
+    if title.sure or title.box is None or title.flawed or title.blank or title.signed or not title.text:
         return title
     said = await model.title(image.crop(title.box.as_tuple()))
-    return replace(title, confidence=1.0) if said and name(said, drawn=True) == name(title.text, drawn=True) else title
+    text = wanted or title.text
+    if not said or name(said, drawn=True) != name(text, drawn=True):
+        return title
+    return replace(title, text=text, confidence=1.0)
 
 
-async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble]) -> list[Bubble]:
-    """The messages, those sure whose words OCR was not certain of if a model writes down the same for their crop."""
-    found = []
-    for bubble in bubbles:
+def _named_by_picture(seen: ChatScreen, title: Title) -> ChatScreen:
+    """The tree's page, its title sure if the tree only did not tell which text is the name, and the picture does.
+
+    The picture tells the name by its place, and has to be sure of the very same letters in the same place.
+    """
+    if seen.title_sure or not title.sure or normalise(title.text) != normalise(seen.title):
+        return seen
+    if has_invisible(seen.title) or title.box is None or not (seen.title_box and seen.title_box.intersects(title.box)):
+        return seen
+    rest = tuple(doubt for doubt in seen.doubts if doubt.kind is not DoubtKind.HEADER)
+    return replace(seen, title_sure=True, doubts=rest, sure=not rest)
+
+
+async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble], start: int) -> list[Bubble]:
+    """The messages, those sure whose words OCR was not certain of if a model writes down the same for their crop.
+
+    ``start``: where what is asked now begins; of what stands above no model is asked.
+    """
+    found = list(bubbles[:start])
+    for bubble in bubbles[start:]:
         unsure = not bubble.sure and not bubble.doubt and bubble.kind is BubbleKind.TEXT and bubble.box is not None
         if unsure and bubble.box is not None:
             said = await model.words(image.crop(bubble.box.as_tuple()))
@@ -240,13 +261,17 @@ async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence
 def newest_doubts(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[Doubt]:
     """Return what is in doubt of the messages since our last one. ``sided``: whose each is, is sure."""
     doubts = []
-    for bubble, sure in zip(reversed(bubbles), [*reversed(sided), *[False] * len(bubbles)], strict=False):
-        if bubble.side is Side.ME and sure:
-            break
+    for bubble in bubbles[asked_from(bubbles, sided) :]:
         if not bubble.sure:
             said = bubble.text if bubble.kind is BubbleKind.TEXT else bubble.kind.value
             doubts.append(Doubt.of(bubble.doubt or DoubtKind.MESSAGE, said))
-    return doubts[::-1]
+    return doubts
+
+
+def asked_from(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> int:
+    """Return the index behind our last message, which surely is ours: what stands below is asked now."""
+    ours = [i for i, bubble in enumerate(bubbles) if bubble.side is Side.ME and i < len(sided) and sided[i]]
+    return ours[-1] + 1 if ours else 0
 
 
 async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
@@ -325,11 +350,17 @@ def _continues(above: Box, below: Box, image: Image.Image) -> bool:
 
 
 async def checked(
-    ocr: OcrEngine, seen: ChatScreen, title_box: Box | None, frame: Frame, profile: AppProfile
+    ocr: OcrEngine,
+    seen: ChatScreen,
+    title_box: Box | None,
+    frame: Frame,
+    profile: AppProfile,
+    second: Transcriber | None = None,
 ) -> ChatScreen:
     """``seen`` (from the tree) held against the picture: the title, the newest message, what is below it, the draft.
 
-    A tree that is older than the picture shows here.
+    A tree that is older than the picture shows here. ``second``: a model that is asked for the crop of what OCR is not
+    sure of and the tree has otherwise.
     """
     image = frame.image
     grid = Grid.of(image)
@@ -339,13 +370,17 @@ async def checked(
     agreed = _agree(seen.title, title) or (
         seen.group and _agree(without_count(seen.title), replace(title, text=without_count(title.text)))
     )
+    if not agreed and second is not None and not seen.group:
+        again = await _title_twice(second, image, title, seen.title)
+        agreed = _agree(seen.title, again)
+    seen = _named_by_picture(seen, title)
     if not agreed:
         doubts.append(Doubt(DoubtKind.TITLES_DIFFER, seen.title, title.text, title.confidence))
     page = page_between(grid, header, profile, seen.input_box)
     seen = _states_by_picture(_sides_by_picture(seen, page), page, image)
     shaped = _without_lines(seen, page)
     torn = _place_doubts(shaped, page, image.width)
-    doubts += torn or await _newest_doubts(ocr, shaped, image, page)
+    doubts += torn or await _newest_doubts(ocr, shaped, image, page, second)
     if seen.input_box and seen.draft is not None:
         draft = await read_draft(ocr, image, seen.input_box)
         if not _same_text(seen.draft, draft):
@@ -453,8 +488,13 @@ def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[Doubt
     return []
 
 
-async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page) -> list[Doubt]:
-    """For a newest message that stands where the picture has it: whether it says there what it says in the tree."""
+async def _newest_doubts(
+    ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page, second: Transcriber | None
+) -> list[Doubt]:
+    """For a newest message that stands where the picture has it: whether it says there what it says in the tree.
+
+    If OCR is not sure of its words, the model is asked for the crop.
+    """
     newest = seen.newest
     if newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
         return []
@@ -469,6 +509,10 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
     inside = bool(read) and all(contains(newest.text, line.text, confidence=line.confidence) for line in read)
     if inside and (some is not lines or len(fold(text)) >= 0.8 * len(fold(newest.text))):
         return []
+    if second is not None and messages.joined(read).unsure:
+        said = await second.words(image.crop(box.as_tuple()))
+        if said and compare(newest.text, said) is not Match.DIFFERENT:
+            return []
     return [Doubt(DoubtKind.MESSAGES_DIFFER, newest.text, text)]
 
 

@@ -28,8 +28,8 @@ class _Mark:
 def mark_page(image: Image.Image, page: Page, words: Words) -> Image.Image:
     """A copy of ``image`` with a box and a label for each part of ``page``; the question's boxes are the strongest.
 
-    ``words`` gives the label's text for ``title``, ``input``, ``send``, ``unread``, ``dot``, ``me``, ``them`` and the kinds of
-    messages (``kind_text`` …). A part in doubt has a question mark.
+    ``words`` gives the label's text for ``title``, ``input``, ``send``, ``unread``, ``dot``, ``me``, ``them`` and the
+    kinds of messages (``kind_text`` …). A part in doubt has a question mark.
     """
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)

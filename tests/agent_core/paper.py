@@ -555,12 +555,12 @@ class PaperReader(ScreenReader):
     def health(self, nodes: Sequence[Node] | None, frame: Frame) -> TreeHealth:
         return TreeHealth.FULL
 
-    async def readings(self, frame: Frame, tree: Sequence[Node] | None) -> list[Reading]:
+    async def readings(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading]:
         source = self._phone.flaws.source
         return [Reading(one.text, one.box, source) for one in self._phone.seen(frame.digest).elements if one.text]
 
     async def chat(
-        self, frame: Frame, tree: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
+        self, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
     ) -> ChatScreen | None:
         self.reads += 1
         chat = self._phone.seen(frame.digest).chat
@@ -574,7 +574,7 @@ class PaperReader(ScreenReader):
     async def unread_below(
         self,
         frame: Frame,
-        tree: Sequence[Node] | None,
+        nodes: Sequence[Node] | None,
         profile: AppProfile,
         readings: Sequence[Reading],
         *,
