@@ -270,9 +270,7 @@ def newest_doubts(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[Doub
 
 def asked_from(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> int:
     """Return the index behind our last message, which surely is ours: what stands below is asked now."""
-    ours = [
-        index for index, bubble in enumerate(bubbles) if bubble.side is Side.ME and sided[index : index + 1] == [True]
-    ]
+    ours = [i for i, bubble in enumerate(bubbles) if bubble.side is Side.ME and i < len(sided) and sided[i]]
     return ours[-1] + 1 if ours else 0
 
 

@@ -98,6 +98,12 @@ class ScreenReader:
 
         ``use_model`` False: no model is asked, even where nothing else can read the page.
         """
+        seen = await self._chat(frame, nodes, profile, use_model=use_model)
+        return seen and _with_said_wrong(seen, profile.said_wrong)
+
+    async def _chat(
+        self, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, use_model: bool
+    ) -> ChatScreen | None:
         healthy = self._healthy(nodes, frame)
         if healthy is not None:
             seen = tree.chat(healthy, profile, frame.size)
@@ -169,6 +175,21 @@ class ScreenReader:
         seen, torn = pages.placed(seen, frame.image, profile)
         new = [*_blank_doubts(seen, title.box if title else None, frame), *torn]
         return replace(seen, sure=False, doubts=(*seen.doubts, *new), torn=bool(torn)) if new else seen
+
+
+def _with_said_wrong(seen: ChatScreen, parts: Sequence[str]) -> ChatScreen:
+    """The page with a doubt of each part that a person has said is read wrongly on this phone."""
+    doubts = [Doubt(DoubtKind.SAID_WRONG, part) for part in parts if part != "list"]
+    if not doubts:
+        return seen
+    return replace(
+        seen,
+        sure=False,
+        partial=False,
+        doubts=(*seen.doubts, *doubts),
+        title_sure=seen.title_sure and "title" not in parts,
+        draft_sure=seen.draft_sure and "input" not in parts,
+    )
 
 
 def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[Doubt]:
