@@ -252,7 +252,8 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
     size = max(one.most for one in sizes)
     pitches = [(below.ink.bottom - above.ink.bottom) / size for above, below in pairwise(lines)] if size else []
     above = (lines[0].ink.top - own_box(shape).top) / size if size else 0.0
-    loose = above > _PADDING or any(_PITCH[0] < pitch < _PITCH[1] for pitch in pitches)
+    # Paragraphs and lists stand farther apart here and there, the lines of a screenshot all do.
+    loose = above > _PADDING or (bool(pitches) and _PITCH[0] < median(pitches) < _PITCH[1])
     return _Text(Letters(size, max(one.surely for one in sizes)), loose, shape.tail, shape.side, shape.color)
 
 
