@@ -50,6 +50,7 @@ _STICKER = 0.30
 _EDGE = (0.004, 0.012)  # inside the box of a picture, where its frame is looked for
 _RECEIVER = 0.75  # in em: what stands beside a call's words
 _LETTERS_LEAST = 0.885  # of the page's letters: a text is not smaller
+_ONE_GROUND = 12  # levels between two bubbles of one colour
 _PADDING = 1.15  # in em, above the first line of a text at the most
 _PITCH = (1.9, 2.45)  # in em: no lines of a text stand so far apart, but for an empty line between them
 
@@ -163,23 +164,32 @@ class _Text:
     letters: Letters
     loose: bool
     tail: bool
+    side: Side
+    ground: Color
 
 
 def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubble]:
     """The messages, those in doubt that have a text which does not look like the page's others: a picture with words.
 
-    Letters in a picture are smaller. Bubbles of texts have a tail, or none has.
+    Letters in a picture are smaller. Bubbles of texts have a tail, or none has, and those of one side have one ground.
     """
     found = []
     for index, (bubble, text) in enumerate(zip(bubbles, texts, strict=True)):
         others = [other for at, other in enumerate(texts) if other is not None and at != index]
         usual = max((other.letters.surely for other in others), default=0.0)
         odd = text is not None and (
-            (text.letters.most < _LETTERS_LEAST * usual if usual and text.letters.most else text.loose)
+            text.loose
+            or 0 < text.letters.most < _LETTERS_LEAST * usual
             or (bool(others) and not text.tail and all(other.tail for other in others))
+            or _is_alone(text.ground, [other.ground for other in others if other.side is text.side])
         )
         found.append(replace(bubble, sure=False, doubt=bubble.doubt or DoubtKind.MAYBE_PICTURE) if odd else bubble)
     return found
+
+
+def _is_alone(ground: Color, others: Sequence[Color]) -> bool:
+    """Whether the others have one ground that is not this one: an owner of two colours is no rule to go by."""
+    return len(set(others)) == 1 and not picture.near(ground, others[0], _ONE_GROUND)
 
 
 async def _read(
@@ -245,8 +255,9 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
     size = max(one.most for one in sizes)
     pitches = [(below.ink.bottom - above.ink.bottom) / size for above, below in pairwise(lines)] if size else []
     above = (lines[0].ink.top - own_box(shape).top) / size if size else 0.0
-    loose = above > _PADDING or any(_PITCH[0] < pitch < _PITCH[1] for pitch in pitches)
-    return _Text(Letters(size, max(one.surely for one in sizes)), loose, shape.tail)
+    # Paragraphs and lists stand farther apart here and there, the lines of a screenshot all do.
+    loose = above > _PADDING or (bool(pitches) and _PITCH[0] < median(pitches) < _PITCH[1])
+    return _Text(Letters(size, max(one.surely for one in sizes)), loose, shape.tail, shape.side, shape.color)
 
 
 async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:

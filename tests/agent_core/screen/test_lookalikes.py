@@ -95,3 +95,21 @@ async def test_a_small_photo_below_a_nickname_is_no_sticker() -> None:
     photo = MessagePart(kind=Kind.IMAGE, size=(290, 150), sender="小张", ago=60)
     found = await read_picture(draw("qq-dark", "售后群", [photo], members=3, font_scale=1.3).image, "qq-dark")
     assert [bubble.kind for bubble in found.bubbles] == [BubbleKind.IMAGE]
+
+
+async def test_a_text_on_a_ground_of_its_own_may_be_a_picture() -> None:
+    """At small letters a screenshot has letters as large."""
+    scrap = MessagePart(kind=Kind.IMAGE, paper=True, text="运单号 SF1234567890", size=(500, 105), ago=50)
+    *texts, picture = await answers("qq-dark", them("能开发票吗", 70), them("在吗", 60), scrap, scale=0.85)
+    assert [text.sure for text in texts] == [True, True]
+    assert picture.kind is BubbleKind.IMAGE or not picture.sure
+
+
+@pytest.mark.parametrize("look", BOTH)
+async def test_lines_far_apart_are_those_of_a_picture(look: str) -> None:
+    scrap = MessagePart(
+        kind=Kind.IMAGE, paper=True, text="实付款 128.00 元\n运单号 SF1234567890", size=(460, 140), ago=50
+    )
+    text, picture = await answers(look, them("第一行字\n\n第三行字", 60), scrap, scale=0.7)
+    assert text.sure
+    assert picture.kind is BubbleKind.IMAGE or not picture.sure

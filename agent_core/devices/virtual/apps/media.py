@@ -112,7 +112,7 @@ def _lines_on_paper(lines: Sequence[str], canvas: Canvas, box: Rect, radius: int
     left, top, right, bottom = box
     canvas.rect(box, "#ffffff", radius)
     step = (bottom - top) / len(lines)
-    size = min(38, round(step / 2.4))
+    size = min(32, round(step / 2.4))
     for index, line in enumerate(lines):
         canvas.text(left + 22, top + step * (index + 0.5), ellipsize(line, size, right - left - 44), size, "#333333")
 
