@@ -79,12 +79,13 @@ WORD_VALUES = {
     for word in words.split()
 }
 WORD = re.compile(r"[a-zà-ÿ]+(?:'[a-z]+)?")
+# Repeats are bounded where what follows them may be missing: else a long text costs the square of its length.
 LINK = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s，。；、！？）)】」”]+|www\.[a-z0-9./_%?=&#-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w@])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
+    r"[a-z][a-z0-9+.-]{0,20}://[^\s，。；、！？）)】」”]+|www\.[a-z0-9./_%?=&#-]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
+    r"|(?<![\w@])[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,8}\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
 )
-CODE = re.compile(r"(?=[a-z0-9_./+-]*[a-z])(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
-CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]+")
+CODE = re.compile(r"(?=[a-z0-9_./+-]{0,40}[a-z])(?=[a-z0-9_./+-]{0,40}[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
+CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]{0,40}[0-9])[a-z0-9][a-z0-9_./+-]+")
 _NUMBER = re.compile(
     rf"(?P<money>[¥$€£]\s*)?(?P<digits>\d+(?:[.,:/~-]\d+)*)(?P<power>[十百千万亿]*)\s*(?P<unit>%|℃|°|个?(?:{_HAN_UNIT})|[{HAN}]|[a-z]+)?"
 )
