@@ -43,7 +43,8 @@ class Situation:
     window_now: Window | None = None
     lapsed: bool = False
     rows: Sequence[ChatRow] = ()  # of the list of chats, or of a search
-    row: ChatRow | None = None  # the contact's, if several have its name
+    row: ChatRow | None = None  # the contact's, if others have its name
+    strangers: Sequence[ChatRow] = ()  # rows of the contact's name that are surely another one's
     open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
     unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
     nodes: Sequence[Node] | None = None
