@@ -122,8 +122,8 @@ def is_slashed(text: str) -> bool:
 def is_like_a_command(text: str) -> bool:
     """Return whether somebody may have meant the desk: a command, or one with more behind its word than it takes.
 
-    A word ends at a blank, at punctuation, or before what is no letter of its own script: "stop 3", "停止3" and "暂停。" are
-    like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
+    A word ends at a blank, at punctuation, or before what is no letter of its own script: "stop 3", "停止3", "暂停。"
+    are like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
     """
     said = text.replace("\u3000", " ").strip()
     if is_slashed(said) or parse(said) is not None:
