@@ -17,7 +17,7 @@ from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_numbe
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
-from agent_core.screen.tree import TreeHealth, input_node
+from agent_core.screen.tree import TreeHealth, input_node, voice_bar
 
 BANNER = 0.16  # of the screen's height: where notifications slide in
 
@@ -127,7 +127,8 @@ class ScreenReader:
         A page that nothing can read may be one. ``use_model`` False: no model is asked.
         """
         nodes = self._healthy(tree, frame)
-        field = input_node(nodes or tree or (), profile, frame.size) if self._tree else None
+        told = nodes or tree or () if self._tree else ()
+        field = input_node(told, profile, frame.size) or voice_bar(told, profile, frame.size)
         if field is not None:
             return field.box.top
         if nodes is not None:
