@@ -103,12 +103,12 @@ def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | Non
 
 
 def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
-    """Several rows have the contact's name, from the top: which is meant."""
+    """Several rows have the contact's name, from the top: which is meant. One: whether it is the contact's."""
     contact = session.gate.contact
     question = _question(
         session,
         QuestionKind.WHICH_ROW,
-        say(session.lang, "delivery.which_row", contact=contact, count=len(rows)),
+        say(session.lang, f"delivery.{'which_row' if len(rows) > 1 else 'is_row'}", contact=contact, count=len(rows)),
         {NONE: "none_of_them"},
         rows=[row.model_dump() for row in rows],
     )

@@ -134,7 +134,8 @@ class ScreenReader:
         A page that nothing can read may be one. ``use_model`` False: no model is asked.
         """
         healthy = self._healthy(nodes, frame)
-        field = tree.input_node(healthy or nodes or (), profile, frame.size) if self._tree else None
+        told = healthy or nodes or () if self._tree else ()
+        field = tree.input_node(told, profile, frame.size) or tree.voice_bar(told, profile, frame.size)
         if field is not None:
             return field.box.top
         if healthy is not None:

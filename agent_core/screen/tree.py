@@ -34,6 +34,7 @@ __all__ = [
     "send_node",
     "side_of",
     "title_node",
+    "voice_bar",
 ]
 
 _SYSTEM = frozenset({"com.android.systemui"})
@@ -240,7 +241,7 @@ def _send_state(send: Node | None, nodes: Sequence[Node], draft: str | None) -> 
     return SendState.ON if send.enabled and clickable and draft else SendState.DIMMED
 
 
-def _voice_bar(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
+def voice_bar(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
     """Return the bar to hold and talk, which may stand in the place of the input."""
     words = {re.sub(r"\s", "", text) for text in profile.voice_bar_texts}
     found = [
@@ -274,7 +275,7 @@ def _keyboard_icon(nodes: Sequence[Node], bar: Node) -> Point | None:
 def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> ChatScreen | None:
     """The chat page that the tree tells of; None if it tells of none, or hides its texts."""
     field = input_node(nodes, profile, size)
-    bar = _voice_bar(nodes, profile, size) if field is None else None
+    bar = voice_bar(nodes, profile, size) if field is None else None
     lowest = field or bar
     header = _header(nodes, profile, size)
     if lowest is None or header is None:

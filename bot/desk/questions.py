@@ -80,6 +80,8 @@ class QuestionsDesk(DeskPart):
         if row is None or row.kind != QuestionKind.NO_SURE_ANSWER:
             return []
         asked, serial, found = Question.model_validate(dict(row.payload)), await self._phone_of(row), []
+        if asked.data.get("query") == "":  # a picture or a quotation belongs to it: another one is another question
+            return []
         for other in await Questions(self._db).find(state=OPEN, limit=MOST_OPEN):
             if other.id == row.id or other.kind != row.kind or not alike(asked.text, str(other.payload.get("text"))):
                 continue

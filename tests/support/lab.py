@@ -89,9 +89,11 @@ class People:
 
     answers: list[Answer] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
+    pictures: list[bytes | None] = field(default_factory=list)  # those that were shown with them
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         self.asked.append(question)
+        self.pictures.append(picture)
         return self.answers.pop(0) if self.answers else None
 
 

@@ -193,8 +193,8 @@ def test_send_and_what_is_risky_is_not_tapped(text: str) -> None:
     assert judge(Tap(element=MIDDLE), situation(screen=chat(), readings=at(text))).action is None
 
 
-def test_a_customer_who_writes_about_a_refund_is_no_button() -> None:
-    words = "请问怎么转账给你们比较方便呢，谢谢"
+def test_running_text_is_no_button() -> None:
+    words = "请问怎么转账给你们比较方便呢，我现在人在外地，谢谢"
     assert judge(Tap(element=MIDDLE), situation(readings=at(words))).action == Tap(element=MIDDLE)
 
 

@@ -116,7 +116,7 @@ async def test_a_call_in_the_middle_of_the_page_is_the_customers(reader: ScreenR
         (BubbleKind.CALL, "未接来电"),
     ]
     told = asked_in(found, "zh")
-    assert [(one.words, one.readable) for one in told] == [("几天能发货？", True), ("[通话 未接来电]", False)]
+    assert [(one.words, one.readable, one.whole) for one in told] == [("几天能发货？\n[通话 未接来电]", True, False)]
 
 
 @pytest.mark.parametrize("app", APPS)
