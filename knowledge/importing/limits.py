@@ -47,8 +47,8 @@ COLUMNS = Limit("too_many_columns", 200, "has more than {} columns.", _OF_THEIR_
 WORDINGS = Limit("too_many_wordings", 100_000, "has more than {} other ways to ask and tags.", _IN_PARTS)
 LONGEST_LIST = 500  # of one entry: a row with more of them is refused
 ASKED = Limit("too_much_asked", 4_000_000, "has questions and other ways to ask of more than {} characters.", _IN_PARTS)
-# What is looked at to find doubles: rows, as often as leaving one out changes what the others mean.
-CHAINED = Limit("too_long_a_chain", 2_000_000, "has rows that take each other's questions in a long chain.", _IN_PARTS)
+# Rows and entries that are compared, again after each row that is left out for another's sake: a few seconds.
+CHAINED = Limit("too_long_a_chain", 1_000_000, "has rows that take each other's questions in a long chain.", _IN_PARTS)
 # Of Excel files, which are packed, and where one text may stand in a million cells.
 UNPACKED = Limit("unpacks_too_large", 64 * MEGABYTE, "unpacks to more than {} MB.", _OF_THEIR_OWN, MEGABYTE)
 PARTS = Limit("too_many_parts", 2_000, "is packed of more than {} files.", _OF_THEIR_OWN)

@@ -141,7 +141,7 @@ class _Planner:
         while True:
             before = len(self._out)
             left = [replace(item) for item in items if item.place not in self._out]
-            taken.take(CHAINED, len(left))
+            taken.take(CHAINED, len(left) + len(self._base))
             self._settle_all(left)
             if len(self._out) == before:
                 break

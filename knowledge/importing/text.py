@@ -149,6 +149,7 @@ def _rows(name: str, text: str, sign: str, taken: Allowance) -> Iterator[Row]:
                 name=name,
                 line=number,
             ) from None
-        row = Row(f"{name}, line {number}", [unguarded(cell) for cell in checked_width(name, cells)])
+        place = f"{name}, line {number}"
+        row = Row(place, [unguarded(cell) for cell in checked_width(place, cells)])
         if not row.blank:
             yield row
