@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 
 _MOST_CANDIDATES = 5
+_AT_ONCE = 500  # entries whose words are held: those of 20,000 take 150 MB
 _LONGEST_QUERY = 500  # characters that are looked at
 Index = KnowledgeIndex | SharedIndex
 # Called inside the write with the other live entries that a wording means; what it raises keeps it unwritten.
@@ -135,11 +136,16 @@ class EmbeddedKnowledge:
         ``change`` is called in a thread. What it raises is raised here, and nothing is written.
         """
 
-        def work(rows: Sequence[EntryRow]) -> Sequence[tuple[EntryRow, EntryWords]]:
-            return [_indexed(_renewed(entry)) for entry in change([_entry(row) for row in rows])]
+        def work(rows: Sequence[EntryRow]) -> Sequence[Entry]:
+            return change([_entry(row) for row in rows])
+
+        def indexed(entries: Sequence[Entry]) -> Sequence[tuple[EntryRow, EntryWords]]:
+            return [_indexed(_renewed(entry)) for entry in entries]
 
         async with self._writing() as writer:
-            await writer.put_all(await asyncio.to_thread(work, await writer.entries()))
+            made = await asyncio.to_thread(work, await writer.entries())
+            for start in range(0, len(made), _AT_ONCE):
+                await writer.put_all(await asyncio.to_thread(indexed, made[start : start + _AT_ONCE]))
 
     async def edit(
         self,
