@@ -17,7 +17,7 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with "\\n" for "\\r\\n", and every other control character as its escape, such as ``\\x1b``."""
+    """Return ``text`` with its line ends as newlines, and every other control character as an escape."""
     return _IN_TEXT.sub(_escape, text.replace("\r\n", "\n"))
 
 
