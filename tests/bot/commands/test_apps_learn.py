@@ -228,4 +228,4 @@ async def test_what_is_not_said_is_asked_for(tmp_path: Path, monkeypatch: pytest
         assert (await where.learn("--chat", FRIEND))[0] == 2
         code, _, err = await where.learn("--app", "qq", "--chat", "没有这个人")
         assert code == 1
-        assert "is not on the first page" in err
+        assert "is not on the first 6 pages" in err
