@@ -26,6 +26,7 @@ _LOW_CHINESE = re.compile(r"[一二三日口工土士己已巳丁]")
 # most on its right.
 _LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
 _WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
+_SIGN_GAP, _WIDE_SIGN_GAP = 0.28, 0.9  # beside signs, and beside those as wide as a Chinese character
 _FLAT = frozenset("一二-—–_…·~.,")
 _TALLER = 1.12  # than the other characters of its line: an emoji
 _COLOURED = 70  # saturation, 0–255
@@ -126,6 +127,14 @@ def ems(text: str) -> float:
     return sum(map(_width, text))
 
 
+def _gap_least(text: str) -> float:
+    """The narrowest gap that can only be a blank, in heights of the letters: signs have room around them."""
+    signs = [char for char in text if not char.isalnum()]
+    if not signs:
+        return _WIDE_GAP
+    return _SIGN_GAP if all(unicodedata.east_asian_width(char) in ("N", "Na") for char in signs) else _WIDE_SIGN_GAP
+
+
 def _width(char: str) -> float:
     if unicodedata.east_asian_width(char) in "WF":
         return 1.0
@@ -166,9 +175,8 @@ def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
     """Whether a blank seems to stand in ``line`` that is not in ``text``: "1 1" is read as "11"."""
     gaps = picture.gaps(image, line)
     if not text.isascii():
-        if not all(char.isalnum() for char in text):
-            return False  # signs have room around them
-        return max(gaps, default=0) > _WIDE_GAP * picture.ink_size(image, line)[1]
+        least = _gap_least(text) * picture.ink_size(image, line)[1]
+        return sum(gap > least for gap in gaps) > len(text.split()) - 1
     letters = text.strip()
     places = [index for index, letter in enumerate(letters) if not letter.isspace()]
     if len(gaps) != len(places) - 1:
