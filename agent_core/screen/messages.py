@@ -47,9 +47,11 @@ _LINE_HEIGHT = (0.020, 0.080)  # ink of a line of a message: a digit at the smal
 _TINY = (0.62, 0.026)  # of the usual height, and of the width: no line of a message is so low
 _BLOCK = (0.055, 0.26)  # an icon or a small picture in a card
 _STICKER = 0.30
+_ONE_LINE = 0.14  # height of a bubble of one line at the most
 _EDGE = (0.004, 0.012)  # inside the box of a picture, where its frame is looked for
 _RECEIVER = 0.75  # in em: what stands beside a call's words
 _LETTERS_LEAST = 0.885  # of the page's letters: a text is not smaller
+_SMALL_PRINT = 0.78  # of the letters of the largest line
 _ONE_GROUND = 12  # levels between two bubbles of one colour
 _PADDING = 1.15  # in em, above the first line of a text at the most
 _PITCH = (1.9, 2.45)  # in em: no lines of a text stand so far apart, but for an empty line between them
@@ -158,11 +160,11 @@ def _usual_height(pages: Sequence[Sequence[Line]], width: int) -> float:
 class _Text:
     """How a text stands in its bubble. ``letters``: their size. ``tail``: its bubble has one.
 
-    ``loose``: its lines stand farther from the edge or from one another than a message's do.
+    ``odd``: its lines stand farther from the edge or from one another than a message's do, or are of several sizes.
     """
 
     letters: Letters
-    loose: bool
+    odd: bool
     tail: bool
     side: Side
     ground: Color
@@ -178,7 +180,7 @@ def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubbl
         others = [other for at, other in enumerate(texts) if other is not None and at != index]
         usual = max((other.letters.surely for other in others), default=0.0)
         odd = text is not None and (
-            text.loose
+            text.odd
             or 0 < text.letters.most < _LETTERS_LEAST * usual
             or (bool(others) and not text.tail and all(other.tail for other in others))
             or _is_alone(text.ground, [other.ground for other in others if other.side is text.side])
@@ -216,6 +218,8 @@ async def _wordless(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape
         return replace(bubble, kind=BubbleKind.RED_PACKET, text=words.text)
     if shape.form is Form.PICTURE:
         return await _pictured(ocr, image, page, shape, usual)
+    if shape.box.height <= _ONE_LINE * image.width:  # a sign that is too faint or too low for a line
+        return replace(bubble, sure=False, doubt="what stands in it cannot be read")
     return replace(bubble, kind=BubbleKind.IMAGE)
 
 
@@ -257,7 +261,13 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
     above = (lines[0].ink.top - own_box(shape).top) / size if size else 0.0
     # Paragraphs and lists stand farther apart here and there, the lines of a screenshot all do.
     loose = above > _PADDING or (bool(pitches) and _PITCH[0] < median(pitches) < _PITCH[1])
-    return _Text(Letters(size, max(one.surely for one in sizes)), loose, shape.tail, shape.side, shape.color)
+    # The lines of a text are of one size; those of a card are not, and its picture may stand in one.
+    uneven = bool(size) and (
+        min(one.most for one in sizes if one.most) < _SMALL_PRINT * size
+        or max(line.ink.height for line in lines) > _TALL * size
+    )
+    surely = max(one.surely for one in sizes)
+    return _Text(Letters(size, surely), loose or uneven, shape.tail, shape.side, shape.color)
 
 
 async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:

@@ -70,6 +70,8 @@ async def test_emoji_alone_are_no_words(look: str) -> None:
 async def test_a_sign_alone_is_no_digit(look: str) -> None:
     found = await answers(look, *(them(text, 60 - at) for at, text in enumerate(["。", "/", ".", "l", "√"])))
     assert [bubble.text for bubble in found if bubble.sure and bubble.text.isalnum()] == []
+    (stroke,) = await answers(look, them("-", 60))
+    assert not stroke.sure
     digits = await answers(look, *(them(text, 60 - at) for at, text in enumerate(["1", "0", "7"])))
     assert [(bubble.text, bubble.sure) for bubble in digits] == [("1", True), ("0", True), ("7", True)]
 
@@ -113,3 +115,11 @@ async def test_lines_far_apart_are_those_of_a_picture(look: str) -> None:
     text, picture = await answers(look, them("第一行字\n\n第三行字", 60), scrap, scale=0.7)
     assert text.sure
     assert picture.kind is BubbleKind.IMAGE or not picture.sure
+
+
+@pytest.mark.parametrize("look", BOTH)
+async def test_a_card_with_a_title_of_two_lines_is_no_text(look: str) -> None:
+    card = MessagePart(kind=Kind.CARD, text="新品上架全场八折，点击查看详情", ago=60)
+    drawn = draw(look, "小王", [me("请发一下", 90), card], width=1440)
+    (found,) = (await read_picture(drawn.image, look)).question
+    assert found.kind is BubbleKind.CARD or not found.sure

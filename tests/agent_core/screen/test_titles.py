@@ -76,13 +76,7 @@ async def test_a_name_that_reaches_the_icons_loses_no_letter(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "sure"),
-    [
-        ("王晓芳", True),
-        ("王　晓芳", False),
-        ("小 王", False),
-        ("大客户-北京", True),
-        ("A店主11", True),
-    ],
+    [("王晓芳", True), ("王　晓芳", False), ("小 王", False), ("大客户-北京", True), ("A店主11", True)],
 )
 async def test_a_wide_blank_is_missed_beside_signs_too(name: str, sure: bool) -> None:
     for size in (48, 62):
