@@ -262,11 +262,11 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
     # Paragraphs and lists stand farther apart here and there, the lines of a screenshot all do.
     loose = above > _PADDING or (bool(pitches) and _PITCH[0] < median(pitches) < _PITCH[1])
     # The lines of a text are of one size; those of a card are not, and its picture may stand in one.
+    surely = max(one.surely for one in sizes)
     uneven = bool(size) and (
-        min(one.most for one in sizes if one.most) < _SMALL_PRINT * size
+        min(one.most for one in sizes if one.most) < _SMALL_PRINT * surely
         or max(line.ink.height for line in lines) > _TALL * size
     )
-    surely = max(one.surely for one in sizes)
     return _Text(Letters(size, surely), loose or uneven, shape.tail, shape.side, shape.color)
 
 

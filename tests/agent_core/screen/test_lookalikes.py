@@ -53,6 +53,7 @@ async def test_short_and_long_texts_with_emoji_and_digits_are_sure(look: str, sc
         "SF123",
         "1.5米的和15米的有什么不一样？",
         "看 https://example.com/goods",
+        "第一行\n第二行👍",
     ]
     found = await answers(look, *(them(text, 60 - at) for at, text in enumerate(texts)), scale=scale)
     assert [bubble.text for bubble in found if not bubble.sure] == []
