@@ -270,7 +270,8 @@ class EmbeddedKnowledge:
     async def list(self, *, live: bool | None = None) -> Sequence[Entry]:
         """Every entry, or only the live or the waiting ones, oldest first."""
         async with self._reading() as index:
-            return tuple(_entry(row) for row in await index.entries(live=live))
+            rows = await index.entries(live=live)
+        return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[KnowledgeIndex]:

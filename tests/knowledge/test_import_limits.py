@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import re
 import time
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from agent_core.errors import InputRejected
+from bot.start import COLLECT_AFTER
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.importing import Draft, carry_out, plan_import, read_table
@@ -38,8 +40,15 @@ def assert_no_block(cost: Cost) -> None:
     assert cost.longest_block < MOST_BLOCKED * max(1.0, cost.seconds / cost.cpu), cost
 
 
+def collect_as_the_server() -> None:
+    """See ``bot.start``: what is loaded is not searched for garbage again and again, which would hold the loop up."""
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
+
+
 async def imported(folder: str, names: dict[str, str]) -> dict[str, tuple[str, float, int]]:
     """Plan the import of each file as the server does: the error, seconds of processor time, and entries."""
+    collect_as_the_server()
     base = EmbeddedKnowledge(Path(folder) / "k.db")
     found = {}
     for case, name in names.items():
@@ -74,6 +83,7 @@ def test_an_odd_file_is_cheap_and_ends_in_its_own_error(tmp_path: Path, forms: t
 
 async def whole(folder: str) -> list[int]:
     """As many entries as a file may have: planned, written, and planned again."""
+    collect_as_the_server()
     base = EmbeddedKnowledge(Path(folder) / "k.db")
     drafts = await asyncio.to_thread(read_table, "a.csv", table(20_000))
     plan = await plan_import(base, "a.csv", drafts)
