@@ -74,23 +74,14 @@ class SharedSessions:
             await self._manager(scope, receive, send)  # which says that there is none
             return
 
-        async def heard(message: Message) -> None:
-            ended = (200, 404) if scope["method"] == "DELETE" else (404,)
-            if message["type"] == "http.response.start" and message["status"] in ended:
+        def begun(message: Message) -> None:
+            if message["status"] == 404 or (scope["method"] == "DELETE" and message["status"] == 200):
                 self._sessions.pop(name, None)
-            await send(message)
 
-        if scope["method"] != "POST":
-            await self._manager(scope, receive, heard)
-            return
-        session.requests += 1
-        try:
-            await self._manager(scope, receive, heard)
-        finally:
-            self._rests(name, session)
+        await self._answered(session, begun, lambda: self._was_used(name), scope, receive, send)
 
     async def _opened(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session = _Session(scope["user"], requests=1)
+        session = _Session(scope["user"])
         async with self._one_by_one:
             refusal = await self._make_room(session.key)
             if refusal is None:
@@ -100,26 +91,54 @@ class SharedSessions:
             return
         name = ""
 
-        async def heard(message: Message) -> None:
+        def begun(message: Message) -> None:
             nonlocal name
-            if message["type"] == "http.response.start" and message["status"] < 400:
+            if message["status"] < 400:
                 name = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER, "")
-                if name:
-                    self._opening[session.key] -= 1
-                    self._sessions[name] = session
+            if name:
+                self._opening[session.key] -= 1
+                self._sessions[name] = session
+
+        try:
+            await self._answered(session, begun, lambda: self._was_used(name), scope, receive, send)
+        finally:
+            if not name:
+                self._opening[session.key] -= 1
+
+    async def _answered(
+        self,
+        session: _Session,
+        begun: Callable[[Message], None],
+        ended: Callable[[], None],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Have the manager answer. A POST is over with the last bytes of its answer: with them the client may go on."""
+        counts = scope["method"] == "POST"
+        session.requests += counts
+
+        def over() -> None:
+            nonlocal counts
+            if counts:
+                counts = False
+                session.requests -= 1
+                ended()
+
+        async def heard(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                begun(message)
+            elif message["type"] == "http.response.body" and not message.get("more_body"):
+                over()
             await send(message)
 
         try:
             await self._manager(scope, receive, heard)
         finally:
-            if name:
-                self._rests(name, session)
-            else:
-                self._opening[session.key] -= 1
+            over()
 
-    def _rests(self, name: str, session: _Session) -> None:
-        session.requests -= 1
-        if self._sessions.pop(name, None) is not None:
+    def _was_used(self, name: str) -> None:
+        if (session := self._sessions.pop(name, None)) is not None:
             self._sessions[name] = session
 
     async def _make_room(self, key: str) -> Response | None:
