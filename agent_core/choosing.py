@@ -1,18 +1,20 @@
 """Deciding what is sent without a person: what answers all of a customer's own words, told by code.
 
 A query only finds candidates. Whoever is sure of one of them, the provider by its score or a model that picks, it is
-sent only if ``agent_core.sureness`` finds nothing against it, and no other candidate says something else as surely.
+sent only if ``agent_core.sureness`` finds nothing against it, no other candidate says something else as surely, and
+nothing in it was hidden.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
+from agent_core.clean_text import is_clean
 from agent_core.ports import Chooser, Chosen, Record
-from agent_core.sureness.fit import asks_for, misfit
+from agent_core.sureness.fit import asks_for, misfit, parts_misfit
 
 log = structlog.get_logger(__name__)
 
@@ -22,19 +24,32 @@ async def decide(chooser: Chooser | None, words: str, query: str, records: Seque
 
     ``chooser`` is asked only if neither the words themselves nor the provider's score tell.
     """
+    chosen = await _decided(chooser, words, query, records)
+    if chosen is None or _is_clean(chosen):
+        return chosen
+    log.info("record_is_not_clean", record=chosen.record.id)
+    return None
+
+
+async def _decided(chooser: Chooser | None, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
     records = [record for record in records if record.text.strip()]
     asked = [record for record in records if asks_for(words, record)]
     if asked:
         return _whole(asked[0]) if len(_texts(asked)) == 1 else None
+    # In threads: taking long texts of a service apart takes longer than the event loop can be without.
     sure = sure_record(records)
-    if sure is not None and _only_answer(words, sure, records):
+    if sure is not None and await asyncio.to_thread(_only_answer, words, sure, records):
         return _whole(sure)
     picked = await chooser.choose(words, query, records) if chooser is not None and records else None
     if picked is None:
         return None
     if picked.composed:
-        return picked if _composed_fits(words, picked) else None
-    return picked if _only_answer(words, picked.record, records) else None
+        return picked if await asyncio.to_thread(_composed_fits, words, picked) else None
+    return picked if await asyncio.to_thread(_only_answer, words, picked.record, records) else None
+
+
+def _is_clean(chosen: Chosen) -> bool:
+    return is_clean(chosen.text) and not any(record.unclean for record in (chosen.record, *chosen.sources))
 
 
 def sure_record(records: Sequence[Record]) -> Record | None:
@@ -61,9 +76,8 @@ def _only_answer(words: str, record: Record, records: Sequence[Record]) -> bool:
 
 
 def _composed_fits(words: str, chosen: Chosen) -> bool:
-    """Return whether nothing that the customer wrote is missing in the records that a reply was composed of."""
-    sources = "\n".join(part for record in chosen.sources for part in (*record.wordings, record.text))
-    why = misfit(words, replace(chosen.record, text=sources, question="", aliases=()))
+    """Return whether all that the customer asks is answered by the records that a reply was composed of."""
+    why = parts_misfit(words, chosen.sources)
     if why:
         log.info("composed_reply_does_not_fit", record=chosen.record.id, why=why)
     return not why

@@ -136,9 +136,10 @@ class MemoryLedger:
         self._rows[row_id] = replace(row, part=part + 1)
         return self._rows[row_id]
 
-    async def version_known(self, app: str, version: str) -> bool:
+    async def version_known(self, serial: str, app: str, version: str) -> bool:
         return any(
-            (row.key.app, row.app_version, row.state) == (app, version, ReplyState.SENT) for row in self._rows.values()
+            (row.key.serial, row.key.app, row.app_version, row.state) == (serial, app, version, ReplyState.SENT)
+            for row in self._rows.values()
         )
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,30 +16,36 @@ import structlog
 from agent_core.apps.learnt import AppLook, SendsBy
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.match import is_bubble_of, is_draft
-from agent_core.devices.base import Device, Key, TextInput
+from agent_core.devices.base import Device, Key, TextInput, TouchWatch
 from agent_core.errors import LearningFailed, PhonedeskError, ScreenOff
 from agent_core.geometry import Point
-from agent_core.observer import Observation, Observer
+from agent_core.observer import Observation, Observer, SeenPage
 from agent_core.ports import Lease
 from agent_core.screen.compare import same_name
-from agent_core.screen.lists import is_list_page, tabs
+from agent_core.screen.lists import ChatRow, is_list_page, tabs
 from agent_core.screen.reader import TreeHealth
 from agent_core.screen.readings import ChatScreen, SendState, Side
 
 MOST_WAYS = 8  # acts that lead to the chat
+MOST_PAGES = 6  # of the list that are looked through for it
 ARRIVES_SECONDS = 8.0
+SWIPE_SECONDS = 0.6  # slow enough not to fling
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class ReadChat:
-    """The named chat as it was read. ``tree``: how much the accessibility tree told of it."""
+    """The named chat as it was read. ``tree``: how much the accessibility tree told of it.
+
+    ``listed``: the list as people may see it where the chat was found; None if it was in front already.
+    """
 
     seen: Observation
     chat: ChatScreen
     look: AppLook
     tree: TreeHealth
+    listed: SeenPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ class Learning:
         self._profile = profile
         self._lease = lease
         self._clock = clock
+        self._listed: SeenPage | None = None
 
     @property
     def _device(self) -> Device:
@@ -95,22 +102,42 @@ class Learning:
 
     async def _towards(self, seen: Observation, contact: str) -> None:
         """One act towards the chat from a page that is none."""
-        rows = await self._observer.reader.rows(seen.frame, seen.nodes)
-        found = [row for row in rows if same_name(row.name, contact, drawn=True)]
+        rows: Sequence[ChatRow] = await self._observer.reader.rows(seen.frame, seen.nodes)
+        if not self._named(rows, contact) and is_list_page(rows, seen.readings, self._profile, seen.size):
+            rows = await self._further(rows, seen.size, contact)
+        found = self._named(rows, contact)
         if len(found) > 1:
             raise self._failed("learn_two_chats", f"Two chats are called {contact}.", contact=contact)
         if found:
+            self._listed = await self._observer.page()
             await self._tap(found[0].box.center)
             return
         ours = tabs(seen.readings, self._profile, seen.size)
-        if is_list_page(rows, seen.readings, self._profile, seen.size):
-            said = f"{contact} does not stand on the first page of the list of chats."
-            raise self._failed("learn_not_listed", said, contact=contact)
         tab = next((tab for tab in ours if tab.text.strip() in self._profile.list_tabs), None)
         if tab is not None:
             await self._tap(tab.box.center)
         else:
             await self._key(Key.BACK)
+
+    async def _further(self, rows: Sequence[ChatRow], size: tuple[int, int], contact: str) -> Sequence[ChatRow]:
+        """Scroll down the list to the page that has the contact, and return its rows."""
+        width, height = size
+        for _ in range(MOST_PAGES):
+            await self._lease.check()
+            low, high = Point(width // 2, round(0.72 * height)), Point(width // 2, round(0.32 * height))
+            await self._device.swipe(low, high, SWIPE_SECONDS)
+            seen = await self._look()
+            before, rows = rows, await self._observer.reader.rows(seen.frame, seen.nodes)
+            if self._named(rows, contact):
+                return rows
+            if not rows or [row.name for row in rows] == [row.name for row in before]:
+                break  # the end of the list, or another page
+        said = f"{contact} does not stand on the first pages of the list of chats."
+        raise self._failed("learn_not_listed", said, contact=contact, pages=MOST_PAGES)
+
+    @staticmethod
+    def _named(rows: Sequence[ChatRow], contact: str) -> list[ChatRow]:
+        return [row for row in rows if same_name(row.name, contact, drawn=True)]
 
     async def _read(self, seen: Observation, contact: str) -> ReadChat:
         if seen.keyboard_up:
@@ -127,7 +154,7 @@ class Learning:
         from agent_core.screen.app_look import look_of  # NumPy: it is loaded when a picture is read
 
         look = await asyncio.to_thread(look_of, seen.frame.image, chat, self._profile)
-        return ReadChat(seen, chat, look, self._observer.reader.health(seen.nodes, seen.frame))
+        return ReadChat(seen, chat, look, self._observer.reader.health(seen.nodes, seen.frame), self._listed)
 
     # Typing
 
@@ -147,18 +174,41 @@ class Learning:
             by_key = focused.send_state is SendState.KEYBOARD
             try:
                 async with self._device.keyboard() as keyboard:
-                    try:
-                        tried = await self._typed(keyboard, read, text, by_key)
-                        if send and touches.touched:
-                            raise self._failed("learn_touched", "Somebody touched the phone.")
-                        if send:
-                            tried = await self._sent(keyboard, read, text, tried.sends_by)
-                    finally:
-                        if not touches.touched:  # the input was empty: what stands there is ours
-                            await self._delete(keyboard, read)
+                    tried = await self._tried(keyboard, read, text, touches, by_key=by_key, send=send)
             finally:
                 await self._hide_keyboard(read)
         return tried
+
+    async def _tried(
+        self, keyboard: TextInput, read: ReadChat, text: str, touches: TouchWatch, *, by_key: bool, send: bool
+    ) -> Tried:
+        """Type, send if that is asked for, and delete; after a touch the input is a person's and left as it is."""
+        try:
+            tried = await self._typed(keyboard, read, text, by_key)
+            if send and not touches.touched:
+                tried = await self._sent(keyboard, read, text, tried.sends_by)
+        except PhonedeskError as error:
+            if touches.touched:
+                raise self._text_left(read, text, error) from error
+            try:
+                await self._delete(keyboard, read)
+            except PhonedeskError:
+                raise self._text_left(read, text, error) from error
+            raise
+        if not touches.touched:  # the input was empty: what stands there is ours
+            await self._delete(keyboard, read)
+            return tried
+        seen = (await self._look()).chat
+        empty = seen is not None and same_name(seen.title, read.chat.title) and seen.draft == ""
+        if empty and tried.sent:
+            return tried
+        touched = self._failed("learn_touched", "Somebody touched the phone.")
+        raise touched if empty else self._text_left(read, text, touched)
+
+    def _text_left(self, read: ReadChat, text: str, why: PhonedeskError) -> LearningFailed:
+        """An error that says why, and that what was typed may stand in the input."""
+        said = f"{why.message} {text!r} may stand in the input of the chat with {read.chat.title}."
+        return self._failed("learn_text_left", said, why=why, draft=text, contact=read.chat.title)
 
     async def _with_input(self, read: ReadChat) -> ChatScreen:
         """The chat with its text input, which a bar to hold and talk may have the place of."""
@@ -242,5 +292,5 @@ class Learning:
         await self._lease.check()
         await self._device.key(key)
 
-    def _failed(self, key: str, said: str, **values: str) -> LearningFailed:
+    def _failed(self, key: str, said: str, **values: object) -> LearningFailed:
         return LearningFailed(said, advice=None, key=key, app=self._profile.name, **values)

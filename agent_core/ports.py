@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from agent_core.apps.learnt import LearntApp
+from agent_core.clean_text import clean_text, is_clean
 from agent_core.session import Answer, Elsewhere, Question, RowMark, Session
 
 
@@ -18,6 +19,8 @@ class Record:
 
     ``aliases``: other ways to ask its ``question``. ``score`` 0–1 by the provider's own measure, None if it gives none.
     ``sure``: the score is above the provider's threshold. Whether it answers a customer's words is told by code.
+    ``unclean``: the provider's text held what nobody sees, which is left out of ``text`` (see ``clean_text``). No such
+    record is sure, and none is sent unless a person has looked at it.
     """
 
     id: str
@@ -27,6 +30,13 @@ class Record:
     sure: bool = False
     source: str = ""  # provider and document, for a person: "dify:returns.csv"
     aliases: tuple[str, ...] = ()
+    unclean: bool = False
+
+    def __post_init__(self) -> None:
+        unclean = self.unclean or not is_clean(self.text)
+        object.__setattr__(self, "text", clean_text(self.text))
+        object.__setattr__(self, "unclean", unclean)
+        object.__setattr__(self, "sure", self.sure and not unclean)
 
     @property
     def wordings(self) -> tuple[str, ...]:
@@ -159,8 +169,8 @@ class Ledger(Protocol):
     async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
         """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
 
-    async def version_known(self, app: str, version: str) -> bool:
-        """Whether a reply was seen to arrive in this version of the app before."""
+    async def version_known(self, serial: str, app: str, version: str) -> bool:
+        """Return whether a reply was seen to arrive on this phone in this version of the app before."""
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
         """Return what was learnt of this version of the app on this phone; None if nothing was."""

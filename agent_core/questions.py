@@ -16,6 +16,7 @@ from agent_core.model.history import cut
 from agent_core.model.prices import money
 from agent_core.ports import LedgerRow, Record
 from agent_core.screen.compare import Likeness, differences
+from agent_core.screen.doubts import told_all
 from agent_core.screen.readings import ChatScreen
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
 from agent_core.texts import say
@@ -88,24 +89,26 @@ def candidate(question: Question, choice: str) -> dict[str, Any] | None:
 def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | None = None) -> Question:
     """``chat`` is what a yes is going to hold for. If its name only looks like the contact's, the letters are told."""
     contact = session.gate.contact
-    text = say(session.lang, "delivery.chat_unsure", contact=contact or "?", doubt=detail)
+    doubt = told_all(chat.doubts, session.lang) if chat is not None and chat.doubts else detail
+    text = say(session.lang, "delivery.chat_unsure", contact=contact or "?", doubt=doubt)
     if chat is not None and title_likeness(chat, contact) is Likeness.ALIKE:
         letters = differences(chat.title, contact)
         text = say(session.lang, "delivery.chat_alike", title=chat.title, contact=contact, letters=letters)
     choices = {"yes": "yes", "no": "no"}
     if chat is None:
         return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)
-    seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": chat.doubts, "group": chat.group}
+    doubts = [doubt.key for doubt in chat.doubts]
+    seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": doubts, "group": chat.group}
     return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title, **seen)
 
 
 def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
-    """Several rows have the contact's name, from the top: which is meant."""
+    """Several rows have the contact's name, from the top: which is meant. One: whether it is the contact's."""
     contact = session.gate.contact
     question = _question(
         session,
         QuestionKind.WHICH_ROW,
-        say(session.lang, "delivery.which_row", contact=contact, count=len(rows)),
+        say(session.lang, f"delivery.{'which_row' if len(rows) > 1 else 'is_row'}", contact=contact, count=len(rows)),
         {NONE: "none_of_them"},
         rows=[row.model_dump() for row in rows],
     )

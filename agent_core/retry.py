@@ -8,6 +8,7 @@ The waits of one call come to 10 s at most, ``Retry-After`` excepted.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -58,8 +59,15 @@ def rule_for(error: BaseException) -> RetryRule:
 T = TypeVar("T")
 
 
-async def with_retries(call: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
+async def with_retries(
+    call: Callable[[], Awaitable[T]],
+    *,
+    sleep: Sleep = asyncio.sleep,
+    patience: Callable[[], float] = lambda: math.inf,
+) -> T:
     """Run ``call`` and try again by the table. Only for calls that are safe to repeat.
+
+    A pause that is longer than ``patience`` (seconds) at that moment is not made: the error is raised.
 
     What was tried again further down is not tried again here: retries do not multiply.
 
@@ -74,6 +82,10 @@ async def with_retries(call: Callable[[], Awaitable[T]], *, sleep: Sleep = async
             if tries >= len(delays) or error.retried:
                 error.retried = True
                 raise
-            wait = getattr(error, "retry_after", None)
-            await sleep(delays[tries] if wait is None else wait)
+            asked: float | None = getattr(error, "retry_after", None)
+            wait = delays[tries] if asked is None else asked
+            if wait > patience():
+                error.retried = True
+                raise
+            await sleep(wait)
             tries += 1

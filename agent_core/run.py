@@ -156,6 +156,7 @@ class Run:
             unread_below=seen.unread_below,
             rows=await rows.rows(seen) if rows is not None else (),
             row=await rows.row(seen) if rows is not None else None,
+            strangers=await rows.strangers(seen) if rows is not None else (),
             nodes=seen.nodes,
             # The flow knows the ledger, too: where it could not tell that nothing is new, one look at the chat cannot.
             open_rows=(self.flow is not None and not session.dry_run) or bool(session.cluster and session.cluster.left),

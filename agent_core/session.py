@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
+from agent_core.clean_text import clean_text
+
 
 class Status(StrEnum):
     RUNNING = "running"
@@ -52,13 +54,19 @@ NO_REPLY = "no_reply"  # … and where whoever began the run said that nobody is
 class Answer(BaseModel):
     """A person's answer: the value of a choice, or their own words. ``by``: their name, NOBODY or NO_REPLY.
 
-    ``program``: no person gave it, but a program or a model of this name.
+    ``program``: no person gave it, but a program or a model of this name. What nobody sees is left out of ``text``: it
+    may be sent.
     """
 
     choice: str = ""
     text: str = ""
     by: str = ""
     program: bool = False
+
+    @field_validator("text")
+    @classmethod
+    def _clean(cls, text: str) -> str:
+        return clean_text(text)
 
     @property
     def person(self) -> str:
@@ -147,6 +155,7 @@ class GateState(BaseModel):
     doubts_confirmed: list[str] = Field(default_factory=list)  # what was doubtful of the chat when they did
     number: str = ""  # the contact's number, by which the app opens the chat directly
     row: RowMark | None = None  # as a person told it from others of the contact's name
+    row_told: bool = False  # a person said in this run which row it is
     row_entered: bool = False  # the chat was opened by that row, or by its number
     delivered: list[str] = Field(default_factory=list)  # by earlier runs of the same plan: not to be typed again
 
@@ -158,12 +167,16 @@ class GateState(BaseModel):
 
 
 class AskedQuestion(BaseModel):
-    """One question of a customer: a row of the ledger. ``words``: as they wrote it; what cannot be read, its kind."""
+    """One question of a customer: a row of the ledger. ``words``: as they wrote it; what cannot be read, its kind.
+
+    ``whole``: nothing but their own words belongs to it, no quote and no picture; else a person answers.
+    """
 
     ledger_id: int
     fingerprint: str
     words: str
     readable: bool = True
+    whole: bool = True
     done: bool = False  # sent, skipped or found unanswerable
     elsewhere: bool = False  # another run has it, see ``Elsewhere``
     above: bool = False  # it stands above what this run has sent, not among the newest messages
@@ -393,7 +406,7 @@ class Session(BaseModel):
     approval: Approval | None = None
     draft_dropped: str = ""  # a draft that a person allowed to be cleared
     version_allowed: str = ""  # of the app, in which a person allowed this run to answer
-    opened_by_number: bool = False
+    number_tried: bool = False  # to open the chat by it
     send_anyway: bool = False  # a person wants what is planned sent, though the chat has changed
     answer_again: str = ""  # the fingerprint that a person declared to be a new question
     parse_failures: int = 0  # in a row

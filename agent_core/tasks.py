@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.names import names_one_of, packages_named
+from agent_core.apps.names import names_an_app, names_one_of, packages_named
 from agent_core.errors import ConfigInvalid, InputRejected
 from agent_core.gate import PolicyName
+from agent_core.gate.detect import lacks_app
 from agent_core.settings import gate_for
 
 # 进入 is no such word: it leads to a page as well as to an app.
@@ -68,6 +69,12 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
         gate = gate_for(task, PolicyName(rules.policy) if rules.policy else None)
     except ConfigInvalid as error:
         raise InputRejected(error.message, advice=error.advice, key=error.key, **error.values) from None
+    if not rules.policy and not gate.enabled and lacks_app(task) and not names_an_app(task):
+        raise InputRejected(
+            "The task does not say in which app the customer is to be answered.",
+            advice="Name it, for example: QQ回复联系人11.",
+            key="reply_where",
+        )
     if gate.enabled and rules.apps:
         raise InputRejected(
             "A reply task uses its own app alone.",

@@ -321,7 +321,8 @@ def without_secrets(request: Asked, secrets: Secrets) -> Asked:
             replace(one, text=text(one.text, one.box), quoted=text(one.quoted, one.box)) for one in chat.bubbles
         )
         draft = None if chat.draft is None else text(chat.draft, chat.input_box)
-        chat = replace(chat, bubbles=bubbles, draft=draft, doubt=words(chat.doubt))
+        doubts = tuple(replace(one, text=words(one.text), other=words(one.other)) for one in chat.doubts)
+        chat = replace(chat, bubbles=bubbles, draft=draft, doubts=doubts)
     update = {
         "pending_question": words(gate.pending_question),
         "delivered": [words(one) for one in gate.delivered],

@@ -5,14 +5,8 @@ from __future__ import annotations
 import re
 
 from agent_core.screen.compare import fold
-from agent_core.sureness.plain import is_politeness
+from agent_core.sureness.plain import is_politeness, without_politeness
 
-_GREETING = re.compile(
-    r"^(?:你好|您好|哈喽|嗨|请问一下|请问|问一下|想问下|想问一下|在吗|在么|在不在|有人吗|老板|亲|客服|打扰了|hello|hi|hey)"
-    r"(?:呀|啊|哦|啦)?[\s,，.。!！?？~～、:：]*",
-    re.IGNORECASE,
-)
-_THANKS = re.compile(r"[,，\s]*(?:谢谢|多谢|thanks)[\s。.!！~～]*$", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^。！？!?\n;；]+[。！？!?;；]*")
 _ASKS = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|呢|哪|几|多久|多少|能不能|可不可以|可以|是否|有没有|谁|"
@@ -22,24 +16,13 @@ _ASKS = re.compile(
 _FAULT = re.compile(
     r"坏|不能|不了|没反应|打不开|没收到|没到|少发|漏|破|裂|退|换|报错|失败|不亮|故障|broken|refund", re.IGNORECASE
 )
-_EMPTY = re.compile(
-    r"^(?:谢谢|感谢|好的?|嗯+|哦+|ok|收到|知道了|多谢|thanks?|thank you)?[\s,，.。!！~～]*$", re.IGNORECASE
-)
 _LEAST_SHARED = 0.6  # of a query's letter pairs must stand in the customer's words
 
 
 def asks(text: str) -> bool:
     """Is something asked or reported as broken? A greeting asks nothing, whatever its sign."""
-    rest = without_greeting(text)
-    return bool(_ASKS.search(rest) or _FAULT.search(rest)) and not _EMPTY.match(rest)
-
-
-def without_greeting(text: str) -> str:
-    """``text`` without the greetings before it."""
-    rest = text.strip()
-    while (shorter := _GREETING.sub("", rest, count=1)) != rest:
-        rest = shorter
-    return rest
+    rest = without_politeness(text)
+    return bool(_ASKS.search(rest) or _FAULT.search(rest))
 
 
 def sentences(text: str) -> list[str]:
@@ -49,13 +32,13 @@ def sentences(text: str) -> list[str]:
 
 
 def query_of(text: str) -> str:
-    """A customer's words as a query: the one sentence that asks most, without the greeting; "" where none asks."""
+    """A customer's words as a query: the one sentence that asks most, without politeness; "" where none asks."""
     best, most = "", 0
     for sentence in sentences(text):
         score = 1 + 4 * len(_ASKS.findall(sentence)) + 3 * len(_FAULT.findall(sentence))
         if score > most:
             best, most = sentence, score
-    return _THANKS.sub("", without_greeting(best))
+    return without_politeness(best)
 
 
 def shared(query: str, words: str) -> float:

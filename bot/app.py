@@ -20,7 +20,7 @@ from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
 from agent_core.errors import ConfigInvalid, ModelLimit, PhonedeskError
-from agent_core.gate import PolicyName, contact_of
+from agent_core.gate import PolicyName, reply_task
 from agent_core.model.base import Model
 from agent_core.observer import Observer, SeenPage
 from agent_core.ports import Human, KnowledgeBase, Lease, RunStore, StopGuard
@@ -230,7 +230,8 @@ class Core:
         if session.gate.contact:
             contacts = Contacts(self.db)
             known = [row.name for row in await contacts.all(app=session.gate.app)]
-            session.gate.contact = contact_of(task, known)
+            named = reply_task(task, known, certain=True)
+            session.gate.contact = named.contact if named is not None else session.gate.contact
             contact = await contacts.find(session.gate.app, session.gate.contact, serial)
             session.gate.number = contact.number if contact else ""
         return session

@@ -13,28 +13,47 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from errno import EISDIR, ENOENT, ENOSPC
 from pathlib import Path
 
 from alembic.util import CommandError
+from pydantic import AwareDatetime, BaseModel, StrictInt
 from sqlalchemy.engine.url import make_url
 
-from agent_core.errors import ConfigInvalid
+from agent_core.errors import ConfigInvalid, PhonedeskError
 from bot.app import open_database
 from bot.knowledge import knowledge_file
 from bot.release import release
 from bot.settings import Settings
+from knowledge.embedded import EmbeddedKnowledge
 from scheduler.dbos_queue import ProcessLock
-from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy
+from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy, schema
 from storage.engine import Database, database_url
 
 FORM = 1
 MANIFEST, DATABASE, KNOWLEDGE = "manifest.json", "phonedesk.sqlite3", "knowledge.sqlite3"
 PARTS = (DATABASE, KNOWLEDGE)
+OF_PART = {DATABASE: {"alembic_version", "runs"}, KNOWLEDGE: {"entries", "forms"}}  # tables that no other file has
 LEFT_OUT = ("trajectory_pictures",)  # the bulk of the database, and gone after a few days in any case
+
+
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # Python unpacks these a piece at a time, the others do not end
+SQLITE = b"SQLite format 3\0"
+MOST_OF_MANIFEST = 65_536  # bytes
+ROOM_LEFT = 100_000_000  # bytes that stay free while a back-up is unpacked
+
+
+class Manifest(BaseModel):
+    """What a back-up says of itself, as JSON; a later release may say more. ``parts``: the databases that are in it."""
+
+    form: StrictInt
+    made_at: AwareDatetime
+    release: str
+    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +118,8 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
         raise ConfigInvalid(said, advice="Check PHONEDESK_DATA_DIR.", key="backup_nothing", name=folder_of)
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.absolute().parent) as folder:
-            made = _archive(Path(folder), sources, {"form": FORM, "made_at": now.isoformat(), "release": release()})
+            told = Manifest(form=FORM, made_at=now, release=release(), parts=tuple(sources))
+            made = _archive(Path(folder), sources, told)
             made.replace(file)
     except (OSError, BrokenCopy) as error:
         raise ConfigInvalid(
@@ -112,12 +132,12 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
     return Backup(file, now, tuple(sources), file.stat().st_size)
 
 
-def _archive(folder: Path, sources: dict[str, Path], told: dict[str, object]) -> Path:
+def _archive(folder: Path, sources: dict[str, Path], told: Manifest) -> Path:
     made = folder / "made.zip"
     # It holds what customers wrote: for this user alone.
     os.close(os.open(made, os.O_CREAT | os.O_WRONLY, 0o600))
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MANIFEST, json.dumps({**told, "parts": list(sources)}))
+        archive.writestr(MANIFEST, told.model_dump_json())
         for name, source in sources.items():
             copy(source, folder / name, without=LEFT_OUT)
             archive.write(folder / name, name)
@@ -137,18 +157,22 @@ async def restore(settings: Settings, file: Path | None) -> Restore:
     goes aside. ConfigInvalid where a server works, or the file is none that can be used; then nothing has changed.
     """
     if file is None and database_file(settings) is not None:
-        raise ConfigInvalid("There is no back-up to put back.", advice="Name the file of phonedesk backup.")
+        said, advice = "There is no back-up to put back.", "Name the file of phonedesk backup."
+        raise ConfigInvalid(said, advice=advice, key="backup_not_named")
     async with AsyncExitStack() as stack:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         stack.enter_context(_locked(settings))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.data_dir)))
-        made_at, parts = await asyncio.to_thread(_unpack, file, folder) if file else (None, ())
         database = database_file(settings)
-        if (DATABASE in parts) != (database is not None):
+        if file is not None and database is None:
             raise ConfigInvalid(
-                "The back-up is of another kind of database.", advice="Check PHONEDESK_DATABASE_URL, see the how-to."
+                "The back-up is of another kind of database.",
+                advice="Check PHONEDESK_DATABASE_URL, see the how-to.",
+                key="backup_other_kind",
             )
-        held = await _settled(settings, folder / DATABASE if database else None)
+        made_at, parts, held = (
+            await _from_file(file, folder) if file else (None, (), await _settled(await open_database(settings)))
+        )
         sources = _sources(settings)
         await asyncio.to_thread(_only_user, [*sources.values(), *_queues(settings)])
         before = await asyncio.to_thread(
@@ -168,7 +192,9 @@ def _locked(settings: Settings) -> ExitStack:
             stack.callback(lock.release)
     except ConfigInvalid as error:
         stack.close()
-        raise ConfigInvalid(error.message, advice="End it before you restore.") from None
+        raise ConfigInvalid(
+            error.message, advice="End it before you restore.", key="restore_at_work", **error.values
+        ) from None
     return stack
 
 
@@ -177,38 +203,93 @@ def _why(error: Exception) -> Exception | str:
     return str(error) if isinstance(error, BrokenCopy) else error
 
 
-def _unpack(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...]]:
+async def _from_file(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...], Sequence[HeldRun]]:
+    """The databases of a back-up, in ``folder`` and of this release: when it was made, what is in it, what is held."""
+    with _usable(file):
+        told = await asyncio.to_thread(_unpack, file, folder)
+        held = await _settled(Database(f"sqlite:///{folder / DATABASE}"), folder / DATABASE)
+        if KNOWLEDGE in told.parts:
+            entries = EmbeddedKnowledge(folder / KNOWLEDGE)
+            try:
+                await entries.list()
+            finally:
+                await entries.close()
+            await asyncio.to_thread(alone, folder / KNOWLEDGE)
+        return told.made_at, told.parts, held
+
+
+@contextmanager
+def _usable(file: Path) -> Iterator[None]:
+    """Tell of whatever a file raises that is no back-up, or a damaged one, as one error; nothing has changed yet."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            told = json.loads(archive.read(MANIFEST))
-            parts = tuple(name for name in PARTS if name in told["parts"])
-            made_at = datetime.fromisoformat(told["made_at"])
-            if told["form"] != FORM:
-                raise ConfigInvalid(f"{file} was made by a later release ({told['release']}).", advice="Update first.")
-            for name in parts:
-                with archive.open(name) as packed, (folder / name).open("wb") as out:
-                    shutil.copyfileobj(packed, out)
-                check(folder / name)
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, BrokenCopy) as error:
+        yield
+    except ConfigInvalid:
+        raise
+    except CommandError as error:  # its tables are of a revision that this release does not know
+        raise _later(file, str(error)) from error
+    except Exception as error:
+        said, *_ = (error.message if isinstance(error, PhonedeskError) else str(error)).splitlines() or [repr(error)]
         raise ConfigInvalid(
-            f"{file} is no back-up that can be used: {error}.",
+            f"{file} is no back-up that can be used: {said}.",
             advice="Nothing was changed.",
             key="backup_unusable",
             name=file,
             why=_why(error),
         ) from error
-    return made_at, parts
 
 
-async def _settled(settings: Settings, file: Path | None) -> Sequence[HeldRun]:
-    """The restored database, brought up to this release; ``file`` None for the PostgreSQL of the settings."""
-    db = Database(f"sqlite:///{file}") if file else await open_database(settings)
+def _later(file: Path, why: str) -> ConfigInvalid:
+    said = f"{file} was made by a later release ({why})."
+    return ConfigInvalid(said, advice="Update first; nothing was changed.", key="backup_later", name=file)
+
+
+def _unpack(file: Path, folder: Path) -> Manifest:
+    """Unpack the databases into ``folder``. Raises whatever is wrong with the file."""
+    if not file.is_file():
+        raise OSError(EISDIR if file.is_dir() else ENOENT, "no file")
+    with zipfile.ZipFile(file) as archive:
+        found = archive.infolist()
+        if any(info.compress_type not in PACKINGS for info in found):
+            raise ValueError("it is packed as no back-up is")
+        if archive.getinfo(MANIFEST).file_size > MOST_OF_MANIFEST:
+            raise ValueError("its manifest is too long")
+        written = json.loads(archive.read(MANIFEST))
+        if isinstance(written, dict) and isinstance(form := written.get("form"), int) and form > FORM:
+            raise _later(file, str(written.get("release"))[:100])
+        told = Manifest.model_validate(written)
+        if told.form != FORM or DATABASE not in told.parts or not set(told.parts) <= set(PARTS):
+            raise ValueError("its manifest is none of phonedesk")
+        if sorted(archive.namelist()) != sorted((MANIFEST, *told.parts)):
+            raise ValueError("it does not hold what its manifest says")
+        needed, free = sum(info.file_size for info in found), shutil.disk_usage(folder).free
+        if needed + ROOM_LEFT > free:
+            raise OSError(ENOSPC, f"it takes {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free")
+        for name in told.parts:
+            _unpack_part(archive, name, folder / name)
+    return told
+
+
+def _unpack_part(archive: zipfile.ZipFile, name: str, to: Path) -> None:
+    with archive.open(name) as packed, to.open("wb") as out:
+        start = packed.read(len(SQLITE))
+        if start != SQLITE:  # before the rest of what may be a bomb
+            raise ValueError(f"{name} is no database")
+        out.write(start)
+        shutil.copyfileobj(packed, out)
+    check(to)
+    found = schema(to)
+    if not OF_PART[name] <= found.keys() or not set(found.values()) <= {"table", "index"}:
+        raise ValueError(f"{name} is of another program")  # nothing of ours does anything by itself
+
+
+async def _settled(db: Database, file: Path | None = None) -> Sequence[HeldRun]:
+    """Hold the runs of a restored database; one that came as ``file`` is made one of this release, and read, before."""
     try:
+        restored = Restored(db)
         if file:
             await db.migrate()
-        return await Restored(db).settle()
-    except CommandError as error:  # its tables are of a revision that this release does not know
-        raise ConfigInvalid(f"The back-up was made by a later release: {error}.", advice="Update first.") from None
+            await restored.check()
+        return await restored.settle()
     finally:
         await db.close()
         if file:
@@ -228,19 +309,38 @@ def _only_user(files: Sequence[Path]) -> None:
             alone(file)
         except InUse:
             raise ConfigInvalid(
-                f"Another process has {file.name} open.", advice="End what runs of phonedesk before you restore."
+                f"Another process has {file.name} open.",
+                advice="End what runs of phonedesk before you restore.",
+                key="restore_file_open",
+                name=file.name,
             ) from None
 
 
 def _exchange(settings: Settings, new: dict[Path, Path], now: datetime) -> Path | None:
-    """What is there goes aside, the new takes its place; where the old is."""
-    old = [path for path in (*new, *_queues(settings)) if path.exists()]
+    """What is there goes aside, the new takes its place; where the old is. ConfigInvalid if it cannot: nothing is done.
+
+    What SQLite has beside a file goes with it: a log that a broken database left would be played into the new one.
+    """
+    files = (*new, *_queues(settings))
+    beside = [path.with_name(path.name + end) for path in files for end in ("", "-wal", "-shm", "-journal")]
+    old = [path for path in beside if path.exists()]
     aside = settings.data_dir / f"before-restore-{now:%Y%m%d-%H%M%S}"
-    if old:
-        aside.mkdir()
-    for path in old:
-        shutil.move(path, aside / path.name)
-    for target, made in new.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(made, target)
+    moves = [*((path, aside / path.name) for path in old), *((made, target) for target, made in new.items())]
+    with ExitStack() as back:
+        try:
+            if old:
+                aside.mkdir()
+                back.callback(aside.rmdir)
+            for source, target in moves:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(source, target)
+                back.callback(shutil.move, target, source)
+        except OSError as error:
+            raise ConfigInvalid(
+                f"The back-up could not be put into its place: {error}.",
+                advice="Nothing was changed.",
+                key="restore_unwritten",
+                why=error,
+            ) from error
+        back.pop_all()
     return aside if old else None

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 
-from agent_core.apps.learnt import LearntApp, SendsBy, differs, version_of
+from agent_core.apps.learnt import LearntApp, Part, SendsBy, differs, version_of
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import AppNotFound, LearningFailed
@@ -41,8 +41,8 @@ async def show_chat(
             raise LearningFailed(said, key="learn_no_version", app=app.name)
         learning = Learning(core.observer(device), app, lease)
         read = await (learning.in_front(contact) if here else learning.open_chat(contact))
-        page = await core.page(device)
-        return ShownChat(device.serial, app, version, read.chat.title, here, read.look, read.tree.value, page)
+        page, title = await core.page(device), read.chat.title
+        return ShownChat(device.serial, app, version, title, here, read.look, read.tree.value, page, read.listed)
 
 
 async def try_input(
@@ -70,9 +70,18 @@ async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) 
     ledger = StoredLedger(core.db)
     before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
     learnt = _learnt(shown, sends_by)
-    if before is not None and before.looks:
-        looks = [look for look in before.looks if differs(replace(before, looks=(look,)), shown.look)]
-        learnt = replace(learnt, looks=tuple(looks)).with_look(shown.look)
+    if before is not None:
+        learnt = replace(learnt, looks=before.looks).with_look(shown.look)
+    learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
+    await ledger.learn(shown.serial, learnt)
+    return learnt
+
+
+async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
+    """Remember that a part of the page was read wrongly, whatever was confirmed of this version before."""
+    ledger = StoredLedger(core.db)
+    before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
+    learnt = (before or LearntApp(shown.app.key, shown.version, tree=shown.tree)).corrected(part)
     learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
     await ledger.learn(shown.serial, learnt)
     return learnt
@@ -92,6 +101,9 @@ class CoreLearning:
 
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
         return await keep(self._core, shown, sends_by, person=person)
+
+    async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
+        return await correct(self._core, shown, part, person=person)
 
 
 def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:

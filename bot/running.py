@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from agent_core.apps.names import resolve_app
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
+from agent_core.gate import PolicyName
 from agent_core.ports import Human, RunStore
 from agent_core.session import FINAL, Session, Status
 from agent_core.settings import AgentSettings
@@ -21,6 +22,7 @@ from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
 from scheduler.parking import ParkingModel, store_end
 from scheduler.signals import Reason, StopSignal
+from scheduler.sweeps.order import read_task
 from scheduler.worker import WATCH_SECONDS, lease_of
 from storage.runs import NewRun, Runs
 
@@ -46,6 +48,10 @@ async def run_here(
     """
     task = check_task(task)
     check_rules(task, rules)
+    if rules.policy in ("", PolicyName.REPLY) and read_task(task) is not None:
+        raise InputRejected(
+            "Several contacts are answered by a sweep.", advice="Use: phonedesk sweep.", key="reply_several"
+        )
     await core.may_ask(lang)
     device = await core.device(serial)
     try:

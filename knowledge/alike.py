@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import re
-
-from agent_core.sureness.plain import stripped
+from agent_core.sureness.facts import facts_of
+from agent_core.sureness.lexicon import Kind
+from agent_core.sureness.plain import is_han, spaced, stripped
 from knowledge.tokens import likeness, tokens
 
 # Share of common tokens. In the sample shop no two wordings of different entries reach it.
 ALIKE = 0.8
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_FOREIGN = re.compile(r"[^\u3400-\u9fff]+")
-_WITH_DIGIT = re.compile(r"\S*\d\S*")
 
 
 def alike(one: str, other: str) -> bool:
-    """Return whether the words of two customers mean the same, or share nearly all tokens and every number and name."""
+    """Return whether the words of two customers mean the same, or differ in a few words that turn nothing around."""
     first, second = stripped(one), stripped(other)
     if not first or not second:
         return False
-    return first == second or (_telling(one) == _telling(other) and likeness(tokens(one), tokens(other)) >= ALIKE)
+    if first == second:
+        return True
+    if _telling(one) != _telling(other):
+        return False
+    return likeness(tokens(spaced(one)), tokens(spaced(other))) >= ALIKE
 
 
-def _telling(text: str) -> list[str]:
-    """Return what changes a question by one letter: in Chinese what is not Chinese, elsewhere what holds a digit."""
-    form = stripped(text)
-    return _FOREIGN.findall(form) if _HAN.search(form) else _WITH_DIGIT.findall(text.casefold())
+def _telling(text: str) -> tuple[object, ...]:
+    """Return all of a question but its plain words: how it asks, what it denies and limits, its numbers and signs.
+
+    In Chinese a word in other letters is a name, which is not plain.
+    """
+    facts = facts_of(text)
+    plain = {Kind.CONTENT} if any(map(is_han, text)) else {Kind.CONTENT, Kind.NAME}
+    return facts.asking, facts.modality, facts.tense, [word for word in facts.words if word.kind not in plain]

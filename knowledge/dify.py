@@ -13,22 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-import aiohttp
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core import retry
 from agent_core.errors import ConfigMissing, KnowledgeError, KnowledgeNotReady, KnowledgeQuota
 from agent_core.ports import Record
-from knowledge.http_client import (
-    Endpoint,
-    Names,
-    Problem,
-    bearer,
-    checked_url,
-    cut_query,
-    is_sure,
-    unit_score,
-)
+from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
+from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 250  # characters; more is refused by the service
 _QUOTA_CODES = frozenset({"provider_quota_exceeded", "rate_limit_error", "too_many_requests"})
@@ -54,7 +45,7 @@ class _Record(BaseModel):
     segment: _Segment | None = None
     content: str | None = None
     title: str | None = None
-    score: float | None = None
+    score: Any = None
 
 
 class _Answer(BaseModel):
@@ -69,10 +60,10 @@ class _Problem(BaseModel):
 
 
 class DifyKnowledge:
-    """A dataset in Dify. ``timeout`` in seconds for each try; a record is sure from ``min_score`` (0–1) on.
+    """A dataset in Dify. A record is sure from ``min_score`` (0–1) on, and without a score only if that is 0.
 
-    A record without a score is sure only where ``min_score`` is 0. A session that is given stays open; one of its own
-    is opened with the first call and closed by ``close``.
+    ``timeout`` in seconds for a call with all its tries. Connections are opened with the first call and closed by
+    ``close``.
     """
 
     def __init__(
@@ -84,7 +75,6 @@ class DifyKnowledge:
         timeout: float = 10.0,
         min_score: float = 0.6,
         names: Names | None = None,
-        session: aiohttp.ClientSession | None = None,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         names = names or Names()
@@ -97,7 +87,6 @@ class DifyKnowledge:
             find_problem=_find_problem,
             timeout=timeout,
             names=names,
-            session=session,
             sleep=sleep,
         )
 
@@ -121,23 +110,25 @@ class DifyKnowledge:
         return await self._endpoint.ask(self._url, {"query": cut_query(query, MAX_QUERY)}, self._records)
 
     def _records(self, answer: Any) -> Sequence[Record]:
-        records = [self._record(index, raw) for index, raw in enumerate(_Answer.model_validate(answer).records)]
-        return tuple(record for record in records if record.text)
+        found = member(answer, "records")
+        if isinstance(found, list):
+            answer = {"records": best(found, lambda raw: member(raw, "score"))}
+        hits = [_hit(raw) for raw in _Answer.model_validate(answer).records]
+        return records_of(hits, provider=self.name, min_score=self._min_score)
 
-    def _record(self, index: int, raw: _Record) -> Record:
-        segment = raw.segment or _Segment()
-        content = (segment.content or raw.content or "").strip()
-        answer = (segment.answer or "").strip()
-        document = segment.document.name if segment.document else raw.title
-        score = unit_score(raw.score)
-        return Record(
-            id=segment.id or raw.title or str(index),
-            text=answer or content,
-            question=content if answer else "",
-            score=score,
-            sure=is_sure(score, self._min_score),
-            source=f"dify:{document}" if document else "dify",
-        )
+
+def _hit(raw: _Record) -> Hit:
+    segment = raw.segment or _Segment()
+    content = (segment.content or raw.content or "").strip()
+    answer = (segment.answer or "").strip()
+    document = segment.document.name if segment.document else raw.title
+    return Hit(
+        text=answer or content,
+        question=content if answer else "",
+        id=segment.id or raw.title or "",
+        document=document or "",
+        score=raw.score,
+    )
 
 
 def _find_problem(status: int, answer: Any) -> Problem | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
-from agent_core.sureness.plain import stripped
+from agent_core.sureness.plain import spaced, stripped
 from knowledge.entries import (
     Entry,
     EntryState,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 
 _MOST_CANDIDATES = 5
+_AT_ONCE = 500  # entries whose words are held: those of 20,000 take 150 MB
 _LONGEST_QUERY = 500  # characters that are looked at
 Index = KnowledgeIndex | SharedIndex
 # Called inside the write with the other live entries that a wording means; what it raises keeps it unwritten.
@@ -72,10 +73,10 @@ class EmbeddedKnowledge:
         not tell right from wrong, so none is ``sure``.
         """
         query = query[:_LONGEST_QUERY]
-        form = stripped(query)
+        form, words = stripped(query), spaced(query) or query
         async with self._reading() as index:
             exact = await index.with_form(form) if form else ()
-            found = await index.search(tokens(form or query), _MOST_CANDIDATES)
+            found = await index.search(tokens(words), _MOST_CANDIDATES)
         exact = [
             row for row in exact if form in forms_of(_entry(row))
         ]  # an earlier release may have written to the file
@@ -86,7 +87,7 @@ class EmbeddedKnowledge:
                 id=row.id,
                 text=row.answer,
                 question=row.question,
-                score=1.0 if row.id in exact_ids else _score(form or query, row),
+                score=1.0 if row.id in exact_ids else _score(words, row),
                 source=f"embedded:{row.id}",
                 aliases=row.aliases,
             )
@@ -135,11 +136,16 @@ class EmbeddedKnowledge:
         ``change`` is called in a thread. What it raises is raised here, and nothing is written.
         """
 
-        def work(rows: Sequence[EntryRow]) -> Sequence[tuple[EntryRow, EntryWords]]:
-            return [_indexed(_renewed(entry)) for entry in change([_entry(row) for row in rows])]
+        def work(rows: Sequence[EntryRow]) -> Sequence[Entry]:
+            return change([_entry(row) for row in rows])
+
+        def indexed(entries: Sequence[Entry]) -> Sequence[tuple[EntryRow, EntryWords]]:
+            return [_indexed(_renewed(entry)) for entry in entries]
 
         async with self._writing() as writer:
-            await writer.put_all(await asyncio.to_thread(work, await writer.entries()))
+            made = await asyncio.to_thread(work, await writer.entries())
+            for start in range(0, len(made), _AT_ONCE):
+                await writer.put_all(await asyncio.to_thread(indexed, made[start : start + _AT_ONCE]))
 
     async def edit(
         self,
@@ -264,7 +270,8 @@ class EmbeddedKnowledge:
     async def list(self, *, live: bool | None = None) -> Sequence[Entry]:
         """Every entry, or only the live or the waiting ones, oldest first."""
         async with self._reading() as index:
-            return tuple(_entry(row) for row in await index.entries(live=live))
+            rows = await index.entries(live=live)
+        return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[KnowledgeIndex]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,12 +12,12 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
 from agent_core.sureness.plain import stripped
 
 LONGEST_QUESTION = 500  # characters
 LONGEST_ANSWER = 4000
-_KEPT_CONTROLS = "\n\t"
 
 
 class EntryState(StrEnum):
@@ -35,15 +34,15 @@ class Entry(BaseModel):
 
     ``origin`` tells where it came from: "import:faq.xlsx", "person:NAME", "telegram:NAME", "terminal", "sample".
     ``alias_of``: this waiting entry is only another wording for the entry with that id; ``answer`` is that one's.
-    Times are UTC. Where it came from and when does not count when two entries are compared. Line ends are "\\n"; a
-    question, an alias and a tag are one line; control characters are left out, a phone cannot type them.
+    Times are UTC. Where it came from and when does not count when two entries are compared. Every text is as
+    ``clean_text`` makes it: an answer is what is typed. A question, an alias and a tag are one line.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(default_factory=lambda: uuid4().hex[:12], min_length=1, max_length=64)
-    question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
-    answer: str = Field(min_length=1, max_length=LONGEST_ANSWER)
+    question: str = Field(max_length=LONGEST_QUESTION)
+    answer: str = Field(max_length=LONGEST_ANSWER)
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     live: bool = True
@@ -67,10 +66,20 @@ class Entry(BaseModel):
     def __hash__(self) -> int:
         return hash(self.substance)
 
+    @field_validator("question", mode="before")
+    @classmethod
+    def _one_line(cls, value: object) -> object:
+        return line(value) if isinstance(value, str) else value
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _clean(cls, value: object) -> object:
+        return clean_text(value) if isinstance(value, str) else value
+
     @field_validator("id", "question", "answer")
     @classmethod
     def _not_blank(cls, value: str) -> str:
-        if not clean(value):
+        if not value.strip():
             raise ValueError("must not be blank")
         return value
 
@@ -81,16 +90,6 @@ class Entry(BaseModel):
         if any(char.isspace() or not char.isprintable() for char in value):
             raise ValueError("must be one word, without blanks")
         return value
-
-    @field_validator("question")
-    @classmethod
-    def _one_line(cls, value: str) -> str:
-        return line(value)
-
-    @field_validator("answer")
-    @classmethod
-    def _clean(cls, value: str) -> str:
-        return clean(value)
 
     @field_validator("aliases", "tags")
     @classmethod
@@ -131,26 +130,14 @@ def forms_of(entry: Entry) -> frozenset[str]:
     return frozenset(stripped(text) for text in (entry.question, *entry.aliases)) - {""}
 
 
-def clean(text: str) -> str:
-    """Line ends are "\\n", no control characters nor code points that no text has, no blanks around."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char for char in text if _is_text(char)).strip()
-
-
 def line(text: str) -> str:
-    """``clean``, and on one line."""
-    return re.sub(r"\s*\n\s*", " ", clean(text)).strip()
+    """``clean_text``, on one line."""
+    return re.sub(r"\s*\n\s*", " ", clean_text(text)).strip()
 
 
 def lines(texts: Iterable[str]) -> tuple[str, ...]:
     """Each on one line, blank ones and repetitions left out."""
     return tuple(dict.fromkeys(text for text in map(line, texts) if text))
-
-
-def _is_text(char: str) -> bool:
-    if " " <= char <= "~" or char in _KEPT_CONTROLS:
-        return True
-    return unicodedata.category(char) not in ("Cc", "Cs") and (ord(char) & 0xFFFE) != 0xFFFE
 
 
 def what_is_wrong(error: ValidationError) -> str:

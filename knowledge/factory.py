@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, assert_never, get_args
 
-import aiohttp
-
 from agent_core import retry
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
@@ -72,7 +70,6 @@ def build(
     config: KnowledgeConfig,
     *,
     embedded: EmbeddedKnowledge | None = None,
-    session: aiohttp.ClientSession | None = None,
     sleep: retry.Sleep = asyncio.sleep,
 ) -> KnowledgeBase:
     """The provider, or the chain of them; nothing is opened or asked yet. ``embedded``: the store of that provider, in
@@ -84,15 +81,13 @@ def build(
     except ValueError as error:
         raise ConfigInvalid(f"{error}.", advice=f"Correct {PREFIX}PROVIDER.") from None
     providers = [
-        (embedded or EmbeddedKnowledge(config.path)) if name == "embedded" else _one(name, config, session, sleep)
+        (embedded or EmbeddedKnowledge(config.path)) if name == "embedded" else _one(name, config, sleep)
         for name in names
     ]
     return providers[0] if len(providers) == 1 else ChainKnowledge(providers)
 
 
-def _one(
-    provider: Remote, config: KnowledgeConfig, session: aiohttp.ClientSession | None, sleep: retry.Sleep
-) -> KnowledgeBase:
+def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> KnowledgeBase:
     remote, names = _remote(provider, config)
     needed = ("base_url",) if provider == "http" else ("base_url", "dataset_id", "token")
     missing = [name for name in needed if not str(getattr(remote, name)).strip()]
@@ -105,11 +100,9 @@ def _one(
     min_score = config.min_score if remote.min_score is None else remote.min_score
     values = (remote.base_url, remote.dataset_id, remote.token)
     if provider == "dify":
-        return DifyKnowledge(*values, timeout=timeout, min_score=min_score, names=names, session=session, sleep=sleep)
+        return DifyKnowledge(*values, timeout=timeout, min_score=min_score, names=names, sleep=sleep)
     if provider == "ragflow":
-        return RagflowKnowledge(
-            *values, timeout=timeout, min_score=min_score, names=names, session=session, sleep=sleep
-        )
+        return RagflowKnowledge(*values, timeout=timeout, min_score=min_score, names=names, sleep=sleep)
     if provider == "http":
         return TemplateKnowledge(
             *values,
@@ -117,7 +110,6 @@ def _one(
             timeout=timeout,
             min_score=min_score,
             names=names,
-            session=session,
             sleep=sleep,
         )
     assert_never(provider)

@@ -1,8 +1,9 @@
 """Whether a text that a model composed says only what the records say. Code decides, not a model.
 
 Checked are: every number with its unit, in digits or in words; every link, address and code; words that promise, ask
-for money or lead elsewhere; negations; and that the text as a whole is put together from stretches of the records.
-Beyond that each clause must come from one sentence of one record: the price of one thing is no other thing's price.
+for money or lead elsewhere; and that the text as a whole is put together from stretches of the records. Beyond that
+each clause must come from one sentence of one record, the price of one thing is no other thing's price, and say it with
+the same denials, limits and people: nothing that is denied, allowed or limited there may be less so here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib import resources
 
-from agent_core.sureness.facts import facts_of
+from agent_core.clean_text import is_clean
+from agent_core.sureness.facts import Facts, facts_of
 from agent_core.sureness.figures import CODE_OF_TWO, FIGURE, LINK, WORD, WORD_VALUES, codes, links, unknown_figures
 from agent_core.sureness.plain import HAN
 
@@ -31,12 +33,6 @@ _LONGEST_GAP = 3  # characters, or Latin words, in a row that do not
 _MARKDOWN = re.compile(r"\*\*|__|`|~~|^\s{0,3}(?:#+|[-*+>•]|\d+[.)])\s|\]\(|<[a-z/!][^>]*>|^\s*\|", re.M | re.I)
 _MARK = re.compile("[，；！？（）：]")
 _QUESTION = re.compile(r"[?？]|[吗呢么](?=[\s，。！,.!~]*$)", re.M)
-_NEGATION = re.compile(
-    r"(?:不(?!仅|但|过|好意思|客气|用谢)|没有?(?!问题|关系)|无(?!论|线)|未(?!来)|勿|别(?!的)|非(?!常)|禁止|拒绝)"
-    rf"(?=([{HAN}]{{1,4}}))"
-)
-_NOT_DENIED = "".join(f"(?<!{word})" for word in "不 没 没有 无 未 勿 别 非 禁止 拒绝".split())  # noqa: SIM905 - reads best
-_ENGLISH_NEGATION = re.compile(r"\b(?:no|not|never|none|cannot|without|\w+n't)\b")
 _RISKY, _GLUE = _lists()
 _HAN_GLUE = re.compile("|".join(sorted((word for word in _GLUE if not word.isascii()), key=len, reverse=True)))
 _LATIN_GLUE = re.compile(rf"\b(?:{'|'.join(word for word in _GLUE if word.isascii())})\b")
@@ -54,7 +50,7 @@ def problems(reply: str, records: Sequence[str]) -> list[str]:
         return ["empty"]
     if len(reply) > min(LONGEST_REPLY, sum(map(len, records))):
         found.append("length")
-    if any(unicodedata.category(char) in {"Cc", "Cf", "Co", "Cs", "Cn"} and char != "\n" for char in reply):
+    if not is_clean(reply) or any(unicodedata.category(char) in {"Co", "Cn"} for char in reply):
         found.append("characters")
     if _MARKDOWN.search(reply):
         found.append("markdown")
@@ -67,7 +63,6 @@ def problems(reply: str, records: Sequence[str]) -> list[str]:
         | {word for word in _CAPITALS.findall(reply) if not _has(known, word.lower())},
         "number": unknown_figures(said, known),
         "risk": {word for word in _RISKY if _has(said, word) and not _has(known, word)},
-        "negation": _turned(said, known),
         "symbol": _symbols(said) - _symbols(known),
     }
     found += [name for name, unknown in checks.items() if unknown]
@@ -90,27 +85,6 @@ def _has(text: str, word: str) -> bool:
 def _symbols(text: str) -> set[str]:
     """Emoji and the like; letters of scripts that look like others are left to the words."""
     return {char for char in text if unicodedata.category(char) in {"So", "Sc", "Sk"}}
-
-
-# -- negations
-
-
-def _turned(said: str, known: str) -> set[str]:
-    """What is denied and was not, or no longer denied and was: "不支持退货" from "支持退货", and the reverse."""
-    denied, known_denied = set(_NEGATION.findall(said)), set(_NEGATION.findall(known))
-    turned = {
-        word for word in denied if not any(other.startswith(word) or word.startswith(other) for other in known_denied)
-    }
-    for word in known_denied:
-        starts = [word[:length] for length in range(2, len(word) + 1)]
-        turned.update(start for start in starts if _affirmed(start, said) and not _affirmed(start, known))
-    if bool(_ENGLISH_NEGATION.search(said)) != bool(_ENGLISH_NEGATION.search(known)):
-        turned.add("not")
-    return turned
-
-
-def _affirmed(word: str, text: str) -> bool:
-    return re.search(_NOT_DENIED + re.escape(word), text) is not None
 
 
 # -- clauses
@@ -167,11 +141,16 @@ def _holds(sentence: str, clause: str) -> bool:
     if set(WORD.findall(CODE_OF_TWO.sub(" ", clause))) - known - set(_GLUE) - set(WORD_VALUES):
         return False
     runs = re.findall(rf"[{HAN}]+", _HAN_GLUE.sub(" ", FIGURE.sub(" ", clause)))
-    denied = facts_of(clause).denied
+    facts = facts_of(clause)
     return any(
-        facts_of(stretch).denied == denied and all(all(_han_gaps(run, re.sub(r"\s", "", stretch))) for run in runs)
+        _alike(facts, facts_of(stretch)) and all(all(_han_gaps(run, re.sub(r"\s", "", stretch))) for run in runs)
         for stretch in _stretches(sentence)
     )
+
+
+def _alike(one: Facts, other: Facts) -> bool:
+    """Return whether two clauses have the same limits and people, and deny, allow and want the same."""
+    return (one.closed, one.modality, one.tense) == (other.closed, other.modality, other.tense)
 
 
 def _stretches(sentence: str) -> Iterable[str]:

@@ -1,8 +1,8 @@
 """What every knowledge service over HTTP shares: one call with JSON in and out, and what can go wrong with it.
 
-A call has a time limit, reads at most 4 MB, follows no redirect (the token goes to the configured host and to no
-other), is tried again by the table of ``agent_core.retry``, and ends in what was asked for or in an error of the
-KnowledgeError tree that holds no secret.
+A call has a time limit for all its tries, reads at most 4 MB as they come over the net, follows no redirect (the token
+goes to the configured host and to no other), is tried again by the table of ``agent_core.retry``, and ends in what was
+asked for or in an error of the KnowledgeError tree that holds no secret.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import aiohttp
 from pydantic import ValidationError
 
 from agent_core import retry
+from agent_core.clean_text import clean_text
 from agent_core.errors import (
     ConfigInvalid,
     ConfigMissing,
@@ -34,8 +35,9 @@ from agent_core.errors import (
 )
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
-LONGEST_PAUSE = 10.0  # seconds that a service may ask for and gets; where it asks for more, the call fails at once
-_MOST_PAUSES = 2
+_MAX_FAILURE = 64 * 1024  # bytes that are read of an answer which says that the call failed
+_MOST_BRACKETS = 400_000  # in 4 MB may stand 1.4 million empty objects: half a second of the event loop, and 140 MB
+_MOST_PAUSES = 2  # that a service may ask for
 _LONGEST_MESSAGE = 200  # characters of a service's own words
 _SENTENCE_END = re.compile(r"[。！？!?；;\n]|[.](?=\s)")
 _CLAUSE_END = re.compile(r"[，,、\s]")
@@ -73,9 +75,9 @@ FindProblem = Callable[[int, Any], Problem | None]
 
 
 class Endpoint:
-    """One service. ``timeout`` in seconds for each try; ``secrets`` stand in no message.
+    """One service. ``timeout`` in seconds for a call with all its tries; ``secrets`` stand in no message.
 
-    A session that is given stays open; one of its own is opened with the first call and closed by ``close``.
+    Connections are opened with the first call and closed by ``close``.
     """
 
     def __init__(
@@ -87,21 +89,19 @@ class Endpoint:
         method: str = "POST",
         timeout: float = 10.0,
         names: Names | None = None,
-        session: aiohttp.ClientSession | None = None,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         self._method = method
-        self._headers = {"Accept": "application/json", **headers}
+        self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
         self._find_problem = find_problem
         self._timeout = timeout
         self._names = names or Names()
-        self._session = session
-        self._own_session = session is None
+        self._session: aiohttp.ClientSession | None = None
         self._sleep = sleep
 
     async def close(self) -> None:
-        if self._own_session and self._session is not None:
+        if self._session is not None:
             await self._session.close()
             self._session = None
 
@@ -109,21 +109,31 @@ class Endpoint:
         """What ``read`` makes of the JSON that the service answers; ``body`` None sends none.
 
         A ValidationError of ``read`` means that the answer has an unknown form. KnowledgeError after the retries, and
-        after a pause that the service itself asks for, where it is a short one.
+        after a pause that the service itself asks for, if there is time left for them.
         """
+        now = asyncio.get_running_loop().time
+        deadline = now() + self._timeout
         pauses = 0
         while True:
             try:
-                return await retry.with_retries(lambda: self._once(url, body, read), sleep=self._sleep)
+                return await retry.with_retries(
+                    lambda: self._once(url, body, read, deadline),
+                    sleep=self._sleep,
+                    patience=lambda: deadline - now(),
+                )
             except KnowledgeQuota as error:
                 pause: float | None = getattr(error, "retry_after", None)
-                if pause is None or pause > LONGEST_PAUSE or pauses >= _MOST_PAUSES:
+                if pause is None or pause > deadline - now() or pauses >= _MOST_PAUSES:
                     raise
             pauses += 1
             await self._sleep(pause)
 
-    async def _once(self, url: str, body: object, read: Callable[[Any], T]) -> T:
-        status, raw, pause = await self._send(url, body)
+    async def _once(self, url: str, body: object, read: Callable[[Any], T], deadline: float) -> T:
+        status, raw, pause = await self._send(url, body, deadline)
+        # In a thread: what is read of 4 MB may take longer than the event loop can be without.
+        return await asyncio.to_thread(self._understood, status, raw, pause, read)
+
+    def _understood(self, status: int, raw: bytes, pause: float | None, read: Callable[[Any], T]) -> T:
         if not 200 <= status < 300:
             raise self._failure(status, raw, pause)
         answer = _json(raw)
@@ -136,17 +146,21 @@ class Endpoint:
             where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the answer"
             raise unknown_form(f"{where} is not what it must be.") from None
 
-    async def _send(self, url: str, body: object) -> tuple[int, bytes, float | None]:
+    async def _send(self, url: str, body: object, deadline: float) -> tuple[int, bytes, float | None]:
         """Status, body, and the seconds that the service asks to wait."""
         try:
-            async with self._client().request(
-                self._method,
-                url,
-                headers=self._headers,
-                timeout=aiohttp.ClientTimeout(total=self._timeout),
-                allow_redirects=False,
-                json=body,
-            ) as response:
+            async with (
+                asyncio.timeout_at(deadline),
+                self._client().request(
+                    self._method,
+                    url,
+                    headers=self._headers,
+                    timeout=aiohttp.ClientTimeout(total=None),
+                    allow_redirects=False,
+                    auto_decompress=False,
+                    json=body,
+                ) as response,
+            ):
                 return response.status, await _body(response), _retry_after(response.headers.get("Retry-After", ""))
         except TimeoutError:
             message = f"The knowledge service did not answer within {self._timeout:g} s."
@@ -168,13 +182,12 @@ class Endpoint:
         error = self._of_problem(status, self._find_problem(status, answer) or Problem(), page=answer is None)
         if pause is not None:
             cast("Any", error).retry_after = pause  # what the retry table looks for
-            error.retried = pause > LONGEST_PAUSE  # to come back earlier than it was told is no use
         return error
 
     def _of_problem(self, status: int, problem: Problem, *, page: bool = False) -> KnowledgeError:
         said = f"HTTP {status}"
         if problem.code or problem.message:
-            said += self._masked(f" ({problem.code}: {problem.message})")[:_LONGEST_MESSAGE]
+            said += self._masked(f" ({_one_line(problem.code)}: {_one_line(problem.message)})")[:_LONGEST_MESSAGE]
         if problem.error is None and 300 <= status < 400:
             return KnowledgeUnreachable(
                 f"The knowledge service redirects elsewhere: {said}.",
@@ -255,18 +268,6 @@ def cut_query(query: str, limit: int) -> str:
     return head
 
 
-def unit_score(value: float | None) -> float | None:
-    """A score as 0–1. None for what is of another measure (over 1): to call it 1 would make it look sure."""
-    if value is None or not math.isfinite(value) or value > 1.01:
-        return None
-    return min(1.0, max(0.0, value))
-
-
-def is_sure(score: float | None, min_score: float) -> bool:
-    """Whether a record with this score answers without a person; without a score only where ``min_score`` is 0."""
-    return min_score <= 0 if score is None else score >= min_score
-
-
 def _of_status(status: int) -> type[KnowledgeError]:
     if status in {402, 429}:
         return KnowledgeQuota
@@ -284,22 +285,40 @@ def _retry_after(value: str) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    body = await response.content.read(MAX_BODY + 1)
-    while len(body) <= MAX_BODY:
-        more = await response.content.read(MAX_BODY + 1 - len(body))
-        if not more:
-            return body
+    """The body, or the beginning of one that only says what went wrong. It is never unpacked."""
+    good = 200 <= response.status < 300
+    most = MAX_BODY if good else _MAX_FAILURE
+    if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        if not good:
+            return b""  # the status tells enough
+        raise KnowledgeUnreachable(
+            "The knowledge service answered with packed data, although it was asked not to.",
+            advice="Turn compression off in the service, or in the proxy before it.",
+        )
+    body = bytearray()
+    while more := await response.content.read(most + 1 - len(body)):
         body += more
-    raise KnowledgeUnreachable("The knowledge service answered with more than 4 MB.")
+        if len(body) > most:
+            if not good:
+                break
+            raise KnowledgeUnreachable("The knowledge service answered with more than 4 MB.")
+    return bytes(body[:most])
+
+
+def _one_line(said: str) -> str:
+    """What a service says, as it can be shown and stored."""
+    return " ".join(clean_text(said[: 10 * _LONGEST_MESSAGE]).split())
 
 
 def _json(body: bytes) -> Any:
+    if body.count(b"{") + body.count(b"[") > _MOST_BRACKETS:
+        raise KnowledgeUnreachable(f"The knowledge service answered with more than {_MOST_BRACKETS:,} objects.")
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import re
 
+from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent
-from agent_core.sureness.plain import stripped
+from agent_core.sureness.plain import stripped, without_politeness
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.entries import LONGEST_QUESTION, Entry, clean, line, make_entry
+from knowledge.entries import LONGEST_QUESTION, Entry, line, make_entry
 from knowledge.personal import MASK, is_personal, masked
 
 _OURS = "embedded:"
-_CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
 _MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # with a blank alone a name may belong to what follows
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
 
@@ -32,10 +32,8 @@ def wording_of(words: str, contact: str = "") -> str:
     Clauses of nothing but politeness are left out, and the name if it stands apart in front or at the end. What is left
     means what the words meant: their stripped form is the same, the name aside.
     """
-    words = _without_name(clean(words), contact)
-    kept = [clause for clause in _CLAUSE.findall(words) if stripped(clause)]
-    shorter = line("".join(kept)).rstrip("，,；;：:、~～")
-    return shorter if stripped(shorter) == stripped(words) else line(words)
+    words = _without_name(clean_text(words), contact)
+    return line(without_politeness(words)).rstrip("，,；;：:、~～")
 
 
 class Learning:
@@ -50,7 +48,6 @@ class Learning:
             return ""  # what was asked could not be read
         entry = await self.from_reply(
             words=answer.question,
-            query=answer.query,
             answer=answer.sent,
             record_id=answer.record_id,
             record_source=answer.record_source,
@@ -60,32 +57,30 @@ class Learning:
         return entry.id if entry is not None else ""
 
     async def from_reply(
-        self, *, words: str, query: str, answer: str, record_id: str, record_source: str, person: str, contact: str
+        self, *, words: str, answer: str, record_id: str, record_source: str, person: str, contact: str
     ) -> Entry | None:
         """Return the waiting entry that was learnt from a reply which a person wrote or picked; None if nothing is new.
 
-        A person's own text (``record_id`` "") answers the customer's ``words``; words with personal data in them do not
-        come again, so there the ``query`` is the question, if it has none. A record of ours that was picked learns the
-        words as another wording; one of another provider is kept with its text. Nothing is learnt from words of
-        politeness alone, from a wording that means an entry already, live or waiting, or from a question that has this
-        answer already.
+        A person's own text (``record_id`` "") answers the customer's ``words``: all of them, with stars for personal
+        data, never what the model made of them. A record of ours that was picked learns the words as another wording;
+        one of another provider is kept with its text. Nothing is learnt from words of politeness alone, from a wording
+        that means an entry already, live or waiting, or from a question that has this answer already.
         """
         wording = wording_of(words, contact)
-        if not stripped(wording) or not clean(answer):
+        if not stripped(wording) or not clean_text(answer):
             return None
         origin = f"person:{person}"
-        personal = is_personal(wording) or _names(wording, contact)
         if record_id and record_source.startswith(_OURS):
+            personal = is_personal(wording) or _names(wording, contact)
             return None if personal else await self._wording(record_id, wording, origin)
-        question = query if personal and stripped(query) else wording
-        return await self._question(_without(question, contact), clean(answer), origin)
+        return await self._question(_without(wording, contact), clean_text(answer), origin)
 
     async def _question(self, question: str, answer: str, origin: str) -> Entry | None:
         question = question[:LONGEST_QUESTION].strip()
         entry = _made(question, answer, origin)
         if entry is None:
             return None
-        return await self._base.add_unless(entry, lambda known: any(clean(one.answer) == answer for one in known))
+        return await self._base.add_unless(entry, lambda known: any(clean_text(one.answer) == answer for one in known))
 
     async def _wording(self, record_id: str, wording: str, origin: str) -> Entry | None:
         record = await self._base.get(record_id)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import aiohttp
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core import retry
@@ -26,7 +25,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import Record
-from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query, is_sure, unit_score
+from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
+from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 1000  # characters; what is longer is no question, and costs an embedding
 PAGE_SIZE = 5  # records that come back
@@ -59,7 +59,7 @@ class _Chunk(BaseModel):
     model_config = ConfigDict(extra="ignore")
     id: str | None = None
     content: str | None = None
-    similarity: float | None = None
+    similarity: Any = None
     document_keyword: str | None = None
 
 
@@ -91,7 +91,6 @@ class RagflowKnowledge:
         timeout: float = 10.0,
         min_score: float = 0.6,
         names: Names | None = None,
-        session: aiohttp.ClientSession | None = None,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         names = names or Names()
@@ -108,7 +107,6 @@ class RagflowKnowledge:
             find_problem=_find_problem,
             timeout=timeout,
             names=names,
-            session=session,
             sleep=sleep,
         )
 
@@ -135,22 +133,23 @@ class RagflowKnowledge:
         return await self._endpoint.ask(self._url, body, self._records)
 
     def _records(self, answer: Any) -> Sequence[Record]:
-        chunks = _Answer.model_validate(answer).data.chunks
-        records = [self._record(index, chunk) for index, chunk in enumerate(chunks)]
-        return tuple(record for record in records if record.text)
+        found = member(member(answer, "data"), "chunks")
+        if isinstance(found, list):
+            answer = {"data": {"chunks": best(found, lambda raw: member(raw, "similarity"))}}
+        hits = [_hit(chunk) for chunk in _Answer.model_validate(answer).data.chunks]
+        return records_of(hits, provider=self.name, min_score=self._min_score)
 
-    def _record(self, index: int, chunk: _Chunk) -> Record:
-        content = (chunk.content or "").strip()
-        pair = _QA.fullmatch(content)
-        score = unit_score(chunk.similarity)
-        return Record(
-            id=chunk.id or str(index),
-            text=pair["answer"].strip() if pair else content,
-            question=pair["question"].strip() if pair else "",
-            score=score,
-            sure=is_sure(score, self._min_score),
-            source=f"ragflow:{chunk.document_keyword}" if chunk.document_keyword else "ragflow",
-        )
+
+def _hit(chunk: _Chunk) -> Hit:
+    content = (chunk.content or "").strip()
+    pair = _QA.fullmatch(content)
+    return Hit(
+        text=pair["answer"].strip() if pair else content,
+        question=pair["question"].strip() if pair else "",
+        id=chunk.id or "",
+        document=chunk.document_keyword or "",
+        score=chunk.similarity,
+    )
 
 
 def _find_problem(status: int, answer: Any) -> Problem | None:

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-import aiohttp
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from agent_core import retry
@@ -36,10 +35,9 @@ from knowledge.http_client import (
     checked_token,
     checked_url,
     cut_query,
-    is_sure,
-    unit_score,
     unknown_form,
 )
+from knowledge.records import Hit, best, records_of
 
 MAX_QUERY = 1000  # characters
 SETTINGS = "PHONEDESK_KNOWLEDGE__HTTP__"
@@ -132,7 +130,6 @@ class TemplateKnowledge:
         timeout: float = 10.0,
         min_score: float = 0.6,
         names: Names | None = None,
-        session: aiohttp.ClientSession | None = None,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         self._template = template = template or Template()
@@ -151,7 +148,6 @@ class TemplateKnowledge:
             find_problem=self._find_problem,
             timeout=timeout,
             names=names,
-            session=session,
             sleep=sleep,
         )
 
@@ -227,43 +223,33 @@ class TemplateKnowledge:
             raise unknown_form(
                 f"there is no list at {template.records or 'its top'!r}.", advice=f"Check {SETTINGS}RECORDS."
             )
-        records = [self._record(index, raw) for index, raw in enumerate(found)]
+        found = best(found, self._score, scale=template.score_scale)
         if found and not any(_find(raw, template.text) is not _MISSING for raw in found):
             raise unknown_form(f"no record has anything at {template.text!r}.", advice=f"Check {SETTINGS}TEXT.")
-        return tuple(record for record in records if record.text)
+        hits = [self._hit(raw) for raw in found]
+        return records_of(hits, provider=self.name, min_score=self._min_score, scale=template.score_scale)
 
-    def _record(self, index: int, raw: Any) -> Record:
+    def _hit(self, raw: Any) -> Hit:
         template = self._template
-        text = _text(_find(raw, template.text))
-        question = _text(_find(raw, template.question)) if template.question else ""
-        source = _text(_find(raw, template.source)) if template.source else ""
-        score = self._score(_find(raw, template.score)) if template.score else None
-        return Record(
-            id=(_text(_find(raw, template.id)) if template.id else "") or str(index),
+        text, question = _text(_find(raw, template.text)), _part(raw, template.question)
+        return Hit(
             text=text,
             question="" if question == text else question,
-            score=score,
-            sure=is_sure(score, self._min_score),
-            source=f"http:{source}" if source else "http",
+            id=_part(raw, template.id),
+            document=_part(raw, template.source),
+            score=self._score(raw),
         )
 
-    def _score(self, value: Any) -> float | None:
-        if isinstance(value, list):
-            value = self._of_types(value)
-        if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
-                return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return unit_score(value / self._template.score_scale)
+    def _score(self, raw: Any) -> object:
+        value = _find(raw, self._template.score) if self._template.score else None
+        return self._of_types(value) if isinstance(value, list) else value
 
-    def _of_types(self, scores: list[Any]) -> Any:
+    def _of_types(self, scores: list[Any]) -> object:
         """Scores of several kinds: that of the first type named in the template, or none. Scores by rank or by words
         are no measure of how well a record fits, so the one that comes first is not simply taken.
         """
-        by_type = {score.get("type"): score.get("value") for score in scores if isinstance(score, dict)}
+        kinds = [score for score in scores if isinstance(score, dict) and isinstance(score.get("type"), str)]
+        by_type = {score["type"]: score.get("value") for score in kinds}
         wanted = [name.strip() for name in self._template.score_types.split(",") if name.strip()]
         return next((by_type[name] for name in wanted if name in by_type), None)
 
@@ -309,6 +295,11 @@ def _at(value: Any, keys: Sequence[str]) -> Any:
         else:
             return _MISSING
     return value
+
+
+def _part(raw: Any, paths: str) -> str:
+    """The text at ``paths``; "" where a record has no such part."""
+    return _text(_find(raw, paths)) if paths else ""
 
 
 def _text(value: Any) -> str:

@@ -39,7 +39,7 @@ async def park(device: Device, lease: Lease, session: Session) -> bool:
     """
     if not may_go_home(session) or not await go_home(device, lease, session.run_id):
         return False
-    session.opened_by_number = session.gate.row_entered = False
+    session.number_tried = session.gate.row_entered = False
     return True
 
 

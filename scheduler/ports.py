@@ -116,8 +116,8 @@ class StoredLedger:
         with _its_step():
             return _ledger_row(await self._ledger.next_part(row_id, part=part))
 
-    async def version_known(self, app: str, version: str) -> bool:
-        return await self._ledger.version_known(app, version)
+    async def version_known(self, serial: str, app: str, version: str) -> bool:
+        return await self._ledger.version_known(serial, app, version)
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
         data = await self._learnt.get(serial, app, version)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.runs import ACTIVE, Runs
-from storage.tables import hosts, leases, runs
+from storage.tables import hosts, leases, metadata, runs
 from storage.uncut import uncut
 
 BUSY_SECONDS = 30.0
@@ -59,7 +59,7 @@ def _emptied(copied: sqlite3.Connection, tables: Sequence[str]) -> None:
 def check(file: Path) -> None:
     """BrokenCopy where the file is no whole database. Blocking."""
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             said = [row[0] for row in connection.execute("PRAGMA integrity_check")]
     except sqlite3.Error as error:
         raise BrokenCopy(str(error)) from None
@@ -67,10 +67,16 @@ def check(file: Path) -> None:
         raise BrokenCopy("; ".join(map(str, said[:3])))
 
 
+def schema(file: Path) -> dict[str, str]:
+    """By its name, what kind of thing each is in the database: table, index, view, trigger. Blocking."""
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return dict(connection.execute("SELECT name, type FROM sqlite_master"))
+
+
 def alone(file: Path) -> None:
     """Make one file of a database and its journal. InUse where another process has it open. Blocking.
 
-    Only who has a database for himself can take it out of its write-ahead log.
+    Only who has a database for himself can take it out of its write-ahead log. What is no database is left as it is.
     """
     if not file.is_file():
         return
@@ -79,6 +85,8 @@ def alone(file: Path) -> None:
             ((mode,),) = connection.execute("PRAGMA journal_mode=DELETE").fetchall()
         except sqlite3.OperationalError as error:
             raise InUse(str(error)) from None
+        except sqlite3.DatabaseError:
+            return
     if mode != "delete":
         raise InUse(mode)
 
@@ -99,6 +107,15 @@ class Restored:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+
+    async def check(self) -> None:
+        """Read every row as the server would, without pictures. Raises whatever is wrong with a table or a value."""
+        async with self._db.read() as connection:
+            for table in metadata.sorted_tables:
+                columns = [column for column in table.c if not isinstance(column.type, sa.LargeBinary)]
+                async with connection.stream(sa.select(*columns)) as rows:
+                    async for _ in rows:
+                        pass
 
     async def settle(self) -> Sequence[HeldRun]:
         """Hold every run that was not over: a person resumes or stops it, for what it has done since is not known.

@@ -15,6 +15,8 @@ from storage.legs import hold_turn
 from storage.tables import consumers, events, pictures
 from storage.uncut import may_be_cut, uncut
 
+SAME_WITHIN = 4  # events with a picture
+
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
@@ -42,10 +44,7 @@ async def append_event(
         # Ids are given before the commit: without this a reader could pass a number that is committed later.
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(EVENT_LOCK)))
     now = db.now()
-    picture_id = None
-    if picture is not None:
-        stored = sa.insert(pictures).values(jpeg=picture, created_at=now).returning(pictures.c.id)
-        picture_id = (await connection.execute(stored)).scalar_one()
+    picture_id = None if picture is None else await _picture(connection, run_id, picture, now)
     added = (
         sa.insert(events)
         .values(run_id=run_id, kind=kind, data=dict(data or {}), picture_id=picture_id, created_at=now)
@@ -53,6 +52,22 @@ async def append_event(
     )
     event_id: int = (await connection.execute(added)).scalar_one()
     return event_id
+
+
+async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now: datetime) -> int:
+    """Store a picture and return its id; one that the run has shown a moment ago is not stored again.
+
+    Several events tell of one screen: a step, the answer that was planned on it, a question.
+    """
+    shown = sa.select(events.c.picture_id).where(events.c.run_id == run_id, events.c.picture_id.is_not(None))
+    newest = shown.order_by(events.c.id.desc()).limit(SAME_WITHIN)
+    same = sa.select(pictures.c.id).where(pictures.c.id.in_(newest), pictures.c.jpeg == picture).limit(1)
+    found: int | None = (await connection.execute(same)).scalar_one_or_none()
+    if found is not None:
+        return found
+    stored = sa.insert(pictures).values(jpeg=picture, created_at=now).returning(pictures.c.id)
+    picture_id: int = (await connection.execute(stored)).scalar_one()
+    return picture_id
 
 
 @uncut

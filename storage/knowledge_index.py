@@ -126,7 +126,7 @@ class Writer:
         return _entry(rows[0]) if rows else None
 
     async def entries(self) -> Sequence[EntryRow]:
-        return tuple(_entry(row) for row in await self._database.execute_fetchall(_LIST, (None,)))
+        return await _all_entries(self._database)
 
     async def placed(self, ids: Iterable[str]) -> Mapping[str, tuple[int, EntryRow]]:
         """Those of these entries that are there, with their places, by their ids."""
@@ -231,7 +231,8 @@ class KnowledgeIndex:
 
     async def entries(self, *, live: bool | None = None) -> Sequence[EntryRow]:
         """In the order in which they were added; None: live and waiting ones."""
-        return await self._rows(_LIST, (live,))
+        database, _ = await self._open()
+        return await _all_entries(database, live=live)
 
     async def newest(self, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
         """The latest change first."""
@@ -344,6 +345,12 @@ async def _reformed(database: aiosqlite.Connection, forms: Forms) -> None:
     made = [(number, form) for number, row in rows for form in forms(row) if form]
     await database.execute("DELETE FROM forms")
     await database.executemany("INSERT OR IGNORE INTO forms (number, form) VALUES (?, ?)", made)
+
+
+async def _all_entries(database: aiosqlite.Connection, *, live: bool | None = None) -> Sequence[EntryRow]:
+    """Read in a thread, for there may be tens of thousands: those would hold the event loop up."""
+    rows = await database.execute_fetchall(_LIST, (live,))
+    return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
 
 
 async def _version(database: aiosqlite.Connection) -> int:

@@ -178,10 +178,13 @@ class Ledger:
         """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
         return await self._update(row_id, (SENDING,), replies.c.part == part, state=PLANNED, part=part + 1)
 
-    async def version_known(self, app: str, version: str) -> bool:
-        """Whether a reply was seen to arrive in this version of the app before."""
+    async def version_known(self, serial: str, app: str, version: str) -> bool:
+        """Return whether a reply was seen to arrive on this phone in this version of the app before."""
         statement = sa.select(replies.c.id).where(
-            replies.c.app == app, replies.c.app_version == version, replies.c.state == SENT
+            replies.c.serial == serial,
+            replies.c.app == app,
+            replies.c.app_version == version,
+            replies.c.state == SENT,
         )
         async with self._db.read() as connection:
             return (await connection.execute(statement.limit(1))).first() is not None

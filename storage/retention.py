@@ -108,7 +108,10 @@ class Retention:
         shown = [row.picture_id for row in rows if row.picture_id is not None]
         async with self._db.write() as connection:
             gone = await connection.execute(sa.delete(events).where(events.c.id.in_([row.id for row in rows])))
-            await connection.execute(sa.delete(pictures).where(pictures.c.id.in_(shown)))
+            kept = sa.select(events.c.picture_id).where(events.c.picture_id.in_(shown))  # shown by a newer one, too
+            await connection.execute(
+                sa.delete(pictures).where(pictures.c.id.in_(shown), pictures.c.id.not_in(kept)),
+            )
             return gone.rowcount
 
     async def trajectories(self, before: datetime) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import structlog
 
@@ -14,6 +14,9 @@ from agent_core.errors import DeviceError
 log = structlog.get_logger(__name__)
 
 SendsBy = Literal["button", "enter", "keyboard_key"]
+# What a person may say was read wrongly: the title, whose a message is, words or kinds, the input or Send, the list.
+Part = Literal["title", "sides", "words", "input", "list", "other"]
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 _COLOR_TOLERANCE = 14  # levels of a channel: another theme is farther off, a compressed picture is nearer
@@ -51,6 +54,7 @@ class LearntApp:
     looks: the looks that a person has confirmed, the newest last; () if nobody has shown us the app.
     tree: how much the accessibility tree tells: full, no_texts or empty.
     confirmed_by, confirmed_at: the person, and the time in ISO format.
+    wrong: parts that a person has said are read wrongly. They are in doubt on every page until the app is learnt anew.
     """
 
     app: str
@@ -60,18 +64,28 @@ class LearntApp:
     tree: str = ""
     confirmed_by: str = ""
     confirmed_at: str = ""
+    wrong: tuple[Part, ...] = ()
+
+    def corrected(self, part: Part) -> LearntApp:
+        """Return it with one more part that is read wrongly. Of whose the messages are, no colour is used any more."""
+        looks = tuple(replace(look, mine="", theirs="") for look in self.looks) if part == "sides" else self.looks
+        return replace(self, looks=looks, wrong=tuple(dict.fromkeys((*self.wrong, part))))
 
     def with_look(self, look: AppLook) -> LearntApp:
-        """Return it with one more look that a person has confirmed; the oldest are forgotten."""
-        return replace(self, looks=(*self.looks, look)[-MOST_LOOKS:])
+        """Return it with one more look that a person has confirmed, in the place of one like it; the oldest are
+        forgotten."""
+        others = [known for known in self.looks if _differences(known, look)]
+        return replace(self, looks=(*others, look)[-MOST_LOOKS:])
 
     def on(self, profile: AppProfile) -> AppProfile:
-        """Return ``profile`` with the bubbles' colours that this phone has shown, before those of every phone."""
+        """Return ``profile`` with the bubbles' colours that this phone has shown, before those of every phone, and with
+        what is read wrongly here."""
         mine = [look.mine for look in reversed(self.looks) if look.mine]
         theirs = [look.theirs for look in reversed(self.looks) if look.theirs]
         return profile.model_copy(
             update={
                 "my_bubble_colors": tuple(dict.fromkeys([*mine, *profile.my_bubble_colors])),
+                "said_wrong": self.wrong,
                 "their_bubble_colors": tuple(dict.fromkeys([*theirs, *profile.their_bubble_colors])),
             }
         )
@@ -80,7 +94,8 @@ class LearntApp:
 def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
     """Return the names of what is not as in any look that was learnt: fields of AppLook, of the look that is nearest.
 
-    What is not known on one side is no difference. [] if nothing was learnt.
+    What is not known on one side is no difference, and neither is the other side's colour: a customer who has a bubble
+    of their own changes nothing of the layout. [] if nothing was learnt.
     """
     return min((_differences(look, seen) for look in learnt.looks), key=len, default=[])
 
@@ -88,7 +103,7 @@ def differs(learnt: LearntApp, seen: AppLook) -> list[str]:
 def _differences(one: AppLook, other: AppLook) -> list[str]:
     found = [
         name
-        for name in ("ground", "mine", "theirs")
+        for name in ("ground", "mine")
         if getattr(one, name) and getattr(other, name) and _apart(getattr(one, name), getattr(other, name))
     ]
     for name in ("header", "bar", "avatar_left", "avatar_size"):

@@ -45,6 +45,12 @@ def names_one_of(text: str, packages: Collection[str]) -> bool:
     return any(_stands_in(name, words) for name in (*names, *map(str.casefold, packages)))
 
 
+def names_an_app(text: str) -> bool:
+    """Tell whether any app that is known by name stands in ``text``."""
+    words = unicodedata.normalize("NFKC", text).casefold()
+    return any(_stands_in(name, words) for name in _packages_by_name())
+
+
 def _stands_in(name: str, words: str) -> bool:
     """``name`` is bare. In Latin letters it is a whole word: "x" is not named by "excel"."""
     spaced = r"\s*".join(map(re.escape, name))

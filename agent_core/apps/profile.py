@@ -115,6 +115,7 @@ class AppProfile(Parts):
         "按住讲话",
         "Hold to Talk",
     )  # a bar to hold and talk, in the place of the input
+    said_wrong: tuple[str, ...] = ()  # parts of a page that this phone's owner said are read wrongly, see ``learnt``
     # what pictures for people do not show, beside what they show of no app
     secrets: SecretRules = SecretRules()
 

@@ -121,7 +121,7 @@ class Decisions:
         if answer.choice == questions.NONE:
             return end(session, Status.FAILED, answer.key("run.no_row"), contact=gate.contact, by=answer.by)
         gate.row = RowMark.model_validate(question.data["rows"][int(answer.choice.removeprefix("row:"))])
-        gate.row_entered = False
+        gate.row_entered, gate.row_told = False, True
         await self._ledger.choose_row(session.serial, gate.app, gate.contact, gate.row)
         return ActResult(say(session.lang, "run.row_chosen", contact=gate.contact))
 

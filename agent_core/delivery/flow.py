@@ -93,7 +93,7 @@ class ReplyFlow:
         self._rows = rows
         self._leftovers = leftovers
         self._hand_over = hand_over
-        self._told_sure: dict[str, bool] = {}  # by their words, what was found of other questions in this leg
+        self._told_sure: dict[str, bool] = {}  # by their words, whether questions have a sure answer, found in this leg
         self._left = 0  # times in a row that another chat was left
         self._look_known = False  # the look was compared in this leg, and is one that was learnt
 
@@ -246,7 +246,8 @@ class ReplyFlow:
         if not wrong or not session.steps or why is Aside.SERVICE or self._left >= LEAVES:
             return None
         newest = chat.newest
-        if newest is not None and newest.side is Side.THEM and not chat.group and not self.namesakes.was_read(chat):
+        theirs = not chat.sure if newest is None else newest.side is Side.THEM or not newest.sure
+        if theirs and not chat.group and not self.namesakes.was_read(chat):
             state = IN_CHAT + digest(fingerprint(chat))
             await self._ledger.keep_waiting(session.serial, self._profile.key, title, state)
         self._left += 1
@@ -256,7 +257,7 @@ class ReplyFlow:
     async def _may_be_a_namesakes(self) -> bool:
         """Return whether the chat in front, which stood open as the run began, may be another one of the same name."""
         session = self._session
-        opened = session.gate.row_entered or session.opened_by_number or bool(session.gate.chat_confirmed)
+        opened = session.gate.row_entered or bool(session.gate.chat_confirmed)
         return not opened and session.cluster is None and await self.namesakes.chosen() is not None
 
     async def _leave(self, key: str, **values: object) -> ActResult:
@@ -269,17 +270,18 @@ class ReplyFlow:
         """Once a run: the app opens the chat of a contact whose number is known. Its title is still compared."""
         session, gate = self._session, self._session.gate
         url = self._profile.chat_url_of(gate.number)
-        if session.opened_by_number or url is None:
+        if session.number_tried or url is None:
             return None
         if chat is not None and same_name(chat.title, gate.contact) and not chat.group:
             return None
-        session.opened_by_number = True
+        session.number_tried = True
         await self._lease.check()
         try:
             await self._device.open_url(url, self._profile.packages[0])
         except DeviceError as error:
             log.info("not_opened_by_number", app=self._profile.key, error=str(error))
             return None  # the model finds the way
+        gate.row_entered = True
         return ActResult(say(session.lang, "run.opened_by_number", contact=gate.contact))
 
     async def _settle_own_rows(self, chat: ChatScreen) -> tuple[ActResult | None, bool]:
@@ -354,7 +356,7 @@ class ReplyFlow:
             query = query_for(question.words)
         planned = self._plan_for(question, cluster, query)
         try:
-            records, chosen = await self._look_up(query, question.words)
+            records, chosen = await self._look_up(query, question)
             if chosen is not None and not await self._others_are_sure(question, cluster):
                 chosen = None
         except KnowledgeError as error:
@@ -366,7 +368,7 @@ class ReplyFlow:
             session.gate.contact,
             question.words,
             ReplyState.PLANNED,
-            query=query,
+            query=planned.query,
             records=tuple(questions.best_first(records)),
         )
         await self._rows.tell_event(event, seen.frame)
@@ -375,16 +377,19 @@ class ReplyFlow:
             return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
         return await self._hand(session.planned)
 
-    async def _look_up(self, query: str, words: str) -> tuple[Sequence[Record], Chosen | None]:
+    async def _look_up(self, query: str, question: AskedQuestion) -> tuple[Sequence[Record], Chosen | None]:
         """Return what the base has for the customer's own words, and for the query if that is something else; and what
-        of it answers the words without a person.
+        of it answers the words without a person: nothing if the words are not all that belongs to the question.
         """
+        words = question.words
         found = list(await self._answering.knowledge.retrieve(words))
         if stripped(query) != stripped(words):
             known = {(record.source, record.id, record.text) for record in found}
             more = await self._answering.knowledge.retrieve(query)
             found += [record for record in more if (record.source, record.id, record.text) not in known]
-        return found, await decide(self._answering.chooser, words, query, found)
+        chosen = await decide(self._answering.chooser, words, query, found) if question.whole else None
+        self._told_sure[words] = chosen is not None
+        return found, chosen
 
     async def _others_are_sure(self, question: AskedQuestion, cluster: Cluster) -> bool:
         """Return whether each other question has a sure answer of its own.
@@ -392,21 +397,24 @@ class ReplyFlow:
         Everything that the customer wrote since our last answer belongs to this one: it may change what it means.
         """
         for other in cluster.asked:
-            if other.ledger_id == question.ledger_id or other.above or not other.readable:
-                continue
+            if other.ledger_id == question.ledger_id or other.above or (other.whole and not other.readable):
+                continue  # a sticker says nothing
             if not await self._is_sure(other):
                 log.info("another_question_is_not_sure", run_id=self._session.run_id, row=other.ledger_id)
                 return False
         return True
 
     async def _is_sure(self, question: AskedQuestion) -> bool:
-        """Return whether a question has a sure answer, or was recalled. It is looked up once in a leg."""
+        """Return whether a question has a sure answer, got one without a person, or was recalled. It is looked up once
+        in a leg.
+        """
+        if not question.whole:
+            return False
+        row = await self._rows.find(question)
+        if row is not None and (row.state is ReplyState.WITHDRAWN or (row.state is ReplyState.SENT and not row.person)):
+            return True
         if question.words not in self._told_sure:
-            row = await self._rows.find(question)
-            if row is not None and row.state is ReplyState.WITHDRAWN:
-                return True
-            _, chosen = await self._look_up(query_for(question.words), question.words)
-            self._told_sure[question.words] = chosen is not None
+            await self._look_up(query_for(question.words), question)
         return self._told_sure[question.words]
 
     async def _hand(self, planned: Planned) -> ActResult:
@@ -440,7 +448,7 @@ class ReplyFlow:
         learnt = await self._learnt(version)
         if learnt is not None and learnt.looks:
             return True
-        return await self._ledger.version_known(self._profile.key, version)
+        return await self._ledger.version_known(self._session.serial, self._profile.key, version)
 
     async def _learnt(self, version: str) -> LearntApp | None:
         return await self._ledger.learnt(self._session.serial, self._profile.key, version) if version else None
@@ -471,7 +479,7 @@ class ReplyFlow:
             cluster=list(cluster.messages),
             ours=list(cluster.ours),
             read_by=cluster.read_by,
-            query=query,
+            query=query if question.whole else "",  # nothing is learnt from words that are not all of it
         )
 
     async def _doubt_about(self, question: AskedQuestion) -> ActResult | None:

@@ -98,7 +98,7 @@ class ChatLooks:
         if not begun or now.chat is None or not same or now.chat.bubbles[1:] != bottom.bubbles[1:]:
             log.info("not_read_whole", swipes=swipes)
             return now
-        chat = replace(now.chat, bubbles=tuple(bubbles), sure=True, doubt="", partial=False)
+        chat = replace(now.chat, bubbles=tuple(bubbles), sure=True, doubts=(), partial=False)
         return replace(now, chat=chat)
 
     async def _swipe(self, seen: Observation, *, up: bool, seconds: float = SWIPE_SECONDS) -> None:

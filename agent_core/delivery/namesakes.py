@@ -61,18 +61,45 @@ class Namesakes:
         return gate.row
 
     async def row(self, seen: Observation) -> ChatRow | None:
-        """Return the contact's row among those of its name; None if there is but one, or it cannot be told."""
-        same = self._same(await self.rows(seen))
-        mark = await self.chosen() if len(same) > 1 else None
-        return None if mark is None else _known(same, mark, seen.frame.image)
+        """Return the contact's row if a person once told it from others of its name; None if it cannot be told.
+
+        A row of which nothing can be compared is the contact's if a person has looked in this run, and it is the one.
+        """
+        same, mark = await self._told(seen)
+        if mark is None:
+            return None
+        known = _known(same, mark, seen.frame.image)
+        blank = len(same) == 1 and self._session.gate.row_told and not self._differ(same, mark, seen)
+        return same[0] if known is None and blank else known
+
+    async def strangers(self, seen: Observation) -> list[ChatRow]:
+        """Return the rows in front that have the contact's name, and another avatar than the contact's."""
+        same, mark = await self._told(seen)
+        return [] if mark is None else self._differ(same, mark, seen)
 
     async def ask(self, seen: Observation) -> ActResult | None:
-        """Ask a person if two rows in front have the contact's name and nothing tells which is meant."""
-        same = self._same(await self.rows(seen))
-        if len(same) < 2 or await self.row(seen) is not None:
+        """Ask a person if rows in front have the contact's name and nothing tells which is meant.
+
+        Of a single one a person is asked if others are known to have its name and it shows nothing to compare.
+        """
+        same, mark = await self._told(seen)
+        if len(same) < (2 if mark is None else 1) or await self.row(seen) is not None:
+            return None
+        if len(same) == 1 and mark is not None and self._differ(same, mark, seen):
             return None
         marks = [_mark(row, seen.frame.image) for row in same]
         return ask(self._session, questions.which_row(self._session, marks), "run.waiting", seen.frame)
+
+    async def _told(self, seen: Observation) -> tuple[list[ChatRow], RowMark | None]:
+        """Return the rows of the contact's name, and what its own is known by if a person ever said."""
+        same = self._same(await self.rows(seen))
+        return same, await self.chosen() if same else None
+
+    @staticmethod
+    def _differ(rows: Sequence[ChatRow], mark: RowMark, seen: Observation) -> list[ChatRow]:
+        """Return the rows whose avatar is seen and is not that of ``mark``."""
+        prints = [(row, _print(seen.frame.image, row.avatar)) for row in rows if mark.avatar]
+        return [row for row, avatar in prints if avatar and not _same_avatar(avatar, mark.avatar)]
 
     def _same(self, rows: Sequence[ChatRow]) -> list[ChatRow]:
         contact = self._session.gate.contact
@@ -84,9 +111,9 @@ def _mark(row: ChatRow, image: Image.Image) -> RowMark:
 
 
 def _known(rows: Sequence[ChatRow], mark: RowMark, image: Image.Image) -> ChatRow | None:
-    """Return the one row that has the avatar of ``mark``; of several, the one that also says the same."""
+    """Return the one row that has the avatar of ``mark``; of several, or without one, that which also says the same."""
     alike = [row for row in rows if _same_avatar(_print(image, row.avatar), mark.avatar)]
-    if len(alike) > 1:
+    if len(alike) > 1 or not mark.avatar:
         alike = [row for row in alike if (row.preview, row.time) == (mark.preview, mark.time)]
     return alike[0] if len(alike) == 1 else None
 

@@ -53,16 +53,20 @@ def check_chat(chat: ChatScreen | None, gate: GateState, *, bound: bool = False)
     if gate.confirmed(chat.title, chat.title_print, group=chat.group):
         # Their word holds for what they were shown; another doubt is asked about anew, and so are messages that nobody
         # has read: they may be other ones by now.
-        known = read or (not chat.torn and set(chat.doubts) <= set(gate.doubts_confirmed))
-        return None if known else _unsure(chat, chat.doubt)
+        known = read or (not chat.torn and {doubt.key for doubt in chat.doubts} <= set(gate.doubts_confirmed))
+        return None if known else _unsure(chat, chat.title)
+    # What is in doubt of the messages makes another customer's chat no less another one.
+    named = chat.title_sure and bool(chat.title.strip()) and bool(gate.contact)
+    if named and not is_named_group(chat, gate.contact) and title_likeness(chat, gate.contact) is Likeness.OTHER:
+        return Outcome(Result.WRONG_CHAT, chat.title, chat.title, chat=chat)
     if not gate.contact or not read:
-        return _unsure(chat, chat.doubt or chat.title)
+        return _unsure(chat, chat.title)
     if is_named_group(chat, gate.contact):  # a person may have such a name; a group is not answered by itself
         return _unsure(chat, f"group? {gate.contact}")
     like = title_likeness(chat, gate.contact)
     if like is Likeness.ALIKE:
         return _unsure(chat, chat.title)
-    if like is Likeness.OTHER:
+    if like is Likeness.OTHER:  # by a title that is not sure
         return Outcome(Result.WRONG_CHAT, chat.title, chat.title, chat=chat)
     # Once a person has said that what follows the name is a status, another status is none but that.
     status_known = bool(gate.chat_confirmed) and tells_status(gate.chat_confirmed)

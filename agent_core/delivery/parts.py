@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
+_JOINER = "\u200d"
+_FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))  # two of them are a flag
+_BELONGS_BEFORE = frozenset({"Mn", "Mc", "Me", "Cf", "Sk"})
+_LONGEST_EMOJI = 16  # code points: a family of four with its skin tones has eleven
 _SENTENCE = re.compile(r"[^。！？!?；;\n]*(?:[。！？!?；;\n]+[”’」』）)\"']*|$)")
 _CLAUSE = re.compile(r"[^，,、：: ]*(?:[，,、：: ]+|$)")
 
@@ -35,7 +40,21 @@ def _cut(pattern: re.Pattern[str], text: str) -> list[str]:
 def _small(sentence: str, most: int) -> list[str]:
     if len(sentence.strip()) <= most:
         return [sentence]
-    found = []
-    for clause in _cut(_CLAUSE, sentence):
-        found += [clause[i : i + most] for i in range(0, len(clause), most)]
-    return found
+    return [piece for clause in _cut(_CLAUSE, sentence) for piece in _letters(clause, most)]
+
+
+def _letters(clause: str, most: int) -> list[str]:
+    """``clause`` in pieces of at most ``most`` characters, none of which begins or ends inside a letter or an emoji."""
+    found, start = [], 0
+    while len(clause) - start > most:
+        ends = range(start + most, max(start, start + most - _LONGEST_EMOJI), -1)
+        end = next((end for end in ends if _is_between(clause, end)), start + most)
+        found.append(clause[start:end])
+        start = end
+    return [*found, clause[start:]]
+
+
+def _is_between(text: str, at: int) -> bool:
+    """Whether what stands there begins a letter or an emoji: no accent, selector, joiner or skin tone, nor joined."""
+    flag = text[at - 1] in _FLAG_LETTERS and text[at] in _FLAG_LETTERS
+    return unicodedata.category(text[at]) not in _BELONGS_BEFORE and text[at - 1] != _JOINER and not flag

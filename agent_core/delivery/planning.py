@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from agent_core.clean_text import clean_text
 from agent_core.delivery.parts import in_parts
 from agent_core.ports import Chosen, LedgerRow, Provenance, Record, ReplyState
+from agent_core.screen.compare import contains
 from agent_core.screen.readings import ChatScreen, Side
 from agent_core.session import Cluster, Planned
 
@@ -29,7 +31,7 @@ def planned_by_person(planned: Planned, text: str, part_chars: int, *, person: s
 
 
 def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, person: str) -> Planned:
-    text = text.strip()
+    text = clean_text(text)  # every text that is typed into a chat comes this way
     return planned.model_copy(
         update={
             "text": text,
@@ -73,7 +75,7 @@ def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
         cluster=list(cluster.messages),
         ours=list(cluster.ours),
         read_by=cluster.read_by,
-        query=row.question,
+        query=row.question if all(lines_of(row)) else "",
         text=row.text,
         parts=list(row.parts),
         part=row.part,
@@ -83,6 +85,11 @@ def planned_from(row: LedgerRow, cluster: Cluster) -> Planned:
         score=row.score,
         person=row.person,
     )
+
+
+def lines_of(row: LedgerRow) -> list[list[str]]:
+    """Return for each line of a question the messages that it stands in; none for what the customer did not write."""
+    return [[text for text in row.cluster if contains(text, line)] for line in row.question.split("\n")]
 
 
 def sent_texts(row: LedgerRow) -> Sequence[str]:

@@ -9,10 +9,10 @@ from hashlib import sha256
 from agent_core.apps.profile import AppProfile
 from agent_core.delivery.asked import Asked, asked_in
 from agent_core.delivery.match import LEAST_MISREAD, is_bubble_of, same_cluster, same_text
-from agent_core.delivery.planning import planned_from, sent_texts
+from agent_core.delivery.planning import lines_of, planned_from, sent_texts
 from agent_core.devices.base import Frame
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
-from agent_core.screen.compare import Match, contains, fold
+from agent_core.screen.compare import Match, fold
 from agent_core.screen.fingerprint import same_message
 from agent_core.screen.readings import BubbleState, ChatScreen, Side
 from agent_core.session import AskedQuestion, Cluster, Planned, Session
@@ -62,6 +62,7 @@ class Rows:
                     fingerprint=row.key.fingerprint,
                     words=one.words,
                     readable=one.readable,
+                    whole=one.whole,
                     done=row.state is ReplyState.SKIPPED or elsewhere,
                     elsewhere=elsewhere,
                 )
@@ -159,7 +160,7 @@ class Rows:
         for one in asked_in(before, self._session.lang, start=end - len(new)):
             row = await self._open(one, one.fingerprint, messages, "")
             done = row.state not in NOT_SENT or not await self._mine(row)
-            update = {"words": one.words, "readable": one.readable, "done": done}
+            update = {"words": one.words, "readable": one.readable, "whole": one.whole, "done": done}
             cluster.asked.append(_asked(row).model_copy(update=update))
         cluster.messages = messages
 
@@ -381,9 +382,16 @@ def _written_since(known: Sequence[str], theirs: Sequence[str], chat: ChatScreen
 
 def _stands_in(seen: Sequence[str], row: LedgerRow, chat: ChatScreen) -> bool:
     """Whether the messages that the row answers, or a part of, are still among those that are seen."""
-    own = [[text for text in row.cluster if contains(text, line)] for line in row.question.split("\n")]
-    return all(any(same_text(text, one, chat.source) for one in seen for text in texts) for texts in own)
+    own = [texts for texts in lines_of(row) if texts]
+    return bool(own) and all(any(same_text(text, one, chat.source) for one in seen for text in texts) for texts in own)
 
 
 def _asked(row: LedgerRow) -> AskedQuestion:
-    return AskedQuestion(ledger_id=row.id, fingerprint=row.key.fingerprint, words=row.question)
+    lines = lines_of(row)
+    return AskedQuestion(
+        ledger_id=row.id,
+        fingerprint=row.key.fingerprint,
+        words=row.question,
+        readable=any(lines),
+        whole=all(lines),
+    )

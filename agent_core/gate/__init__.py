@@ -2,7 +2,7 @@
 
 from agent_core.gate.base import Decision, Judgement, Policy, Situation, Verdict, review
 from agent_core.gate.choice import REPLY_POLICIES, PolicyName, policies_of
-from agent_core.gate.detect import ReplyTask, contact_of, reply_task
+from agent_core.gate.detect import ReplyTask, reply_task
 
 __all__ = [
     "REPLY_POLICIES",
@@ -13,7 +13,6 @@ __all__ = [
     "ReplyTask",
     "Situation",
     "Verdict",
-    "contact_of",
     "policies_of",
     "reply_task",
     "review",

@@ -12,6 +12,7 @@ from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap, T
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import SCALE, Box, Point
+from agent_core.screen.compare import normalise
 from agent_core.screen.lists import ChatRow
 from agent_core.screen.readings import ChatScreen, Reading
 from agent_core.session import GateState
@@ -42,7 +43,8 @@ class Situation:
     window_now: Window | None = None
     lapsed: bool = False
     rows: Sequence[ChatRow] = ()  # of the list of chats, or of a search
-    row: ChatRow | None = None  # the contact's, if several have its name
+    row: ChatRow | None = None  # the contact's, if others have its name
+    strangers: Sequence[ChatRow] = ()  # rows of the contact's name that are surely another one's
     open_rows: bool = False  # the reply flow tells by the ledger, too, whether anything is still to be answered
     unread_below: int | None = None  # a page that may be a chat could not be read: where its input may begin (pixels)
     nodes: Sequence[Node] | None = None
@@ -58,6 +60,10 @@ class Situation:
 
     def target(self, pair: tuple[int, int]) -> str:
         """The text under a point (0–1000), of the smallest reading around it; "" where none is known."""
+        one = self._under(pair)
+        return one.text if one else ""
+
+    def _under(self, pair: tuple[int, int]) -> Reading | None:
         point = Point.from_relative(pair, self.size)
         margin = max(8, self.size[1] // 200)
         around = [
@@ -67,17 +73,18 @@ class Situation:
             and r.box.top - margin <= point.y < r.box.bottom + margin
             and r.text
         ]
-        return min(around, key=lambda r: r.box.width * r.box.height).text if around else ""
+        return min(around, key=lambda r: r.box.width * r.box.height, default=None)
 
-    def targets(self, action: Action) -> tuple[str, ...]:
-        """The texts under what an action may click; () where it clicks nothing. A swipe along a row may click what its
-        label stands anywhere in.
+    def targets(self, action: Action) -> tuple[Reading, ...]:
+        """What stands under what an action may click; () where it clicks nothing. A swipe along a row may click what
+        its label stands anywhere in.
         """
         pair, touch = touched(action, self.size), as_touch(action, self.size)
         if pair is None:
             return ()
         if not isinstance(touch, Swipe):
-            return (self.target(pair),)
+            one = self._under(pair)
+            return (one,) if one else ()
         start, end = Point.from_relative(touch.start, self.size), Point.from_relative(touch.end, self.size)
         reach = round(LABEL_REACH * max(self.size))
         band = Box(
@@ -86,11 +93,11 @@ class Situation:
             max(start.x, end.x) + reach,
             max(start.y, end.y) + reach,
         )
-        return tuple(r.text for r in self.readings if r.text and r.box.intersects(band))
+        return tuple(r for r in self.readings if r.text and r.box.intersects(band))
 
-    def names(self, action: Action) -> tuple[str, ...]:
-        """The texts that may name what an action clicks: those under it, and the label close below it. A picture names
-        an icon there and nowhere else, or by a letter of its drawing.
+    def labels(self, action: Action) -> tuple[Reading, ...]:
+        """What may name what an action clicks: what stands under it, and the label close below it. A picture names an
+        icon there and nowhere else, or by a letter of its drawing.
         """
         pair = touched(action, self.size)
         if pair is None:
@@ -101,11 +108,15 @@ class Situation:
             for r in self.readings
             if r.text and abs(r.box.center.x - point.x) <= width // 8 and 0 < r.box.top - point.y <= height // 12
         ]
-        label = min(below, key=lambda r: r.box.top).text if below else ""
-        return tuple(filter(None, (*self.targets(action), label)))
+        return (*self.targets(action), *sorted(below, key=lambda r: r.box.top)[:1])
 
     def say(self, key: str, **values: object) -> str:
         return say(self.lang, key, **values)
+
+
+def bare(text: str) -> str:
+    """Return one form for the words of a control, however they are written: no blanks, no width, no case."""
+    return normalise(text).casefold()
 
 
 class Decision(StrEnum):

@@ -27,16 +27,21 @@ def grown(box: Box, across: int, down: int) -> Box:
     return Box(box.left - across, box.top - down, box.right + across, box.bottom + down)
 
 
-def control_at(point: Point, situation: Situation, means: Callable[[str], bool]) -> str:
+def control_at(
+    point: Point, situation: Situation, means: Callable[[Reading], bool], rows: Sequence[ChatRow] | None = None
+) -> str:
     """Return the words of the control under ``point``, if they are words that ``means`` holds for; "" if there is none.
+
+    ``rows``: those of the list in front, if they are known already.
 
     A control is as large as the clickable node of the tree that its words name. Without one it is as large as the
     ground that its words stand on; if that has no end, it is all around the words that no other words are much nearer
     to. What stands in a row of a list of chats names no control: a touch there opens the chat.
     """
-    meant = [one for one in situation.readings if one.text.strip() and means(one.text)]
-    rows = rows_of(situation) if meant else []
-    return next((one.text for one in meant if not _of_chat(one, rows) and _covers(one, point, situation)), "")
+    meant = [one for one in situation.readings if one.text.strip() and means(one)]
+    if rows is None:
+        rows = rows_of(situation) if meant else []
+    return next((one.text for one in meant if not of_chat(one, rows) and _covers(one, point, situation)), "")
 
 
 def rows_of(situation: Situation) -> Sequence[ChatRow]:
@@ -56,7 +61,8 @@ def row_around(one: Reading, situation: Situation) -> Box | None:
     return Box(0, one.box.top - round(ABOVE_NAME * width), width, one.box.bottom + round(BELOW_NAME * width))
 
 
-def _of_chat(one: Reading, rows: Sequence[ChatRow]) -> bool:
+def of_chat(one: Reading, rows: Sequence[ChatRow]) -> bool:
+    """Return whether a reading stands in a row of a list of chats."""
     return any(row.time and row.box.contains(one.box.center) for row in rows)
 
 
@@ -73,7 +79,7 @@ def _covers(one: Reading, point: Point, situation: Situation) -> bool:
             return grown(area, margin, margin).contains(point)
     wide = grown(one.box, round(ACROSS * width), round(DOWN * width))
     return wide.contains(point) and not any(
-        2 * _distance(other.box, point) <= _distance(one.box, point)
+        2 * distance(other.box, point) <= distance(one.box, point)
         for other in situation.readings
         if other is not one and other.text.strip() and not within(one.box, other.box)
     )
@@ -123,7 +129,8 @@ def _shape(image: Image.Image, words: Box) -> Box | None:
     return Box(bounds[0] * step, band.top + bounds[1] * step, bounds[2] * step, band.top + bounds[3] * step)
 
 
-def _distance(box: Box, point: Point) -> float:
+def distance(box: Box, point: Point) -> float:
+    """Return how many pixels a point is away from a box; 0 inside."""
     across = max(box.left - point.x, 0, point.x - box.right)
     down = max(box.top - point.y, 0, point.y - box.bottom)
     return math.hypot(across, down)

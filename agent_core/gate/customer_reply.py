@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from agent_core.actions.types import Action, Back, Finish, GetKnowledgeData, Home, Launch, Type, TypeName, Wait
-from agent_core.gate.base import Situation, Verdict, allow, block, rewrite, touched
+from agent_core.gate.base import Situation, Verdict, allow, bare, block, rewrite, touched
 from agent_core.gate.controls import control_at, row_around, rows_of
 from agent_core.geometry import Point
 
+# Of a text that is about to be typed: narrower than ``wording.asks``, which also hears what is reported as broken. An
+# answer that the model makes up ("7天内可以退货") is no question.
 _QUESTION = re.compile(
     r"[?？]|怎么|怎样|如何|为什么|为啥|什么|啥|吗|么$|呢|哪|几时|几天|多久|多少|能不能|可不可以|可以不|是否|有没有|谁|"
     r"\b(how|what|why|when|where|which|who|can|could|does|do you|is there)\b",
@@ -31,7 +33,7 @@ class CustomerReply:
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         table = _Table(proposal, situation)
         if situation.gate.knowledge_done:
-            repeated = isinstance(proposal, Type | TypeName) and _bare(proposal.text) in map(_bare, situation.delivered)
+            repeated = isinstance(proposal, Type | TypeName) and bare(proposal.text) in map(bare, situation.delivered)
             if repeated:
                 return block(situation.say("gate.repeat_blocked"))
             table.query()
@@ -132,7 +134,7 @@ def _entry_at(proposal: Action, situation: Situation) -> str:
 
     A row is opened by its avatar, its preview and its time as well, and a button by all of its area.
     """
-    entry = next((text for text in situation.targets(proposal) if is_ai_entry(text, situation)), "")
+    entry = next((one.text for one in situation.targets(proposal) if is_ai_entry(one.text, situation)), "")
     pair = touched(proposal, situation.size)
     if entry or pair is None:
         return entry
@@ -141,7 +143,7 @@ def _entry_at(proposal: Action, situation: Situation) -> str:
     unknown = [one for one in situation.readings if not any(box.contains(one.box.center) for _, box in rows)]
     rows += [(one.text, box) for one in unknown if (box := row_around(one, situation)) is not None]
     named = (name for name, box in rows if box.contains(point) and is_ai_entry(name, situation))
-    return next(named, "") or control_at(point, situation, lambda text: _leads_to_ai(text, situation))
+    return next(named, "") or control_at(point, situation, lambda one: _leads_to_ai(one.text, situation))
 
 
 def _leads_to_ai(text: str, situation: Situation) -> bool:
@@ -152,21 +154,18 @@ def _leads_to_ai(text: str, situation: Situation) -> bool:
     if is_ai_entry(text, situation):
         return True
     offers = situation.profile.ai_offers if situation.profile and situation.chat is None else ()
-    bare = _bare(text)
-    return bare != _bare(situation.gate.contact) and _as_read(bare).startswith(tuple(_as_read(one) for one in offers))
+    return bare(text) != bare(situation.gate.contact) and _as_read(text).startswith(
+        tuple(_as_read(one) for one in offers)
+    )
 
 
 def is_ai_entry(text: str, situation: Situation) -> bool:
     """Is this the name of the app's AI? Whole names; the contact of the task is never one."""
-    bare = _bare(text)
+    name = bare(text)
     entries = situation.profile.ai_entries if situation.profile else ()
-    return bool(bare) and bare != _bare(situation.gate.contact) and _as_read(bare) in {_as_read(one) for one in entries}
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"\s+", "", text).casefold()
+    return bool(name) and name != bare(situation.gate.contact) and _as_read(name) in {_as_read(one) for one in entries}
 
 
 def _as_read(text: str) -> str:
     """Return one form for letters that a recogniser takes for one another in "AI"."""
-    return _bare(text).translate(_LIKE_I)
+    return bare(text).translate(_LIKE_I)

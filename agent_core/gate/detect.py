@@ -1,66 +1,298 @@
-"""When is a task a reply task, for which app and which contact: decided by the task's text, by code."""
+"""Read from a task's text whether customers are to be answered, in which app, and who: by code, not by a model.
+
+A task is read clause by clause. A clause that orders an answer (``QQ回复11``, ``reply to 11 on QQ``) makes it a
+reply task; one that asks about answers (``看看张三有没有回复``) or forbids them does not. What is left of the clause
+without the app, the verb and the words around a name is whom it names: one contact, several, or nobody, which means
+everybody who has written something new.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_core.apps.profile import AppProfile, profiles
+from agent_core.errors import InputRejected
 
-_SERVICE = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\breply\b|\banswer\b", re.IGNORECASE)
-_QUOTED = re.compile(r"(?:联系人|contact)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
-_PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[:：]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
+LONGEST_NAME = 30  # characters without quotes; what is longer describes somebody
 
-_WITH_OF = re.compile(_PLAIN.pattern.replace("的", ""), re.IGNORECASE)
-_PRONOUNS = frozenset("我你他她它咱")  # "我的小店" is a name
-_MORE = re.compile(r"然后|并(?=[说回发把且告])|再(?=[说回发把告])")  # what is to be done besides is no part of a name
+
+def _any(*words: str) -> str:
+    return "(?:" + "|".join(words) + ")"
+
+
+_QUOTED = re.compile(r"[“\"「『]([^“”\"「」『』]+)[”\"」』]")
+_CLAUSES = re.compile(
+    r"[，,。；;！!？?\n]+|然后|接着|并且?(?=[回答])|\b(?:and\s+)?then\b|\band\b(?=\s+(?:auto|repl|respond|answer|write|text|get\s))",
+    re.IGNORECASE,
+)
+_BESIDES = re.compile(r"并(?=[说回发把且告截看])|再(?=[说回发把告])|\s并")  # what is done besides is no part of a name
+_ROLE = _any("联系人", "客户", "顾客", "买家", "客人", "用户", "好友", "网友")
+_NEWS = _any(
+    "聊天窗口",
+    "聊天框",
+    "窗口",
+    "消息",
+    "信息",
+    "问题",
+    "咨询",
+    "提问",
+    "留言",
+    "私信",
+    "聊天",
+    "会话",
+    "对话",
+    "询问",
+    "疑问",
+    "来信",
+)
+_WHICH = _any("最新", "最近", "最后", "未读", "没读", "新", "所有", "全部", "今天", "刚才", "刚刚", "发来", "发")
+
+# What orders an answer. A lone 回 does so unless another word begins with it (回家, 回忆, 回车 …).
+_VERB = re.compile(
+    r"智能客服(?:自动)?(?:回复)?|客服(?:自动)?回复|GET_KNOWLEDGE_DATA|自动回复"
+    r"|(?<!的)(?:回复|答复|回答|应答|解答)(?:一?下)?"
+    r"|回(?![复答头到来去家车忆首收退执访合族民锅乡归应旋响声扣馈款路国避形顾绕味滚放溯调滞])(?:一?下|一?[条个])?(?:消息|信息|话|微信)?"
+    r"|\b(?:(?:auto[- ]?)?reply|respond|write\s+back|text\s+back|get\s+back|answer)\b",
+    re.IGNORECASE,
+)
+_CONTACT = re.compile(r"(?:处理|服务|接待)?(?:联系人|\bcontact\b)(?=\s*\S)", re.IGNORECASE)
+
+# What only looks like an order: somebody wants to know about answers, or forbids them.
+_ASKS = re.compile(
+    r"有没有|有无|是否|是不是|看看|查看|看一?下|瞧瞧|检查|查一?下|统计|截图|截屏|搜索|搜一下|导出|等待?|监控|读一?下|读取"
+    r"|谁|[没未]有?(?=\0)|已经?(?=\0)|(?:怎么|如何|怎样)(?=\0)"
+    r"|\b(?:did|does|has|have|had|whether|check|see|look|find\s+out|what|when|who|why|how|wait|any|list|show|count)\b",
+    re.IGNORECASE,
+)  # before the verb, which \0 stands for
+_ASKS_AFTER = re.compile(r"^(?:了(?:没|吗|什么|谁|几|多少|哪)|过(?:没|吗|什么)?|没|吗|什么)")
+_FORBIDS = re.compile(
+    r"(?:不|别|勿|禁止|无需)[要能可得准再去用许需必]*(?:自动)?(?:回|答|应)"
+    r"|(?:\bdo\s+not|\bdon['’]t|\bnever|\bwithout|\bno)\s+(?:repl|respond|answer|writ|text|get)",
+    re.IGNORECASE,
+)
+_IF_SO = re.compile(
+    r"^(?:如果|要是|若)?有(?:的话)?(?:未读|新)?(?:消息|信息|问题|咨询|留言)?(?:的话)?就?|^\s*if\s+(?:so|there\s+(?:is|are)\s+any)\b",
+    re.IGNORECASE,
+)
+
+# Around a name.
+_FRAME = re.compile(
+    r"(?:打开|启动|进入|登录|使用|用|通过|在|去|到|从)?\s*(?:手机|电脑)?\0+\s*(?:上面|里面|应用|软件|上|里|中|内)?的?\s*[:：\-]?"
+    r"|(?:\b(?:open|launch|start|go\s+to|use|using|via|through|on|in|at|with|by|inside)\s+)?\0+(?:\s+app\b)?\s*:?",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(r"[（(]\s*[)）]")
+_POLITE = re.compile(
+    r"^(?:请你?|麻烦你?|劳烦|帮我|帮忙|帮|替我|给我|我要|我想|需要|你|去|来|\s|please\b|can\s+you\b|could\s+you\b)+",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(
+    rf"^(?:一下|下(?=\s)|给|到|:|：|-|\s|来自|名叫|名为|昵称[为是]?|处理|{_ROLE}"
+    r"|\b(?:to|latest|newest|new|unread|the|my|our|contact|customer|client|buyer|friend|user|named|called|messages?|questions?|of|from|for|by)\b)+",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(
+    rf"关于.*$|(?:(?:的|{_WHICH})*{_NEWS}|的|那边|这边|一下|吧|啊|呀|哦|哈|呢|吗|嘛|呗|了|谢谢|多谢|\s)+$|['’]s?\s.*$|['’]s?$"
+    r"|\s+(?:about|saying|that|with|using|via|asap|now|please|latest|newest|right)\b.*$|\s+(?:messages?|questions?)$",
+    re.IGNORECASE,
+)
+_BEFORE_VERB = (
+    re.compile(rf"{_ROLE}\s*[:：]?\s*(.+)$"),
+    re.compile(r"(?:给|向|对|把|将|跟|为)(.+)$"),
+    re.compile(rf"^(.+?)的?(?:{_WHICH}|的)*{_NEWS}$"),
+)
+_EVERYBODY = re.compile(
+    rf"(?:{_ROLE}|{_NEWS}|{_WHICH}|每个|每一个|每位|各位|各个|大家|人|们|他们|她们|的|有|来|了|还|没|未|回复?|多个|一?下|吧|把|将|给|红点|一遍|逐个|逐一|\s"
+    r"|\b(?:to|all|every|each|any|of|the|my|our|new|newest|latest|unread|open|waiting|pending|everyone|everybody|whoever|anyone|customers?|clients?"
+    r"|contacts?|buyers?|people|friends?|messages?|questions?|chats?|them|those|who|has|have|wrote|written|please|from|in)\b|['’]s?)*",
+    re.IGNORECASE,
+)
+_AND = re.compile(r"\s*(?:、|/|(?<=\d)\s+(?=\d)|以及|还有|\band\b|&|＆)\s*", re.IGNORECASE)
+_AND_IN_NAMES = re.compile(r"\s*[和跟与及]\s*")  # which may as well be a letter of a name: 李和平
+# A comma between names: what follows it is a short word that is no remark (谢谢, 快点) and no order.
+_LIST = re.compile(
+    r"(?<=[0-9A-Za-z\x01\u3400-\u9fff])\s*[,，;；]\s*"
+    rf"(?={_ROLE}?(?:[0-9A-Za-z\x01]{{1,12}}|(?:(?![谢快请急别不要再看就好吧了们他她它我你])[\u3400-\u9fff]){{2,3}})\s*(?:$|[,，;；、和]|and\b))",
+    re.IGNORECASE,
+)
+_DESCRIBES = re.compile(
+    r"[那这哪某]个|昨天|前天|上次|第[一二三四五六七八九十\d]+个|[上下最][一后]个|.的" + _any("人", "那位", _ROLE)
+)
+# The way to a chat before the order (找到张三，回复), and words on it that are no name.
+_LED_TO = re.compile(
+    rf"(?:找到|进入|点开|点击|点进|打开|搜索|选择|选中|查看|看看|看一?下|{_ROLE})(?:和|与|跟|{_ROLE}|\s|[:：])*(?!{_ROLE}|{_NEWS}|{_WHICH}|[有没未])"
+    rf"([^，,\s的]{{1,{LONGEST_NAME}}})"
+    r"|\b(?:find|open|check|select|search\s+for|go\s+to|contact)\s+(?:the\s+)?(?:chat\s+(?:with|of)\s+)?(?:contact\s+|customer\s+)?"
+    r"(?!for\b|the\b|new\b|unread\b|whether\b|if\b|my\b|all\b|messages?\b|and\b|it\b|chats?\b|contact\b)([^，,\s'’]+)",
+    re.IGNORECASE,
+)
+_ON_THE_WAY = re.compile(
+    rf"{_ROLE}|{_NEWS}|{_WHICH}|有没有|是否|如果|要是|能不能|能否|可不可以|可以|是不是|有|没|未|打开|进入|启动|登录|找到|点开|点击|看看|查看|看一?下|检查|查一?下"
+    r"|读取|读|请你?|麻烦你?|劳烦|帮我|帮忙|帮|替我|给我|我要|我想|需要|逐个|逐一|一遍|一下|先|就|的话|的|在|用|去|把|将|给|对|向|所有人?|全部|每个|大家|人|了|吗|都|列表|页面|首页|应用|软件|红点"
+    r"|\b(?:please|can|could|would|you|help|me|go|to|open|check|see|look|at|for|if|so|there|is|are|any|new|unread|latest|the|my|all|a"
+    r"|messages?|questions?|chats?|list|app|and|it|them|whether|i|want|customers?|contacts?)\b|[，,:：\-\s]",
+    re.IGNORECASE,
+)
+_NOBODY_TOLD = re.compile(r"^(?:我|你|您|他|她|它|咱|人家|对方|him|her|it|me|you|they)们?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyTask:
+    """An order to answer customers. ``contacts``: their names; () for everybody who has written something new."""
+
     profile: AppProfile
-    contact: str  # "" where the text names none
+    contacts: tuple[str, ...] = ()
+
+    @property
+    def contact(self) -> str:
+        """The name, if there is exactly one; "" otherwise."""
+        return self.contacts[0] if len(self.contacts) == 1 else ""
 
 
-def contact_of(task: str, known: Iterable[str] = ()) -> str:
-    """The contact that the text names: ``联系人11``, ``联系人 11``, ``联系人“某某的店”``; "" for none.
+def reply_task(task: str, known: Iterable[str] = (), *, certain: bool = False) -> ReplyTask | None:
+    """Read the reply task that ``task`` is; None if it orders no answer, or names no app with a profile.
 
-    Without quotes it is not told where a name ends: one of the ``known`` contacts that stands there is taken whole.
+    Of several apps the one that is named first. A ``known`` name is taken whole where it stands. ``certain``: it is a
+    reply task, whatever its words. InputRejected if it is one and does not say whom in a way that can be understood.
     """
-    quoted = _QUOTED.search(task)
-    if quoted:
-        return quoted.group(1).strip()
-    found = _PLAIN.search(task)
-    if found and found.group(1) in _PRONOUNS:
-        found = _WITH_OF.search(task) or found
-    if found is None:
-        return ""
-    words = found.group(1)
-    named = _MORE.split(words)[0].strip() or words
-    here = task[found.start(1) :]
-    longer = [name for name in known if len(name) > len(named) and _begins_with(here, name)]
-    return max(longer, key=len, default=named)
+    named = [(place, candidate) for candidate in profiles() if (place := _place(candidate, task)) is not None]
+    if not named:
+        return None
+    app = min(named, key=lambda pair: pair[0])[1]
+    quotes: list[str] = []
+    text = _LIST.sub("、", _without_app(_without_quotes(task, quotes), app))
+    ordered = False
+    before = ""
+    for clause in _CLAUSES.split(text):
+        found = _ordered(clause)
+        if found is not None:
+            ordered = True
+            if contacts := _names(found.after, quotes, tuple(known), before + found.before):
+                return ReplyTask(app, contacts)
+        before += f"{clause}，"
+    if certain and not ordered:
+        found_contact = _CONTACT.search(text)
+        return ReplyTask(app, _names(text[found_contact.end() :], quotes, tuple(known)) if found_contact else ())
+    return ReplyTask(app) if ordered else None
+
+
+def lacks_app(task: str) -> bool:
+    """Tell whether ``task`` orders an answer to a contact (``回复联系人11``) and does not say in which app."""
+    clauses = _CLAUSES.split(_without_quotes(task, []))
+    return _CONTACT.search(task) is not None and any(_ordered(clause) is not None for clause in clauses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """A clause that orders an answer: what stands ``before`` the words that say whom, and these words."""
+
+    before: str
+    after: str
+
+
+def _ordered(clause: str) -> _Ordered | None:
+    clause = _IF_SO.sub("", _POLITE.sub("", clause.strip()))
+    verb = _VERB.search(clause)
+    before, after = (clause[: verb.start()], clause[verb.end() :]) if verb else (clause, "")
+    if _FORBIDS.search(clause) or _ASKS.search(f"{before}\0") or _ASKS_AFTER.search(after):
+        return None
+    if verb is None:
+        contact = _CONTACT.search(clause)
+        return _Ordered(clause[: contact.start()], clause[contact.end() :]) if contact is not None else None
+    if _stripped(after) and not _EVERYBODY.fullmatch(after):
+        return _Ordered(before, after)
+    for pattern in _BEFORE_VERB:
+        if (found := pattern.search(before.strip())) is not None:
+            return _Ordered(before[: before.rindex(found[1])], found[1])
+    return _Ordered(before, after)
+
+
+def _stripped(words: str) -> str:
+    """Return ``words`` without what stands around a name."""
+    return _TRAILING.sub("", _LEADING.sub("", words)).strip(" \t:：-")
+
+
+def _names(whom: str, quotes: Sequence[str], known: Sequence[str], before: str = "") -> tuple[str, ...]:
+    """Return the names in ``whom``; if there are none, or a pronoun, the one that ``before`` leads to."""
+    whom = whom.strip()
+    if _EVERYBODY.fullmatch(whom) or _NOBODY_TOLD.match(_stripped(whom)):
+        if (led := _LED_TO.search(before)) is not None:
+            whom = next(filter(None, led.groups()))
+        elif (rest := _ON_THE_WAY.sub("", before).strip()) or not _EVERYBODY.fullmatch(whom):
+            raise _not_understood(rest or whom)
+        else:
+            return ()
+    parts = _parts(_stripped(whom))
+    whole = _known_at(_LEADING.sub("", whom), known)
+    if whole is not None and parts and len(whole) >= len(_BESIDES.split(parts[0])[0].strip()):
+        return (whole,)
+    return tuple(dict.fromkeys(filter(None, (_name(part, quotes) for part in parts))))
+
+
+def _not_understood(words: str) -> InputRejected:
+    said = words.strip("，, ")[:LONGEST_NAME]
+    return InputRejected(
+        f"Whom to answer is not understood: {said!r}.",
+        advice="Write the name as it stands in the app, for example: QQ回复11, QQ回复11、12, QQ回复所有未读.",
+        key="reply_whom",
+        name=said,
+    )
+
+
+def _known_at(words: str, known: Sequence[str]) -> str | None:
+    """Return the longest ``known`` name that stands first in ``words``."""
+    return max((name for name in known if _begins_with(words, name)), key=len, default=None)
+
+
+def _parts(words: str) -> list[str]:
+    """Return the names in a list of them. 和 joins names only if it cannot be a letter of one."""
+    parts: list[str] = []
+    for part in _AND.split(words):
+        joined = _AND_IN_NAMES.split(part)
+        single = any(len(one) < 2 and not re.fullmatch(r"[0-9A-Za-z\x01]+", one) for one in joined)
+        parts += [part] if single else joined
+    return [part for part in parts if part.strip()]
+
+
+def _name(words: str, quotes: Sequence[str]) -> str:
+    """Return the one name that ``words`` are. InputRejected if they describe somebody, or are a pronoun."""
+    words = _stripped(_BESIDES.split(words)[0]) or _stripped(words)
+    held = re.search(r"\x01(\d+)\x01", words)
+    if held is not None:
+        return quotes[int(held[1])].strip()
+    if len(words) > LONGEST_NAME or _DESCRIBES.search(words) or _NOBODY_TOLD.match(words):
+        raise _not_understood(words)
+    return words
 
 
 def _begins_with(text: str, name: str) -> bool:
-    """Whether the whole ``name`` stands first; a longer Latin word or number is another one."""
+    """Tell whether the whole ``name`` stands first; a longer Latin word or number is another one."""
     return text.startswith(name) and not re.match(r"[A-Za-z0-9]{2}", name[-1:] + text[len(name) : len(name) + 1])
 
 
-def reply_task(task: str, *, certain: bool = False) -> ReplyTask | None:
-    """The reply task that the text is, or None: an app with a profile is named, and a word of the reply flow.
+def _without_quotes(task: str, quotes: list[str]) -> str:
+    """Return ``task`` with a mark in place of what stands in quotes, which goes into ``quotes``."""
 
-    Of several apps the one that is named first. ``certain``: it is one, whatever its words.
-    """
-    if not certain and not _SERVICE.search(task):
-        return None
-    named = [(place, candidate) for candidate in profiles() if (place := _place(candidate, task)) is not None]
-    return ReplyTask(min(named, key=lambda pair: pair[0])[1], contact_of(task)) if named else None
+    def held(match: re.Match[str]) -> str:
+        quotes.append(match[1])
+        return f"\x01{len(quotes) - 1}\x01"
+
+    return _QUOTED.sub(held, task)
+
+
+def _without_app(task: str, app: AppProfile) -> str:
+    """Return ``task`` without the app's names and the words that say "in this app"."""
+    own = sorted((app.name, *app.aliases), key=len, reverse=True)
+    anyone = "|".join(_name_pattern(name) for name in (*app.unlike, *own))  # QQ音乐 is another app, or a subject
+    others = {name.lower() for name in app.unlike}
+    task = re.sub(anyone, lambda found: found[0] if found[0].lower() in others else "\0", task, flags=re.IGNORECASE)
+    return _EMPTY.sub("", _FRAME.sub(" ", task))
 
 
 def _place(profile: AppProfile, task: str) -> int | None:
-    """Where the app is named first; a name inside that of another app (企业微信) is none of it."""
+    """Return where the app is named first; a name inside that of another app (企业微信) is none of it."""
     for other in profile.unlike:
         task = re.sub(_name_pattern(other), "\0" * len(other), task, flags=re.IGNORECASE)
     found = (re.search(_name_pattern(name), task, re.IGNORECASE) for name in (profile.name, *profile.aliases))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent_core.actions.types import Action, Type, TypeName
 from agent_core.gate.base import Situation, Verdict, allow, block
+from agent_core.screen.compare import name
 
 
 class Provenance:
@@ -15,7 +16,7 @@ class Provenance:
         if not isinstance(proposal, Type | TypeName):
             return allow(proposal)
         contact = situation.gate.contact
-        if not contact or proposal.text.strip() != contact:
+        if not contact or name(proposal.text) != name(contact):
             key = "gate.type_blocked" if situation.chat is not None or not contact else "gate.search_name_only"
             return block(situation.say(key, text=proposal.text, contact=contact))
         if situation.chat is not None:

@@ -93,6 +93,8 @@ def _of_rows(proposal: Action, situation: Situation) -> Verdict | None:
     gate, row = situation.gate, row_at(proposal, situation)
     if row is None or not gate.contact or row == situation.row:
         return None
+    if row in situation.strangers:
+        return block(situation.say("gate.stranger", contact=gate.contact))
     same = [one for one in situation.rows if row_likeness(one, gate.contact) is Likeness.SAME]
     like = row_likeness(row, gate.contact)
     told = bool(gate.chat_confirmed) and row_likeness(row, gate.chat_confirmed) is Likeness.SAME

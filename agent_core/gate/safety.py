@@ -4,11 +4,6 @@ other: what is named for it, and a person is asked before such a tap."""
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable
-from functools import cache
-from importlib import resources
-from typing import Any
 
 from agent_core.actions.types import (
     Action,
@@ -25,8 +20,9 @@ from agent_core.actions.types import (
 )
 from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
-from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, block, first_touch, touched
-from agent_core.gate.controls import control_at, grown
+from agent_core.gate.base import Situation, Verdict, allow, as_touch, ask, bare, block, first_touch, touched
+from agent_core.gate.controls import grown
+from agent_core.gate.risk import risk_at
 from agent_core.geometry import Box, Point
 from agent_core.screen.badges import reds
 from agent_core.screen.kinds import call_line
@@ -43,51 +39,6 @@ _ROW = 0.05  # of the width: how far a bubble reaches above and below its words
 _CARD = 0.15  # of the width: how far a card reaches above and below its words
 _RED = 0.0002  # of the width squared: a fifth of the pixels of the smallest mark
 _TOUCHING = Tap | DoubleTap | LongPress | Type | TypeName | PressKey | Swipe
-
-
-@cache
-def _risky_file() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("risky.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def risky_words() -> tuple[str, ...]:
-    """Words on buttons, in any app, that pay, delete, add, call, install or grant rights."""
-    return tuple(word for name, listed in _risky_file().items() if name != "refusals" for word in listed)
-
-
-@cache
-def _refusals() -> frozenset[str]:
-    return frozenset(_bare(text) for text in _risky_file()["refusals"]["texts"])
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"\s+", "", text.replace("’", "'")).casefold()
-
-
-def _names_a_button(word: str, target: str) -> bool:
-    """Whole words of a button only: a customer who writes about a refund is no button."""
-    return word.casefold() in target.casefold() and len(target) <= len(word) + 4
-
-
-def _first_button(words: Iterable[str], targets: Iterable[str]) -> str:
-    """The first text that one of the words names a button by; "" where none does. A known refusal is no such button."""
-    words = tuple(words)
-    risky = (target for target in targets if any(_names_a_button(word, target) for word in words))
-    return next((target for target in risky if _bare(target) not in _refusals()), "")
-
-
-def _button_at(proposal: Action, situation: Situation, words: Iterable[str], named: Iterable[str]) -> str:
-    """Return the text of the button that a touch may click and that one of the words names; "" if there is none.
-
-    ``named``: the texts that stand under the touch. A button is more than its words: all of its area counts.
-    """
-    words = tuple(words)
-    found, pair = _first_button(words, named), touched(proposal, situation.size)
-    if found or pair is None:
-        return found
-    point = Point.from_relative(pair, situation.size)
-    return control_at(point, situation, lambda text: bool(_first_button(words, (text,))))
 
 
 def _leaves_a_dialog(proposal: Action, situation: Situation) -> bool:
@@ -110,13 +61,13 @@ class OneApp:
         if profile is None:
             return allow(proposal)
         if isinstance(proposal, Launch):
-            allowed = {_bare(n) for n in (profile.name, *profile.aliases, *profile.packages)}
-            if _bare(proposal.app) not in allowed:
+            allowed = {bare(n) for n in (profile.name, *profile.aliases, *profile.packages)}
+            if bare(proposal.app) not in allowed:
                 return block(situation.say("gate.other_app", app=proposal.app, allowed=profile.name))
             return allow(proposal)
         if situation.in_app or isinstance(proposal, Back | Home):
             return allow(proposal)
-        if isinstance(proposal, Tap) and _bare(situation.target(proposal.element)) == _bare(profile.name):
+        if isinstance(proposal, Tap) and bare(situation.target(proposal.element)) == bare(profile.name):
             return allow(proposal)  # the app's icon on the launcher
         if _leaves_a_dialog(proposal, situation):
             return allow(proposal)
@@ -135,13 +86,13 @@ class AllowedApps:
             return allow(proposal)
         listed = "、".join(situation.apps)
         packages = {package for app in situation.apps for package in packages_named(app)}
-        names = {_bare(app) for app in situation.apps}
+        names = {bare(app) for app in situation.apps}
         if isinstance(proposal, Launch):
-            if _bare(proposal.app) in names or packages & set(packages_named(proposal.app)):
+            if bare(proposal.app) in names or packages & set(packages_named(proposal.app)):
                 return allow(proposal)
             return block(situation.say("gate.other_app", app=proposal.app, allowed=listed))
         inside = situation.window.package in packages
-        icon = isinstance(proposal, Tap) and _bare(situation.target(proposal.element)) in names
+        icon = isinstance(proposal, Tap) and bare(situation.target(proposal.element)) in names
         if isinstance(proposal, _TOUCHING) and not inside and not icon and not _leaves_a_dialog(proposal, situation):
             return block(situation.say("gate.tap_outside", app=listed))
         return allow(proposal)
@@ -159,8 +110,7 @@ class NothingRisky:
         pair = touched(proposal, situation.size)
         if pair is None or situation.profile is None:
             return allow(proposal)
-        words = (*situation.profile.risky, *risky_words())
-        target = _button_at(proposal, situation, words, situation.targets(proposal))
+        target = risk_at(proposal, situation, situation.profile, situation.targets(proposal))
         if target:
             return block(situation.say("gate.risky_blocked", target=target))
         if self._beside_the_title(Point.from_relative(pair, situation.size), situation):
@@ -191,8 +141,7 @@ class AskBeforeRisk:
 
     def review(self, proposal: Action, situation: Situation) -> Verdict:
         in_front = profile_of_package(situation.window.package)
-        risky = (*risky_words(), *(in_front.risky if in_front else ()))
-        target = _button_at(proposal, situation, risky, situation.names(proposal))
+        target = risk_at(proposal, situation, in_front, situation.labels(proposal))
         if not target:
             return allow(proposal)
         if isinstance(proposal, Tap):
@@ -219,8 +168,8 @@ class DeliveryAlone:
             return block(situation.say("gate.swipe_in_bar" if isinstance(proposal, Swipe) else "gate.input_bar"))
         if begins is not None and red_mark_at(Point.from_relative(begins, situation.size), situation):
             return block(situation.say("gate.red_mark"))
-        ours = {_bare(text) for text in situation.profile.delivery_only}
-        target = next((text for text in situation.targets(proposal) if _bare(text) in ours), "")
+        ours = {bare(text) for text in situation.profile.delivery_only}
+        target = next((one.text for one in situation.targets(proposal) if bare(one.text) in ours), "")
         if target:
             return block(situation.say("gate.delivery_only", target=target))
         return allow(proposal)

@@ -1,15 +1,23 @@
 """Replacing the words of a screen by others of the same length and kind.
 
-Chinese becomes Chinese, digits become digits, Latin letters become Latin letters of about the same width; signs stay.
-One letter always becomes the same letter within a kit, so that equal names stay equal, and several letters may become
-one, so that the words cannot be restored. What the app itself says (发送, 昨天, [图片]) stays, because readers know it.
+Chinese becomes Chinese, digits become digits, letters become Latin letters of about the same width; punctuation stays,
+and any other sign becomes one and the same. A Chinese character always becomes the same other one within a kit, and so
+does a whole number or a whole Latin word, so that equal names stay equal; several may become one, so that nobody can
+restore them.
+
+Nothing stays because of what it looks like. What stays is the closed list in ``phrases.toml``: whole phrases of the
+apps, and the app's own words in templates, whose gaps are replaced.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import tomllib
 import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from agent_core.apps.profile import AppProfile
 from agent_core.screen.times import is_time
@@ -20,23 +28,15 @@ _CHINESE = (
     "行学雪雨元园远月云运早张真正中住走左"
 )
 _NARROW, _WIDE, _LOWER, _UPPER, _DIGITS = "rtf", "mw", "abdehknpuy", "ABDEHKNPRT", "23456789"
-
-# What apps say. What stands in a group is a person's and is replaced.
-_KEPT = tuple(
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        r"按住\s*(?:说话|讲话)|搜索|微信(?:[(（]\d+[)）])?|消息(?:[(（]\d+[)）])?|编辑|完成|换行|切换到键盘|语音|更多功能(?:按钮)?|表情|返回",
-        r"(?:通话时长|聊天时长)\s*(.*)|未接来电|未接听|已取消|已拒绝|对方(?:无应答|已取消|已拒绝|忙线).*",
-        r"你撤回了一条消息.*|[\"“”](.+)[\"“”]\s*撤回了一条消息|以上是打招呼的内容|以下为新消息|对方正在输入.*",
-        r"(?:在线|离线|手机在线)(?: ?- ?.+)?",
-        r"(?:\[[^\]]{1,8}\])+(.*)",
-        r"(.+)(?:的资料卡|头像)|我的资料卡|返回消息未读\d+",
-        r"(.*)(, ,有\d+条未读,)(.*)",
-        r"(.+)(\.[A-Za-z][A-Za-z0-9]{1,4})",
-        r"([\d.]+)\s*[KMG]?B(?:\s*[/|·].*)?|(?:QQ|微信)?(?:小程序|红包|转账|文件|链接)|领取红包|点击回拨",
-    )
+_SIGNS = frozenset(
+    " \t\n\r\u00a0\u3000!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+    "\u3001\u3002\u300a\u300b\u300c\u300d\u300e\u300f\u3010\u3011\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff5e"
+    "\u00b7\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2032\u2033\uffe5\u25b6"
 )
+_OTHER_SIGN = "\u2605"
+
 _NUMBER = re.compile(r"\d+")
+_UNITS = re.compile(r"[0-9]+|[A-Za-z]+|.", re.DOTALL)
 
 
 class Disguise:
@@ -44,48 +44,74 @@ class Disguise:
 
     def __init__(self, profile: AppProfile, seed: str | None = None) -> None:
         self._random = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311 - no secret
-        self._own = {*profile.send_texts, *profile.tabs, *profile.list_tabs, *profile.service_rows}
-        self._letters: dict[str, str] = {}
+        own = (*profile.send_texts, *profile.tabs, *profile.list_tabs, *profile.service_rows, *profile.voice_bar_texts)
+        self._own = _said().phrases | {*own, *profile.my_avatar_texts}
+        avatars = (pattern.replace("{name}", "*") for pattern in profile.avatar_texts)
+        self._templates = tuple(map(_compiled, (*avatars, *_said().templates)))
+        self._replaced: dict[str, str] = {}
 
     def line(self, text: str) -> str:
-        """Replace a text that stands alone, and keep what the app itself says."""
+        """Replace a text that the app itself may have said: its own words in it stay."""
         if text.strip() in self._own:
             return text
         if is_time(text):
             return _NUMBER.sub(lambda found: {1: "8", 2: "12"}.get(len(found[0]), "2020"), text)
-        for pattern in _KEPT:
-            if (found := pattern.fullmatch(text.strip())) is not None:
-                return self._groups(text.strip(), found)
+        for template in self._templates:
+            if (found := template.fullmatch(text)) is not None:
+                return self._gaps(text, found)
         return self.plain(text)
 
     def plain(self, text: str) -> str:
-        """Replace every letter and digit."""
-        return "".join(map(self._letter, text))
+        """Replace every letter, digit and unusual sign."""
+        return "".join(map(self._unit, _UNITS.findall(text)))
 
-    def _groups(self, text: str, found: re.Match[str]) -> str:
+    def _gaps(self, text: str, found: re.Match[str]) -> str:
         out, place = "", 0
-        for index in range(1, (found.re.groups or 0) + 1):
-            start, end = found.span(index)
-            if start < 0 or not any(char.isalnum() for char in found[index]) or found[index].startswith((".", ", ,")):
-                continue
+        for start, end in found.regs[1:]:
             out += text[place:start] + self.plain(text[start:end])
             place = end
         return out + text[place:]
 
+    def _unit(self, unit: str) -> str:
+        if unit in _SIGNS:
+            return unit
+        if unit not in self._replaced:
+            self._replaced[unit] = "".join(map(self._letter, unit))
+        return self._replaced[unit]
+
     def _letter(self, char: str) -> str:
-        if not char.isalnum():
-            return char
-        if char not in self._letters:
-            self._letters[char] = self._random.choice([other for other in _pool(char) if other != char])
-        return self._letters[char]
+        return self._random.choice([other for other in _pool(char) if other != char])
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What apps say: whole texts, and templates in which * stands for other words."""
+
+    phrases: frozenset[str]
+    templates: tuple[str, ...]
+
+
+@cache
+def _said() -> _Said:
+    data = tomllib.loads(resources.files("agent_core.kits").joinpath("phrases.toml").read_text(encoding="utf-8"))
+    brackets, files = data["brackets"], data["files"]
+    marked, named = (f"[{name}]*" for name in brackets), (f"*.{ending}" for ending in files)
+    return _Said(frozenset(data["phrases"]), (*data["templates"], *marked, *named))
+
+
+def _compiled(template: str) -> re.Pattern[str]:
+    parts = (re.escape(part) for part in template.split("*"))
+    return re.compile(r"\s*" + "(.*)".join(parts) + r"\s*", re.DOTALL)
 
 
 def _pool(char: str) -> str:
-    if char.isdigit():
-        return _DIGITS
+    if char.isnumeric():
+        return _CHINESE if "\u3400" <= char <= "\u9fff" else _DIGITS
+    if unicodedata.category(char)[0] not in "LM":
+        return _OTHER_SIGN + "\u2606"
     if unicodedata.east_asian_width(char) in "WF":
         return _CHINESE
-    if char in "iljtfrI1":
+    if char in "iljtfrI":
         return _NARROW
     if char in "mwMW":
         return _WIDE

@@ -1,13 +1,15 @@
-"""A screen as a kit: words are replaced, avatars and pictures become blocks of their mean colours.
+"""A screen as a kit: words are replaced, avatars become blocks of their mean colours, pictures a mosaic of nothing.
 
 Nothing here relies on the reader having understood the page: a page that it cannot read is the one worth giving away.
-What is neither flat, nor a small sign, nor a line of text that OCR found, is blurred. Needs OCR and NumPy.
+What is neither flat, nor a known icon, nor a line of text that OCR found, becomes a plain block. Needs OCR and NumPy.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,37 +21,41 @@ from agent_core.devices.virtual.widgets import font
 from agent_core.errors import InputRejected
 from agent_core.geometry import Box
 from agent_core.kits.disguise import Disguise
+from agent_core.kits.ground import Area, bare, clusters, mean_color, mosaic
 from agent_core.kits.kit import MOST_COLORS, MOST_NODES, Band, Kit, NodePart, TextPart
 from agent_core.screen import badges, layout, picture, shapes
 from agent_core.screen.app_look import edge_avatars
 from agent_core.screen.messages import own_box
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.page_report import MessageKind, Page, PageReport, read_page, report
-from agent_core.screen.pixels import Color, Grid, Mask, Pixels, far, mode, spans
+from agent_core.screen.pixels import Color, Grid, Pixels, far, mode
 from agent_core.screen.reader import ScreenReader
-from agent_core.screen.readings import Reading
+from agent_core.screen.readings import BubbleKind, Reading
 
 # Lengths are fractions of the screen's width.
-_SIGN = 0.065  # no larger is a small sign, which stays
+_SIGN = 0.065  # no larger is a small sign
 _AVATAR = 0.06  # an avatar is no smaller
 _DENSE = 0.3  # of its box that what has no flat colour covers in a picture
-_CELL = 1 / 14  # a blurred cell
 _HEADER = 0.20  # of a page that is no chat
+_ICONS_RIGHT = 0.885  # no name reaches so far: what stands in a header behind it is an icon
 _FLAT_SHARE = 0.001  # of a page that a flat colour covers
 _FEW = 60  # pixels that a colour needs to be kept as one
 _MANY = 160  # colours that are kept at most
+# Kinds of messages on which an app itself writes. The words of any other are a person's.
+_APP_KINDS = frozenset({BubbleKind.CALL, BubbleKind.FILE, BubbleKind.CARD, BubbleKind.RED_PACKET, BubbleKind.VOICE})
+_APP_MESSAGES = frozenset(MessageKind(kind.value) for kind in _APP_KINDS)
 
 Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of text on the screen. ``alone``: it is no line of a message of several."""
+    """A line of text on the screen. ``personal``: a person wrote it; of any other the app's own words may stay."""
 
     box: Box
     ink: Box
     text: str
-    alone: bool
+    personal: bool
 
 
 async def export_kit(
@@ -60,36 +66,42 @@ async def export_kit(
     version: str = "",
     activity: str = "",
     seed: str | None = None,
+    ocr: OcrEngine | None = None,
 ) -> Kit:
     """Return the screen in ``frame`` as a kit. Raises ConfigMissing if OCR is not installed.
 
     nodes: the accessibility tree of the same moment; its texts are replaced alike. None leaves the tree out.
     seed: makes the replaced words the same each time; for kits that show nobody's words.
     """
-    ocr = OcrEngine()
+    ocr = ocr or OcrEngine()
     page = await read_page(ScreenReader(ocr=ocr, model=None), frame, None, profile)
     grid = Grid.of(frame.image)
     seen = _shapes(grid, profile)
     lines = await _lines(ocr, frame, seen, page)
     disguise = Disguise(profile, seed)
-    blocks = _avatars(grid, page, seen)
+    chance = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311 - no secret
+    blocks = _avatars(grid, page, seen, lines)
     marks = _marks(frame.image, blocks) if page.rows else []
     beside = (_beside(line, marks) for line in lines if not _within_any(line.box, blocks))
     lines = [line for line in beside if line is not None]
-    bare = _without_letters(frame.image, lines)
-    _cover_pictures(bare, seen)
+    letterless = _without_letters(frame.image, lines)
     for box in blocks:
-        _block(bare, frame.image, box)
+        letterless.paste(_around(frame.image, box), box.as_tuple())
+    image = bare(letterless, _areas_of(grid, seen), [*marks, *_icons(grid, seen, lines)])
+    _cover_pictures(image, letterless, seen, chance)
+    for box in blocks:
+        _block(image, frame.image, box)
     for mark in marks:
-        bare.paste(frame.image.crop(mark.as_tuple()), (mark.left, mark.top))
+        image.paste(frame.image.crop(mark.as_tuple()), (mark.left, mark.top))
+    await _without_words(ocr, image, [*marks, *blocks])
     texts = [_text_part(frame.image, line, disguise) for line in lines]
-    palette, ground = _areas(bare)
+    palette, ground = _areas(image)
     return Kit(
         app=profile.key,
         version=version,
         activity=activity,
         size=frame.size,
-        page=_disguised(report(page), [line for line in lines if not line.alone], disguise),
+        page=_disguised(report(page), disguise),
         colors=tuple(map(_hex, palette)),
         ground=tuple(ground),
         texts=tuple(part for part in texts if part is not None),
@@ -120,14 +132,30 @@ async def _lines(ocr: OcrEngine, frame: Frame, seen: shapes.Page | None, page: P
         if any(word.confidence < 0.5 for word in words):
             continue  # no lines of text alone: what OCR finds by itself there is surer
         taken += [line.box for line in boxes]
-        alone = len(boxes) == 1
+        personal = _is_personal(shape.box, seen, page)
         found += [
-            _Line(line.box, line.ink, word.text, alone) for line, word in zip(boxes, words, strict=True) if word.text
+            _Line(line.box, line.ink, word.text, personal) for line, word in zip(boxes, words, strict=True) if word.text
         ]
     for reading in await ocr.read(image, digest=frame.digest):
         if not any(reading.box.intersects(box) for box in taken) and not _is_icon(reading, seen, page):
-            found.append(_Line(reading.box, _ink(image, reading.box), reading.text, True))
+            personal = _is_personal(reading.box, seen, page)
+            found.append(_Line(reading.box, _ink(image, reading.box), reading.text, personal))
     return found
+
+
+def _is_personal(box: Box, seen: shapes.Page | None, page: Page) -> bool:
+    """Whether what stands in ``box`` is a person's: a name, a message, what is typed."""
+    chat = page.chat
+    if chat is not None:
+        if chat.title_box is not None and chat.title_box.intersects(box):
+            return True
+        if chat.draft and chat.input_box is not None and chat.input_box.intersects(box):
+            return True
+        said = next((b for b in chat.bubbles if b.box is not None and b.box.contains(box.center)), None)
+        if said is not None:
+            return said.kind not in _APP_KINDS
+    parts = (part for shape in (seen.shapes if seen else ()) for part in (shape.box, shape.quote, shape.transcript))
+    return any(part is not None and part.intersects(box) for part in parts)
 
 
 def _is_icon(reading: Reading, seen: shapes.Page | None, page: Page) -> bool:
@@ -155,29 +183,68 @@ def _ink(image: Image.Image, box: Box) -> Box:
 # People and pictures
 
 
-def _cover_pictures(image: Image.Image, seen: shapes.Page | None) -> None:
-    """Blur in ``image``, from which letters are gone, what is no flat ground; bubbles on a wallpaper stay."""
+def _cover_pictures(
+    image: Image.Image, letterless: Image.Image, seen: shapes.Page | None, chance: random.Random
+) -> None:
+    """Put a mosaic in ``image`` over what has no flat ground in ``letterless``; bubbles on a wallpaper stay."""
     top = seen.box.top if seen is not None else round(_HEADER * image.width)
     bottom = seen.box.bottom if seen is not None else image.height
-    before = image.copy()
     if seen is not None and not seen.plain:
-        mean = _rgb(image.crop(seen.box.as_tuple()).resize((1, 1), Image.Resampling.BOX).getpixel((0, 0)))
-        for shape in seen.shapes:
-            image.paste(mean, shape.box.as_tuple())
-        _blur(image, seen.box)
+        before = image.copy()
+        mosaic(image, seen.box, chance)
         for shape in seen.shapes:
             image.paste(before.crop(shape.box.as_tuple()), (shape.box.left, shape.box.top))
         return
-    found = list(_pictures(Grid.of(before), top, bottom))
+    found = list(_pictures(Grid.of(letterless), top, bottom))
     found += [shape.box for shape in (seen.shapes if seen is not None else ()) if shape.form is shapes.Form.PICTURE]
     for box in found:
-        _blur(image, box)
+        mosaic(image, box, chance)
 
 
-def _avatars(grid: Grid, page: Page, seen: shapes.Page | None) -> list[Box]:
+def _areas_of(grid: Grid, seen: shapes.Page | None) -> list[Area]:
+    """The grounds of the bubbles, of what they quote, of the input and of Send."""
+    found = []
+    for shape in seen.shapes if seen is not None else ():
+        if shape.form is shapes.Form.PICTURE:
+            continue
+        found.append(Area(shape.box, shape.color))
+        found += [Area(shape.transcript, shape.color)] if shape.transcript else []
+        found += [Area(shape.quote, shape.quote_color)] if shape.quote else []
+    for field in layout.fields(grid)[:1]:
+        found += [Area(field.box, field.color), *(Area(box, _ground(grid.image, box)) for box in field.buttons)]
+    return found
+
+
+def _icons(grid: Grid, seen: shapes.Page | None, lines: Sequence[_Line]) -> list[Box]:
+    """The icons of a chat's header and input bar, by where an app keeps them; none that has a letter in it."""
+    header, fields = layout.header(grid), layout.fields(grid)
+    if seen is None or header is None or not fields:
+        return []
+    right = grid.small(
+        Box(round(_ICONS_RIGHT * grid.image.width), header.line.top, header.line.right, header.line.bottom)
+    )
+    busy = far(grid.pixels[:, :], header.ground) > 20
+    signs = (grid.full(box) for box in clusters(busy, right))
+    found = [header.arrow, *(box for box in signs if box.width <= _SIGN * grid.image.width), *fields[0].icons]
+    return [box for box in found if not any(line.box.intersects(box) for line in lines)]
+
+
+async def _without_words(ocr: OcrEngine, image: Image.Image, known: Sequence[Box]) -> None:
+    """Cover in ``image``, which should have none, what OCR still takes for letters: very large ones, say."""
+    draw = ImageDraw.Draw(image)
+    for reading in await ocr.read(image):
+        if sum(char.isalnum() for char in reading.text) > 1 and not any(reading.box.intersects(box) for box in known):
+            draw.rectangle(_drawn(reading.box), fill=_ground(image, reading.box))
+
+
+def _avatars(grid: Grid, page: Page, seen: shapes.Page | None, lines: Sequence[_Line]) -> list[Box]:
     """The avatars of a list, or what stands at both edges of a chat and is large enough for one."""
     if page.rows:
-        return [*_header_avatars(grid, page), *(row.avatar for row in page.rows if row.avatar is not None)]
+        texts = [line.box.left for line in lines if any(row.box.contains(line.box.center) for row in page.rows)]
+        column = [left for left in texts if left < 0.4 * grid.image.width]
+        found = badges.find_avatars(grid.image, round(median(column))) if column else []
+        more = (row.avatar for row in page.rows if row.avatar is not None)
+        return [*_header_avatars(grid, page), *found, *(box for box in more if not any(map(box.intersects, found)))]
     if seen is None or not seen.plain:
         return []
     return edge_avatars(grid, seen)
@@ -189,7 +256,7 @@ def _header_avatars(grid: Grid, page: Page) -> list[Box]:
     part = grid.pixels[:bottom, :strip]
     busy = far(part, mode(part, tolerance=4)[0]) > 6
     least = _AVATAR * grid.width
-    found = (box for box in _clusters(busy, Box(0, 0, strip, bottom)) if box.right < strip)
+    found = (box for box in clusters(busy, Box(0, 0, strip, bottom)) if box.right < strip)
     return [grid.full(box) for box in found if min(box.width, box.height) >= least]
 
 
@@ -200,7 +267,7 @@ def _pictures(grid: Grid, top: int, bottom: int) -> Iterator[Box]:
     busy = np.ones(part.shape[:2], dtype=bool)
     for color in _flat_colors(part):
         busy &= far(part, color) > 6
-    for box in _clusters(busy, Box(0, 0, grid.width, len(part))):
+    for box in clusters(busy, Box(0, 0, grid.width, len(part))):
         own = busy[box.top : box.bottom, box.left : box.right]
         if max(box.width, box.height) > _SIGN * grid.width and float(own.mean()) >= _DENSE:
             yield grid.full(Box(box.left, box.top + rows[0], box.right, box.bottom + rows[0]))
@@ -212,32 +279,6 @@ def _flat_colors(pixels: Pixels) -> list[Color]:
     values, counts = np.unique((flat[:, 0] << 16) | (flat[:, 1] << 8) | flat[:, 2], return_counts=True)
     common = values[counts >= _FLAT_SHARE * len(flat)].tolist()
     return [(value >> 16, value >> 8 & 255, value & 255) for value in common]
-
-
-def _clusters(mask: Mask, box: Box, depth: int = 0) -> Iterator[Box]:
-    """Cut what is set apart by empty rows and columns, alternately."""
-    part = mask[box.top : box.bottom, box.left : box.right]
-    rows = spans(part.any(axis=1), gap=2)
-    columns = spans(part.any(axis=0), gap=2)
-    if not rows or not columns:
-        return
-    whole = len(rows) == 1 and len(columns) == 1
-    if whole or depth > 12:
-        yield Box(box.left + columns[0][0], box.top + rows[0][0], box.left + columns[-1][1], box.top + rows[-1][1])
-        return
-    for start, end in rows:
-        for left, right in spans(part[start:end].any(axis=0), gap=2):
-            inner = Box(box.left + left, box.top + start, box.left + right, box.top + end)
-            yield from _clusters(mask, inner, depth + 1)
-
-
-def _blur(image: Image.Image, box: Box) -> None:
-    """Replace a box by a few cells of its mean colours, none of which is a flat ground over the whole box."""
-    cell = max(8, round(_CELL * image.width))
-    size = (max(2, min(12, round(box.width / cell))), max(2, min(24, round(box.height / cell))))
-    crop = image.crop(box.as_tuple())
-    small = crop.resize(size, Image.Resampling.BOX)
-    image.paste(small.resize(crop.size, Image.Resampling.NEAREST), (box.left, box.top))
 
 
 def _marks(image: Image.Image, avatars: Sequence[Box]) -> list[Box]:
@@ -258,11 +299,15 @@ def _beside(line: _Line, marks: Sequence[Box]) -> _Line | None:
     return line
 
 
+def _around(image: Image.Image, box: Box) -> Color:
+    """The colour beside an avatar."""
+    return _rgb(image.getpixel((max(0, box.left - 3) or min(image.width - 1, box.right + 3), box.center.y)))
+
+
 def _block(image: Image.Image, before: Image.Image, box: Box) -> None:
     """Replace an avatar by its mean colour in its shape."""
-    crop = before.crop(box.as_tuple())
-    ground = _rgb(before.getpixel((max(0, box.left - 3) or min(before.width - 1, box.right + 3), box.center.y)))
-    mean = _rgb(crop.resize((1, 1), Image.Resampling.BOX).getpixel((0, 0)))
+    crop, ground = before.crop(box.as_tuple()), _around(before, box)
+    mean = mean_color(before, box)
     if max(abs(a - b) for a, b in zip(mean, ground, strict=True)) < 40:
         mean = (140, 150, 160) if sum(ground) > 384 else (110, 120, 130)
     round_ = _is_round(crop, ground)
@@ -294,7 +339,7 @@ def _without_letters(image: Image.Image, lines: Sequence[_Line]) -> Image.Image:
 
 
 def _text_part(image: Image.Image, line: _Line, disguise: Disguise) -> TextPart | None:
-    shown = disguise.line(line.text) if line.alone else disguise.plain(line.text)
+    shown = disguise.plain(line.text) if line.personal else disguise.line(line.text)
     one, other = font(100).getbbox(line.text), font(100).getbbox(shown)
     wide, high = one[2] - one[0], one[3] - one[1]
     if not wide or not high or not shown.strip():
@@ -316,16 +361,14 @@ def _strongest(image: Image.Image, box: Box, ground: Color) -> Color:
     return int(middle[0]), int(middle[1]), int(middle[2])
 
 
-def _disguised(page: PageReport, wrapped: Sequence[_Line], disguise: Disguise) -> PageReport:
-    """The report with replaced words. Lines of ``wrapped`` messages were replaced without regard to what apps say."""
-    several = "".join(line.text for line in wrapped)
+def _disguised(page: PageReport, disguise: Disguise) -> PageReport:
+    """The report with replaced words."""
 
     def said(kind: MessageKind, text: str) -> str:
-        split = kind is MessageKind.TEXT and text.replace(" ", "")[:6] in several.replace(" ", "")
-        return disguise.plain(text) if split else "\n".join(map(disguise.line, text.split("\n")))
+        return "\n".join(map(disguise.line, text.split("\n"))) if kind in _APP_MESSAGES else disguise.plain(text)
 
-    title = page.title and page.title.model_copy(update={"text": disguise.line(page.title.text)})
-    field = page.input and page.input.model_copy(update={"text": disguise.line(page.input.text)})
+    title = page.title and page.title.model_copy(update={"text": disguise.plain(page.title.text)})
+    field = page.input and page.input.model_copy(update={"text": disguise.plain(page.input.text)})
     messages = tuple(m.model_copy(update={"text": said(m.kind, m.text)}) for m in page.messages)
     rows = tuple(
         row.model_copy(update={"name": disguise.line(row.name), "preview": disguise.line(row.preview)})

@@ -1,6 +1,7 @@
 """The chat page as a model writes it down from crops, borne out by the shapes in the picture.
 
 The model gives the words; where bubbles stand, whose they are and whether one failed is seen in the picture by code.
+What the shapes leave in doubt stays so, whatever the model writes.
 """
 
 from __future__ import annotations
@@ -14,12 +15,21 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.screen import layout, picture, shapes, tree
-from agent_core.screen.chat import page_between
-from agent_core.screen.compare import normalise
+from agent_core.screen.chat import newest_doubts, page_between
+from agent_core.screen.compare import counts_members, normalise
+from agent_core.screen.doubts import Doubt, DoubtKind
+from agent_core.screen.kinds import CARDS
 from agent_core.screen.pixels import Grid
-from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
+from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Side, Source
 from agent_core.screen.title import name_place
 from agent_core.screen.transcribe import Transcriber
+
+# What a shape may be. A card has a flat ground, or a picture over its whole width.
+_KINDS = {
+    shapes.Form.BUBBLE: CARDS | {BubbleKind.TEXT, BubbleKind.VOICE, BubbleKind.CALL},
+    shapes.Form.PICTURE: CARDS | {BubbleKind.IMAGE, BubbleKind.VIDEO, BubbleKind.STICKER},
+    shapes.Form.PACKET: frozenset({BubbleKind.RED_PACKET}),
+}
 
 
 async def read_by_model(
@@ -43,39 +53,51 @@ async def read_by_model(
     written = await transcriber.bubbles(image.crop(page.box.as_tuple()))
     if not page.plain and picture.card_over(image):
         return None  # a dialog over a dimmed chat
-    doubts = []
-    if place is None or place.strange or place.signed:
-        doubts.append(f"the title may be {title!r} and something more")
+    doubts = [Doubt.of(kind) for kind in page.doubts]
+    title_sure = place is not None and not place.strange and not place.signed
+    if not title_sure:
+        doubts.append(Doubt(DoubtKind.TITLE_MORE, title))
     if not readable:
-        doubts.append("the model's transcription of the input cannot be read")
+        doubts.append(Doubt(DoubtKind.MODEL_INPUT))
     bubbles: Sequence[Bubble] = ()
     placed: list[Bubble] | None = None
     cut = bool(page.shapes) and page.shapes[0].cut and all(shape.side is Side.THEM for shape in page.shapes)
     if written is None:
-        doubts.append("the model's transcription of the messages cannot be read")
+        doubts.append(Doubt(DoubtKind.MODEL_MESSAGES))
     else:
         placed = _placed(written, page)
         bubbles = written if placed is None else placed
         if placed is None:
-            doubts.append("the model's messages are not those that stand in the picture")
+            doubts.append(Doubt(DoubtKind.MODEL_OTHERS))
+        else:
+            whole = placed[1:] if cut and len(placed) > 1 else placed  # of what is cut, that is the doubt
+            sided = [shape.sure for shape in page.shapes[len(page.shapes) - len(whole) :]]
+            doubts += newest_doubts(whole, sided)
+    if page.shapes and page.shapes[-1].open:
+        doubts.append(Doubt(DoubtKind.BELOW))
     if cut:
-        doubts.append("the upper part of what is asked is out of sight")
+        doubts.append(Doubt(DoubtKind.ABOVE))
+    named = [shape.named for shape in page.shapes if shape.side is Side.THEM]
     return ChatScreen(
         title=title,
         bubbles=tuple(bubbles),
         draft=draft if readable else None,
         source=Source.MODEL,
         sure=not doubts,
-        doubt="; ".join(doubts),
+        doubts=tuple(doubts),
         input_box=field,
         send_point=send.center if send else None,
         partial=cut and len(doubts) == 1,
         torn=written is None or (placed is None and page.plain),
+        title_sure=title_sure,
+        title_box=place.box if place else None,
+        group=counts_members(title) or (bool(named) and sum(named) * 2 > len(named)),
+        draft_sure=readable,
     )
 
 
 def _placed(written: Sequence[Bubble], page: shapes.Page) -> list[Bubble] | None:
-    """The model's bubbles with the places and states of the picture's; None where they are not the same ones.
+    """The model's bubbles with the places, states and doubts of the picture's; None where they are not the same ones.
 
     The uppermost may be cut off by the edge: then it may be missing on either side.
     """
@@ -87,7 +109,16 @@ def _placed(written: Sequence[Bubble], page: shapes.Page) -> list[Bubble] | None
         return None
     if any(bubble.side is not shape.side for bubble, shape in zip(words, seen, strict=True)):
         return None
-    return [replace(bubble, box=shape.box, state=shape.state) for bubble, shape in zip(words, seen, strict=True)]
+    return [_of_shape(bubble, shape) for bubble, shape in zip(words, seen, strict=True)]
+
+
+def _of_shape(bubble: Bubble, shape: shapes.Shape) -> Bubble:
+    """The model's bubble as it stands in the picture; not sure if what it is does not go with how it looks.
+
+    A picture with letters in it is no text, though a model writes them down; a white picture looks like a bubble.
+    """
+    sure = shape.sure and not shape.doubt and bubble.kind in _KINDS[shape.form]
+    return replace(bubble, box=shape.box, state=shape.state, sure=sure, doubt=shape.doubt)
 
 
 async def _places(

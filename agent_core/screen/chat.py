@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from PIL import Image
 
 from agent_core.apps.profile import AppProfile
+from agent_core.clean_text import is_clean
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.screen import layout, messages, picture, shapes, tree
+from agent_core.screen import badges, layout, messages, picture, shapes, tree
 from agent_core.screen.compare import (
     Match,
     compare,
@@ -23,22 +24,24 @@ from agent_core.screen.compare import (
     counts_members,
     ends_with,
     fold,
-    has_invisible,
     name,
     normalise,
     without_count,
 )
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.kinds import call_line
 from agent_core.screen.messages import Words, join_lines, read_box, read_lines
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.pixels import Grid, luminance
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
+from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.title import Title, read_title
 from agent_core.screen.transcribe import Transcriber
 from agent_core.screen.tree_rows import with_lines
 
 _HINT_CONTRAST = 120  # of an input's words against its ground: a hint is pale
 _ICON_ROOM = 0.12  # of the screen's width, at the right end of an input, in which a microphone may stand
+_MARK_REACH = 0.16  # of the screen's width, left of our message: where a mark of a failed one stands
+_STATES = (BubbleState.OK, BubbleState.SENDING, BubbleState.FAILED)  # from the best to the worst
 _DIMMED = (70, 205)  # how light an input bar is behind a dialog: no theme's is
 
 
@@ -151,7 +154,7 @@ async def read_chat(
     whole = 1 if cut and len(found) > 1 and found[0].cut else 0  # of what is cut, that is the doubt
     doubts = _doubts(page, found[whole:], bubbles[whole:], title, footer.draft)
     if cut:
-        doubts.append("the upper part of what is asked is out of sight")
+        doubts.append(Doubt(DoubtKind.ABOVE))
     calls = await messages.read_calls(ocr, image, page)
     named = [shape.named for shape in found if shape.side is Side.THEM]
     voice = footer.voice and footer.field.icons and footer.field.icons[0].right <= footer.field.box.left
@@ -161,7 +164,7 @@ async def read_chat(
         draft=footer.draft.text,
         source=Source.OCR,
         sure=not doubts,
-        doubt="; ".join(doubts),
+        doubts=tuple(doubts),
         input_box=None if footer.voice else footer.field.box,
         send_point=footer.send.center if footer.send else None,
         partial=cut and len(doubts) == 1,
@@ -190,40 +193,61 @@ async def _messages(ocr: OcrEngine, frame: Frame, page: shapes.Page, second: Tra
     if not page.plain and not page.shapes:
         return await _grouped(ocr, frame, page.box)
     bubbles = await messages.read_shapes(ocr, frame.image, page)
-    return bubbles if second is None else await _words_twice(second, frame.image, bubbles)
+    sided = [shape.sure for shape in page.shapes]
+    return bubbles if second is None else await _words_twice(second, frame.image, bubbles, asked_from(bubbles, sided))
 
 
 def _doubts(
     page: shapes.Page, found: Sequence[shapes.Shape], bubbles: Sequence[Bubble], title: Title, draft: Words
-) -> list[str]:
+) -> list[Doubt]:
     """Everything on a page that is not certain, and matters for what is asked now."""
-    doubts = list(page.doubts)
+    doubts = [Doubt.of(kind) for kind in page.doubts]
     if found and found[-1].open:
-        doubts.append("the newest message goes on out of sight")
+        doubts.append(Doubt(DoubtKind.BELOW))
     if not title.sure:
-        more = " and something more" if (title.flawed or title.signed) and title.text else ""
-        doubts.append(f"the title may be {title.text!r}{more} ({title.confidence:.2f})")
-    doubts += _newest_doubts_of(bubbles, [shape.sure for shape in found])
+        kind = DoubtKind.TITLE_MORE if (title.flawed or title.signed) and title.text else DoubtKind.TITLE
+        doubts.append(Doubt(kind, title.text, confidence=title.confidence))
+    doubts += newest_doubts(bubbles, [shape.sure for shape in found])
     if draft.unsure:
-        doubts.append(f"the input may hold {draft.text!r} ({draft.confidence:.2f})")
+        doubts.append(Doubt(DoubtKind.INPUT, draft.text, confidence=draft.confidence))
     return doubts
 
 
-async def _title_twice(model: Transcriber, image: Image.Image, title: Title) -> Title:
+async def _title_twice(model: Transcriber, image: Image.Image, title: Title, wanted: str = "") -> Title:
     """A title that OCR read with too little confidence is sure if a model writes down the very same.
 
-    If letters look as if they were others, or something more stands there, no second reading helps.
+    If letters look as if they were others, or something more stands there, no second reading helps. ``wanted``: what
+    the tree has; the model may bear that out instead.
     """
-    if title.sure or title.box is None or title.flawed or title.blank or not title.text:
+    if title.sure or title.box is None or title.flawed or title.blank or title.signed or not title.text:
         return title
     said = await model.title(image.crop(title.box.as_tuple()))
-    return replace(title, confidence=1.0) if said and name(said, drawn=True) == name(title.text, drawn=True) else title
+    text = wanted or title.text
+    if not said or name(said, drawn=True) != name(text, drawn=True):
+        return title
+    return replace(title, text=text, confidence=1.0)
 
 
-async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble]) -> list[Bubble]:
-    """The messages, those sure whose words OCR was not certain of if a model writes down the same for their crop."""
-    found = []
-    for bubble in bubbles:
+def _named_by_picture(seen: ChatScreen, title: Title) -> ChatScreen:
+    """The tree's page, its title sure if the tree only did not tell which text is the name, and the picture does.
+
+    The picture tells the name by its place, and has to be sure of the very same letters in the same place.
+    """
+    if seen.title_sure or not title.sure or normalise(title.text) != normalise(seen.title):
+        return seen
+    if not is_clean(seen.title) or title.box is None or not (seen.title_box and seen.title_box.intersects(title.box)):
+        return seen
+    rest = tuple(doubt for doubt in seen.doubts if doubt.kind is not DoubtKind.HEADER)
+    return replace(seen, title_sure=True, doubts=rest, sure=not rest)
+
+
+async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence[Bubble], start: int) -> list[Bubble]:
+    """The messages, those sure whose words OCR was not certain of if a model writes down the same for their crop.
+
+    ``start``: where what is asked now begins; of what stands above no model is asked.
+    """
+    found = list(bubbles[:start])
+    for bubble in bubbles[start:]:
         unsure = not bubble.sure and not bubble.doubt and bubble.kind is BubbleKind.TEXT and bubble.box is not None
         if unsure and bubble.box is not None:
             said = await model.words(image.crop(bubble.box.as_tuple()))
@@ -234,17 +258,20 @@ async def _words_twice(model: Transcriber, image: Image.Image, bubbles: Sequence
     return found
 
 
-def _newest_doubts_of(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[str]:
+def newest_doubts(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> list[Doubt]:
     """Return what is in doubt of the messages since our last one. ``sided``: whose each is, is sure."""
     doubts = []
-    for bubble, sure in zip(reversed(bubbles), [*reversed(sided), *[False] * len(bubbles)], strict=False):
-        if bubble.side is Side.ME and sure:
-            break
+    for bubble in bubbles[asked_from(bubbles, sided) :]:
         if not bubble.sure:
             said = bubble.text if bubble.kind is BubbleKind.TEXT else bubble.kind.value
-            more = f": {bubble.doubt}" if bubble.doubt else ""
-            doubts.append(f"the newest messages hold one that may be {said!r}{more}")
-    return doubts[::-1]
+            doubts.append(Doubt.of(bubble.doubt or DoubtKind.MESSAGE, said))
+    return doubts
+
+
+def asked_from(bubbles: Sequence[Bubble], sided: Sequence[bool]) -> int:
+    """Return the index behind our last message, which surely is ours: what stands below is asked now."""
+    ours = [i for i, bubble in enumerate(bubbles) if bubble.side is Side.ME and i < len(sided) and sided[i]]
+    return ours[-1] + 1 if ours else 0
 
 
 async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
@@ -323,11 +350,17 @@ def _continues(above: Box, below: Box, image: Image.Image) -> bool:
 
 
 async def checked(
-    ocr: OcrEngine, seen: ChatScreen, title_box: Box | None, frame: Frame, profile: AppProfile
+    ocr: OcrEngine,
+    seen: ChatScreen,
+    title_box: Box | None,
+    frame: Frame,
+    profile: AppProfile,
+    second: Transcriber | None = None,
 ) -> ChatScreen:
     """``seen`` (from the tree) held against the picture: the title, the newest message, what is below it, the draft.
 
-    A tree that is older than the picture shows here.
+    A tree that is older than the picture shows here. ``second``: a model that is asked for the crop of what OCR is not
+    sure of and the tree has otherwise.
     """
     image = frame.image
     grid = Grid.of(image)
@@ -337,22 +370,25 @@ async def checked(
     agreed = _agree(seen.title, title) or (
         seen.group and _agree(without_count(seen.title), replace(title, text=without_count(title.text)))
     )
+    if not agreed and second is not None and not seen.group:
+        again = await _title_twice(second, image, title, seen.title)
+        agreed = _agree(seen.title, again)
+    seen = _named_by_picture(seen, title)
     if not agreed:
-        more = " and something more" if (title.flawed or title.signed) and title.text else ""
-        doubts.append(f"the title is {seen.title!r} in the tree and {title.text!r}{more} in the picture")
+        doubts.append(Doubt(DoubtKind.TITLES_DIFFER, seen.title, title.text, title.confidence))
     page = page_between(grid, header, profile, seen.input_box)
-    seen = _sides_by_picture(seen, page)
+    seen = _states_by_picture(_sides_by_picture(seen, page), page, image)
     shaped = _without_lines(seen, page)
     torn = _place_doubts(shaped, page, image.width)
-    doubts += torn or await _newest_doubts(ocr, shaped, image, page)
+    doubts += torn or await _newest_doubts(ocr, shaped, image, page, second)
     if seen.input_box and seen.draft is not None:
         draft = await read_draft(ocr, image, seen.input_box)
         if not _same_text(seen.draft, draft):
-            doubts.append(f"the input holds {seen.draft!r} in the tree and {draft.text!r} in the picture")
+            doubts.append(Doubt(DoubtKind.INPUTS_DIFFER, seen.draft, draft.text, draft.confidence))
     return replace(
         seen,
         sure=seen.sure and not doubts,
-        doubt="; ".join([d for d in (seen.doubt, *doubts) if d]),
+        doubts=(*seen.doubts, *doubts),
         title_print=title.print,
         title_sure=seen.title_sure and agreed,
         title_box=title.box or seen.title_box,
@@ -372,18 +408,41 @@ def _sides_by_picture(seen: ChatScreen, page: shapes.Page) -> ChatScreen:
         found.append(replace(bubble, side=same[0].side, sure=True) if told else bubble)
     rest = seen.doubts
     if all(bubble.sure for bubble in found):
-        rest = [doubt for doubt in seen.doubts if not doubt.startswith("the tree does not tell what")]
-    return replace(seen, bubbles=tuple(found), doubt="; ".join(rest), sure=not rest)
+        rest = tuple(doubt for doubt in seen.doubts if doubt.kind is not DoubtKind.NODES)
+    return replace(seen, bubbles=tuple(found), doubts=rest, sure=not rest)
 
 
-def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[str]]:
-    """Return the tree's page with the sides that only the picture tells, and what stands elsewhere in the picture.
+def _states_by_picture(seen: ChatScreen, page: shapes.Page, image: Image.Image) -> ChatScreen:
+    """The tree's messages, each of ours in the worse state of the two sources.
 
-    A page with a picture behind it tells nothing.
+    The tree often does not name the red mark beside a message that failed: its id changes from build to build. On a
+    wallpaper shapes have no state, so that red is looked for there by itself.
+    """
+
+    def state(bubble: Bubble) -> BubbleState:
+        box = bubble.box
+        if bubble.side is not Side.ME or box is None:
+            return bubble.state
+        states = {bubble.state}
+        states |= {
+            s.state for s in page.shapes if s.side is Side.ME and s.box.top < box.bottom and s.box.bottom > box.top
+        }
+        beside = Box(max(0, box.left - round(_MARK_REACH * image.width)), box.top, box.left, box.bottom)
+        if badges.red_marks(image, beside):
+            states.add(BubbleState.FAILED)
+        return max(states, key=_STATES.index)
+
+    return replace(seen, bubbles=tuple(replace(bubble, state=state(bubble)) for bubble in seen.bubbles))
+
+
+def placed(seen: ChatScreen, image: Image.Image, profile: AppProfile) -> tuple[ChatScreen, list[Doubt]]:
+    """Return the tree's page with the sides and states that only the picture tells, and what stands elsewhere in it.
+
+    A page with a picture behind it tells no sides.
     """
     grid = Grid.of(image)
     page = page_between(grid, layout.header(grid), profile, seen.input_box)
-    seen = _sides_by_picture(seen, page)
+    seen = _states_by_picture(_sides_by_picture(seen, page), page, image)
     return seen, _place_doubts(_without_lines(seen, page), page, image.width)
 
 
@@ -411,26 +470,31 @@ def page_between(grid: Grid, header: layout.Header | None, profile: AppProfile, 
     return shapes.page_of(grid, profile, top=top, bottom=bottom)
 
 
-def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[str]:
+def _place_doubts(seen: ChatScreen, page: shapes.Page, width: int) -> list[Doubt]:
     if not page.plain:
         return []
     newest = seen.newest
     if newest is None or newest.box is None:
-        return ["the picture shows messages and the tree none"] if page.shapes else []
+        return [Doubt(DoubtKind.TREE_EMPTY)] if page.shapes else []
     if not page.shapes:
-        return ["the tree shows messages and the picture none"]
+        return [Doubt(DoubtKind.PICTURE_EMPTY)]
     last = page.shapes[-1]
     if last.box.top >= newest.box.bottom - 4:
-        return ["below the newest message of the tree stands another in the picture"]
+        return [Doubt(DoubtKind.NEWER)]
     # A node may hold a margin around its bubble, and a sticker does not fill its node.
     off = abs(last.box.center.y - newest.box.center.y) > 0.04 * width
     if last.side is not newest.side or off or not last.box.intersects(newest.box):
-        return ["the newest message of the tree stands elsewhere in the picture"]
+        return [Doubt(DoubtKind.ELSEWHERE)]
     return []
 
 
-async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page) -> list[str]:
-    """For a newest message that stands where the picture has it: whether it says there what it says in the tree."""
+async def _newest_doubts(
+    ocr: OcrEngine, seen: ChatScreen, image: Image.Image, page: shapes.Page, second: Transcriber | None
+) -> list[Doubt]:
+    """For a newest message that stands where the picture has it: whether it says there what it says in the tree.
+
+    If OCR is not sure of its words, the model is asked for the crop.
+    """
     newest = seen.newest
     if newest is None or newest.box is None or newest.kind is not BubbleKind.TEXT:
         return []
@@ -445,7 +509,11 @@ async def _newest_doubts(ocr: OcrEngine, seen: ChatScreen, image: Image.Image, p
     inside = bool(read) and all(contains(newest.text, line.text, confidence=line.confidence) for line in read)
     if inside and (some is not lines or len(fold(text)) >= 0.8 * len(fold(newest.text))):
         return []
-    return [f"the newest message is {newest.text!r} in the tree and {text!r} in the picture"]
+    if second is not None and messages.joined(read).unsure:
+        said = await second.words(image.crop(box.as_tuple()))
+        if said and compare(newest.text, said) is not Match.DIFFERENT:
+            return []
+    return [Doubt(DoubtKind.MESSAGES_DIFFER, newest.text, text)]
 
 
 def _header(title: Box | None, header: layout.Header | None, image: Image.Image, profile: AppProfile) -> Box:
@@ -466,7 +534,7 @@ def _header(title: Box | None, header: layout.Header | None, image: Image.Image,
 def _agree(name: str, seen: Title) -> bool:
     """Whether a title in the picture can be ``name``. One that was read alike but is flawed is another, and no picture
     bears out letters that nobody sees."""
-    if has_invisible(name):
+    if not is_clean(name):
         return False
     if normalise(name) == normalise(seen.text):
         return not seen.flawed and not (seen.blank and not re.search(r"\s", name.strip()))

@@ -10,15 +10,10 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
 
-# What no font draws: Unicode's default-ignorable code points, controls, and the place of an object (U+FFFC).
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\ufffc\U000e0000-\U000e0fff]"
-)
-# How an emoji is written: the sign that colours the one before it, and the joiner between two.
-_OF_EMOJI = re.compile(
-    "(?<=[\u2190-\u3299\U0001f000-\U0001faff])\ufe0f|(?<=[\ufe0f\u2190-\u3299\U0001f000-\U0001faff])\u200d"
-)
+from agent_core.clean_text import DEFAULT_IGNORABLE
+
+# What no font draws, controls that are no blanks, and the place of an object (U+FFFC).
+_INVISIBLE = re.compile(rf"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffc{DEFAULT_IGNORABLE}]")
 _BLANKS = re.compile(r"\s+")
 # What NFKC leaves apart although a person reads the same.
 _SAME_SIGNS = str.maketrans(
@@ -166,11 +161,6 @@ def skeleton(text: str) -> str:
     plain = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
     alike = unicodedata.normalize("NFKD", plain.translate(_confusables()))
     return _BLANKS.sub(" ", _INVISIBLE.sub("", alike)).strip()
-
-
-def has_invisible(text: str) -> bool:
-    """Whether letters stand in a name that nobody sees. The parts of an emoji are none."""
-    return _INVISIBLE.search(_OF_EMOJI.sub("", text)) is not None
 
 
 def differences(seen: str, wanted: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from agent_core.screen.compare import Match, fold
+from agent_core.screen.kinds import voice_seconds
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Side
 
 NEIGHBOURS = 4
@@ -63,7 +64,8 @@ def _words(bubble: Bubble) -> str:
         case BubbleKind.TEXT:
             what = fold(bubble.text)
         case BubbleKind.VOICE:
-            what = f"voice {''.join(char for char in fold(bubble.text) if char.isdigit())}"
+            seconds = voice_seconds(bubble.text) if bubble.seconds is None else bubble.seconds
+            what = f"voice {'' if seconds is None else seconds}"
         case BubbleKind.RED_PACKET:
             what = "red packet"
         case _:

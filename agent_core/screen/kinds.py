@@ -27,6 +27,7 @@ _KINDS = (
     (BubbleKind.LOCATION, re.compile(r"^\[位置\]")),
     (BubbleKind.CARD, re.compile(r"^\[(?:(?:QQ|微信)?小程序|链接|分享|卡片)\]")),
 )
+_SECONDS = re.compile(r"(?<!\d)(\d{1,3})\s*(?:秒|[\"″”＂]|['’′]{1,2})\s*(?:$|\n)")
 # What an app says of a call, as a whole line. A person who writes nothing but these words is told of as a call, too.
 _CALLS = (
     r"未接来电|未接(?:语音|视频)?(?:通话|电话)|未接听|未接通|未应答|无人接听|(?:对方)?无应答|(?:对方|你)?已(?:取消|拒绝|挂断)",
@@ -83,6 +84,15 @@ def kind_of(text: str) -> BubbleKind:
         if pattern.search(text.strip()):
             return kind
     return BubbleKind.TEXT if text.strip() else BubbleKind.OTHER
+
+
+def voice_seconds(text: str) -> int | None:
+    """Return how long a voice message is by what stands in it, as ``16″`` or ``语音 16秒``; None if that tells nothing.
+
+    What an app writes down of its words may hold other numbers.
+    """
+    found = _SECONDS.search(text)
+    return int(found[1]) if found else None
 
 
 def named_kind(description: str) -> BubbleKind:

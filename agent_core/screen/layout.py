@@ -26,7 +26,8 @@ _SOLID = 0.62  # of its box that a filled shape covers; an outlined icon covers 
 _BAR_INK = 12  # levels by which an icon stands out from its bar
 _ARROW_HEIGHT, _ARROW_WIDTH = (0.031, 0.075), (0.012, 0.062)
 _ARROW_LEFT, _ARROW_RIGHT = 0.018, 0.105
-_HEADER_DOWN, _HEADER_UP = 0.36, 0.0
+_HEADER_DOWN, _HEADER_UP = 0.36, 0.09  # the status bar is above, if the picture shows it
+_ARROW_ROOM = 0.009  # free on the right of an arrow: letters stand closer
 PAGE_EDGE = 0.012  # nothing of a message stands so near to the screen's edge
 
 
@@ -289,23 +290,8 @@ def _bar_rows(grid: Grid, box: Box, bar: Color) -> tuple[int, int]:
 def header(grid: Grid) -> Header | None:
     """Return the header of a page that can be left by an arrow at its upper left; None if there is none."""
     width = grid.width
-    top, bottom = round(_HEADER_UP * width), min(grid.height, round(_HEADER_DOWN * width))
-    left, right = round(_ARROW_LEFT * width), round(_ARROW_RIGHT * width)
-    strip = grid.pixels[top:bottom]
-    arrow: Box | None = None
-    for rows in spans(_rough(strip[:, left:right]), gap=1, least=3):
-        part = strip[rows[0] : rows[1], left:right]
-        ground = _edge_color(part)
-        mask = far(part, ground) > 60
-        first = next(pieces(mask, gap=1, least=2), None)
-        if first is None:
-            continue
-        box, own = first
-        tall = _ARROW_HEIGHT[0] * width <= box.height <= _ARROW_HEIGHT[1] * width
-        wide = _ARROW_WIDTH[0] * width <= box.width <= _ARROW_WIDTH[1] * width
-        if tall and wide and float(own.mean()) < 0.6 and _points_left(own):
-            arrow = Box(left + box.left, top + rows[0] + box.top, left + box.right, top + rows[0] + box.bottom)
-            break
+    below = round(_HEADER_UP * width)
+    arrow = _arrow(grid, below) or _arrow(grid, 0)
     if arrow is None:
         return None
     middle = (arrow.top + arrow.bottom) // 2
@@ -322,6 +308,26 @@ def header(grid: Grid) -> Header | None:
     )
 
 
+def _arrow(grid: Grid, top: int) -> Box | None:
+    """Return the first arrow at the left edge below ``top``, all in pixels of the small copy."""
+    width = grid.width
+    left, right = round(_ARROW_LEFT * width), round(_ARROW_RIGHT * width)
+    strip = grid.pixels[top : round(_HEADER_DOWN * width)]
+    for rows in spans(_rough(strip[:, left:right]), gap=1, least=3):
+        part = strip[rows[0] : rows[1], left:right]
+        mask = far(part, _edge_color(part)) > 60
+        first = next(pieces(mask, gap=1, least=2), None)
+        if first is None:
+            continue
+        box, own = first
+        tall = _ARROW_HEIGHT[0] * width <= box.height <= _ARROW_HEIGHT[1] * width
+        wide = _ARROW_WIDTH[0] * width <= box.width <= _ARROW_WIDTH[1] * width
+        room = mask[box.top : box.bottom, box.right : box.right + max(3, round(_ARROW_ROOM * width))]
+        if tall and wide and float(own.mean()) < 0.6 and _points_left(own) and not room.any():
+            return Box(left + box.left, top + rows[0] + box.top, left + box.right, top + rows[0] + box.bottom)
+    return None
+
+
 def _rough(part: Pixels) -> Mask:
     """Rows in which something stands out from the row's left edge."""
     edge = part[:, :1]
@@ -335,7 +341,14 @@ def _edge_color(part: Pixels) -> Color:
 
 
 def _points_left(own: Mask) -> bool:
-    """Whether a shape is a chevron or an arrow: its leftmost pixels stand at half its height."""
+    """Whether a shape is a chevron or an arrow: its leftmost pixels stand at half its height.
+
+    There one stroke stands, and nothing on its right but a shaft that goes on from it.
+    """
+    middle_row = own[own.shape[0] // 2]
+    strokes = spans(middle_row)
+    if len(strokes) != 1 or not (strokes[0][1] <= 0.67 * len(middle_row) or strokes[0][0] <= 0.25 * len(middle_row)):
+        return False
     columns = max(1, own.shape[1] // 4)
     rows = np.flatnonzero(own[:, :columns].any(axis=1))
     if not len(rows):

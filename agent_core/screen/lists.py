@@ -16,6 +16,7 @@ from agent_core.screen.badges import Mark
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Reading
 from agent_core.screen.times import is_time
+from agent_core.screen.tree_rows import within
 
 _COUNT = re.compile(r"^(\d{1,3})\+?$")
 _ONES = str.maketrans("lI|iOo", "111100")  # in a mark that holds a number
@@ -107,8 +108,8 @@ def is_list_page(
 
 def chat_rows(readings: Sequence[Reading], frame: Frame) -> list[ChatRow]:
     """The rows from the top, told by the picture: a name and what stands under it, right of an avatar."""
-    width, height = frame.size
-    inside = [r for r in readings if 0.06 * height < r.box.center.y < 0.92 * height and r.role != "input"]
+    width = frame.size[0]
+    inside = _inside(readings, frame)
     names = [r for r in inside if _may_be_name(r, width)]
     column = _column(names, width)
     if not column:
@@ -183,7 +184,7 @@ def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
     width, _ = frame.size
     readings = tree.readings(nodes, frame.size)
     holders = _holders(nodes, frame.size)
-    held = [[r for r in readings if r.box != one.box and _within(r.box, one.box)] for one in holders]
+    held = [[r for r in readings if r.box != one.box and within(r.box, one.box)] for one in holders]
     column = _column([r for texts in held for r in texts if _may_be_name(r, width)], width)
     described = [one for one in nodes if described_name(one.description)]
     found = [
@@ -196,8 +197,21 @@ def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
     for row in found:
         avatar = next((box for box in avatars if box.top <= row.box.center.y < box.bottom), None)
         if row.time or avatar is not None:
-            rows.append(replace(row, avatar=avatar))
+            rows.append(replace(row, avatar=avatar or _avatar_node(nodes, row.box, column)))
     return sorted(rows, key=lambda row: row.box.top)
+
+
+def _avatar_node(nodes: Sequence[Node], row: Box, column: int) -> Box | None:
+    """Return the square in a row left of its name: an avatar that is as pale as the row is seen by the tree alone."""
+    squares = [
+        n.box
+        for n in nodes
+        if within(n.box, row)
+        and n.box.right <= column
+        and n.box.height >= row.height // 2
+        and abs(n.box.width - n.box.height) <= n.box.height // 8
+    ]
+    return max(squares, key=lambda box: box.height, default=None)
 
 
 async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | None) -> list[ChatRow]:
@@ -271,11 +285,11 @@ def _row_box(avatars: Sequence[Box], number: int, width: int) -> Box:
 
 def _row(lines: Sequence[Reading], box: Box, inside: Sequence[Reading], avatar: Box | None) -> ChatRow:
     width = box.width
-    within = [r for r in inside if box.top <= r.box.center.y < box.bottom and r not in lines]
-    times = [r for r in within if r.box.right > _TIMES * width and is_time(r.text)]
+    beside = [r for r in inside if box.top <= r.box.center.y < box.bottom and r not in lines]
+    times = [r for r in beside if r.box.right > _TIMES * width and is_time(r.text)]
     counts = [
         int(match[1])
-        for r in within
+        for r in beside
         if r.box.center.x > _EDGE * width and r not in times and (match := _COUNT.match(r.text.strip()))
     ]
     row = ChatRow(
@@ -328,7 +342,7 @@ def _holders(nodes: Sequence[Node], size: tuple[int, int]) -> list[Node]:
         and n.box.top >= 0
         and n.box.bottom <= height
     ]
-    inner = [n for n in wide if not any(_within(o.box, n.box) and o.box != n.box for o in wide)]
+    inner = [n for n in wide if not any(within(o.box, n.box) and o.box != n.box for o in wide)]
     return list({n.box: n for n in inner}.values())
 
 
@@ -337,7 +351,7 @@ def _held(holder: Node, texts: Sequence[Reading], described: Sequence[Node], col
     said = [
         one.description.strip()
         for one in described
-        if _within(holder.box, one.box) and one.box.height < 1.3 * holder.box.height
+        if within(holder.box, one.box) and one.box.height < 1.3 * holder.box.height
     ]
     lines = sorted(
         (r for r in texts if _may_be_name(r, width) and abs(r.box.left - column) <= 0.03 * width),
@@ -370,12 +384,3 @@ def _described(holder: Node, description: str) -> ChatRow:
     time = found["time"].strip()
     row = ChatRow(found["name"].strip(), holder.box, int(found["count"] or 0), time=time if is_time(time) else "")
     return with_preview(row, found["preview"])
-
-
-def _within(inner: Box, outer: Box) -> bool:
-    return (
-        outer.left <= inner.left
-        and inner.right <= outer.right
-        and outer.top <= inner.top
-        and inner.bottom <= outer.bottom
-    )

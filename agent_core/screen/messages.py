@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from PIL import Image
 
 from agent_core.geometry import Box
-from agent_core.screen import picture, tree
-from agent_core.screen.kinds import call_line
+from agent_core.screen import picture
+from agent_core.screen.doubts import DoubtKind
+from agent_core.screen.kinds import call_line, voice_seconds
+from agent_core.screen.letters import FULL, Letters, ems, is_coloured, is_emoji, is_glyph, letters_of
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.picture import Color, Line
 from agent_core.screen.readings import Bubble, BubbleKind, Side
@@ -40,11 +43,18 @@ _TALL = 1.55  # no letter or emoji of a text is taller than this beside the usua
 _SMALL = 0.66  # a line of a card that tells its size or its source
 _PALE = 0.62  # of the strongest line's contrast
 # Of the screen's width.
-_COLOURED = 70  # saturation, 0–255
 _LINE_HEIGHT = (0.020, 0.080)  # ink of a line of a message: a digit at the smallest text, an emoji at the largest
 _TINY = (0.62, 0.026)  # of the usual height, and of the width: no line of a message is so low
 _BLOCK = (0.055, 0.26)  # an icon or a small picture in a card
 _STICKER = 0.30
+_ONE_LINE = 0.14  # height of a bubble of one line at the most
+_EDGE = (0.004, 0.012)  # inside the box of a picture, where its frame is looked for
+_RECEIVER = 0.75  # in em: what stands beside a call's words
+_LETTERS_LEAST = 0.885  # of the page's letters: a text is not smaller
+_SMALL_PRINT = 0.78  # of the letters of the largest line
+_ONE_GROUND = 12  # levels between two bubbles of one colour
+_PADDING = 1.15  # in em, above the first line of a text at the most
+_PITCH = (1.9, 2.45)  # in em: no lines of a text stand so far apart, but for an empty line between them
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +106,15 @@ async def read_shapes(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bu
     """Read the messages of a page, from the top."""
     own = [_own_lines(image, shape) for shape in page.shapes]
     usual = _usual_height(own, image.width)
-    return [await _read(ocr, image, shape, lines, usual) for shape, lines in zip(page.shapes, own, strict=True)]
+    texts: list[_Text | None] = []
+    bubbles = []
+    for shape, lines in zip(page.shapes, own, strict=True):
+        bubble, text = await _read(ocr, image, page, shape, lines, usual)
+        if shape.transcript is not None and bubble.kind is not BubbleKind.VOICE:
+            bubble = replace(bubble, sure=False, doubt=DoubtKind.NO_AVATAR)
+        bubbles.append(bubble)
+        texts.append(text)
+    return _fitting(bubbles, texts)
 
 
 async def read_calls(ocr: OcrEngine, image: Image.Image, page: Page) -> list[Bubble]:
@@ -138,43 +156,118 @@ def _usual_height(pages: Sequence[Sequence[Line]], width: int) -> float:
     return max((height for height in even if height >= least), default=0.0)
 
 
-async def _read(ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float) -> Bubble:
-    bubble = Bubble(
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """How a text stands in its bubble. ``letters``: their size. ``tail``: its bubble has one.
+
+    ``odd``: its lines stand farther from the edge or from one another than a message's do, or are of several sizes.
+    """
+
+    letters: Letters
+    odd: bool
+    tail: bool
+    side: Side
+    ground: Color
+
+
+def _fitting(bubbles: list[Bubble], texts: Sequence[_Text | None]) -> list[Bubble]:
+    """The messages, those in doubt that have a text which does not look like the page's others: a picture with words.
+
+    Letters in a picture are smaller. Bubbles of texts have a tail, or none has, and those of one side have one ground.
+    """
+    found = []
+    for index, (bubble, text) in enumerate(zip(bubbles, texts, strict=True)):
+        others = [other for at, other in enumerate(texts) if other is not None and at != index]
+        usual = max((other.letters.surely for other in others), default=0.0)
+        odd = text is not None and (
+            text.odd
+            or 0 < text.letters.most < _LETTERS_LEAST * usual
+            or (bool(others) and not text.tail and all(other.tail for other in others))
+            or _is_alone(text.ground, [other.ground for other in others if other.side is text.side])
+        )
+        found.append(replace(bubble, sure=False, doubt=bubble.doubt or DoubtKind.MAYBE_PICTURE) if odd else bubble)
+    return found
+
+
+def _is_alone(ground: Color, others: Sequence[Color]) -> bool:
+    """Whether the others have one ground that is not this one: an owner of two colours is no rule to go by."""
+    return len(set(others)) == 1 and not picture.near(ground, others[0], _ONE_GROUND)
+
+
+async def _read(
+    ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape, lines: Sequence[Line], usual: float
+) -> tuple[Bubble, _Text | None]:
+    """Read one message. The second value tells how its text stands in its bubble, None if it is no text."""
+    if shape.form is Form.BUBBLE and lines:
+        return await _read_lines(ocr, image, shape, lines, usual)
+    return await _wordless(ocr, image, page, shape, usual), None
+
+
+def _begun(shape: Shape) -> Bubble:
+    return Bubble(
         shape.side, "", shape.box, BubbleKind.OTHER, shape.state, sure=shape.sure and not shape.doubt, doubt=shape.doubt
     )
+
+
+async def _wordless(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape, usual: float) -> Bubble:
+    bubble = _begun(shape)
     if shape.form is Form.PACKET:
         past = shape.box.left + shape.box.width // 5  # the envelope
         upper = Box(past, shape.box.top, shape.box.right, shape.box.top + shape.box.height * 2 // 3)
         words = await read_box(ocr, image, upper, shape.color)
         return replace(bubble, kind=BubbleKind.RED_PACKET, text=words.text)
     if shape.form is Form.PICTURE:
-        return await _pictured(ocr, image, shape, bubble, usual)
-    if not lines:
-        kind = BubbleKind.STICKER if _is_small(shape, image) else BubbleKind.IMAGE
-        return replace(bubble, kind=kind)
+        return await _pictured(ocr, image, page, shape, usual)
+    if shape.box.height <= _ONE_LINE * image.width:  # a sign that is too faint or too low for a line
+        return replace(bubble, sure=False, doubt="what stands in it cannot be read")
+    return replace(bubble, kind=BubbleKind.IMAGE)
+
+
+async def _read_lines(
+    ocr: OcrEngine, image: Image.Image, shape: Shape, lines: Sequence[Line], usual: float
+) -> tuple[Bubble, _Text | None]:
+    bubble = _begun(shape)
     block = _block(image, shape, lines, usual)
     written = lines if block is None else picture.lines_of(image, _words_beside(shape, block), shape.color)
     heights = [line.ink.height for line in written]
     if len(written) >= 3 and median(heights) < max(_TINY[0] * usual, _TINY[1] * image.width):
-        return replace(bubble, kind=BubbleKind.IMAGE)  # letters too small for a message
+        return replace(bubble, kind=BubbleKind.IMAGE), None  # letters too small for a message
     if block is not None or not _even(image, shape, lines):
-        return await _card(ocr, image, bubble, block, written)
-    words = joined(await read_lines(ocr, image, [line.box for line in lines]))
+        return await _card(ocr, image, bubble, block, written), None
+    quoted = await _quoted(ocr, image, shape)
+    if all(is_emoji(image, line, shape.color) for line in lines):  # a recogniser takes them for letters
+        return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted), None
+    read = await read_lines(ocr, image, [line.box for line in lines])
+    words = joined(read)
     if await _is_voice(ocr, image, words.text, lines, shape.color):
         transcript = await _transcript(ocr, image, shape)
-        return replace(bubble, kind=BubbleKind.VOICE, text=transcript or _seconds(words.text))
+        length = _seconds(words.text)
+        voice = replace(bubble, kind=BubbleKind.VOICE, text=transcript or length, seconds=voice_seconds(length))
+        return voice, None
     call = call_line(words.text, in_picture=True) if len(lines) == 1 else ""
-    kind = BubbleKind.CALL if call else tree.kind_of(words.text)
-    quoted = await _quoted(ocr, image, shape)
-    if kind in tree.WORDLESS:
-        return replace(bubble, kind=kind, quoted=quoted)
-    text = call or words.text
-    if not _SAID.search(text):  # an emoji alone, which a recogniser takes for dots; or the waves of a voice message
-        if any(is_coloured(image.crop(line.ink.as_tuple()), shape.color) for line in lines):
-            return replace(bubble, kind=BubbleKind.STICKER, quoted=quoted)
-        return replace(bubble, quoted=quoted, sure=False, doubt="what stands in it cannot be read")
+    if call and lines[0].ink.width > (ems(call) + _RECEIVER) * min(lines[0].ink.height, usual) / FULL:
+        return replace(bubble, kind=BubbleKind.CALL, text=call, quoted=quoted), None
+    if not _SAID.search(words.text) or not is_glyph(image, lines, words.text, own_box(shape), shape.color):
+        return replace(bubble, quoted=quoted, sure=False, doubt=DoubtKind.UNREADABLE), None
     sure = bubble.sure and not words.unsure
-    return replace(bubble, kind=kind, text=text, quoted=quoted, sure=sure)
+    text = _text(image, shape, lines, read)
+    return replace(bubble, kind=BubbleKind.TEXT, text=words.text, quoted=quoted, sure=sure), text
+
+
+def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequence[Recognised]) -> _Text:
+    sizes = [letters_of(image, line, one.text, shape.color) for line, one in zip(lines, read, strict=True)]
+    size = max(one.most for one in sizes)
+    pitches = [(below.ink.bottom - above.ink.bottom) / size for above, below in pairwise(lines)] if size else []
+    above = (lines[0].ink.top - own_box(shape).top) / size if size else 0.0
+    # Paragraphs and lists stand farther apart here and there, the lines of a screenshot all do.
+    loose = above > _PADDING or (bool(pitches) and _PITCH[0] < median(pitches) < _PITCH[1])
+    # The lines of a text are of one size; those of a card are not, and its picture may stand in one.
+    surely = max(one.surely for one in sizes)
+    uneven = bool(size) and (
+        min(one.most for one in sizes if one.most) < _SMALL_PRINT * surely
+        or max(line.ink.height for line in lines) > _TALL * size
+    )
+    return _Text(Letters(size, surely), loose or uneven, shape.tail, shape.side, shape.color)
 
 
 async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
@@ -192,12 +285,24 @@ def _is_small(shape: Shape, image: Image.Image) -> bool:
     return shape.box.width <= _STICKER * image.width and shape.box.height <= _STICKER * image.width
 
 
+def _is_framed(image: Image.Image, box: Box, ground: Color) -> bool:
+    """Whether a picture is a rectangle: it reaches all its edges, as a photo does and a sticker does not."""
+    near, far = (max(1, round(part * image.width)) for part in _EDGE)
+    wide, high = box.width // 5, box.height // 5
+    strips = (
+        (box.left + wide, box.top + near, box.right - wide, box.top + far),
+        (box.left + wide, box.bottom - far, box.right - wide, box.bottom - near),
+        (box.left + near, box.top + high, box.left + far, box.bottom - high),
+        (box.right - far, box.top + high, box.right - near, box.bottom - high),
+    )
+    marks = [picture.ink(image.crop(strip), ground, 12) for strip in strips]
+    return all(sum(mark.histogram()[1:]) > 0.8 * mark.width * mark.height for mark in marks)
+
+
 async def _is_voice(ocr: OcrEngine, image: Image.Image, text: str, lines: Sequence[Line], ground: Color) -> bool:
     """Whether a bubble of one line holds the seconds of a voice message beside its waves, and no words."""
     if len(lines) != 1 or not re.search(r"\d", text):
         return False
-    if tree.kind_of(text) is BubbleKind.VOICE:
-        return True
     if (
         not _SECONDS.search(text)
         or _WORD.search(_WAVES.sub("", text))
@@ -273,14 +378,6 @@ def _even(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> bool:
     )
 
 
-def is_coloured(crop: Image.Image, ground: Color) -> bool:
-    """Whether what is written in ``crop`` is coloured beside its ground: a link, an emoji."""
-    marks = picture.ink(crop, ground, 40)
-    _, saturation, _ = crop.convert("HSV").split()
-    levels = saturation.histogram(marks)
-    return sum(levels[_COLOURED:]) > 0.5 * max(1, sum(levels))
-
-
 def _words_beside(shape: Shape, block: Box) -> Box:
     """The part of a card that is written on: beside its icon or picture."""
     words = own_box(shape)
@@ -310,11 +407,13 @@ async def _card(ocr: OcrEngine, image: Image.Image, bubble: Bubble, block: Box |
         return replace(bubble, kind=BubbleKind.IMAGE)
     if block is not None and not block.width:  # a wide picture with words over or under it
         return replace(bubble, kind=BubbleKind.LOCATION, text=found[0])
-    return replace(bubble, kind=BubbleKind.CARD if len(found) > 1 else BubbleKind.OTHER, text="\n".join(found))
+    kind = BubbleKind.CARD if len(found) > 1 else BubbleKind.OTHER
+    return replace(bubble, kind=kind, text="\n".join(found), sure=False)
 
 
-async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bubble, usual: float) -> Bubble:
+async def _pictured(ocr: OcrEngine, image: Image.Image, page: Page, shape: Shape, usual: float) -> Bubble:
     """A message without a flat ground: a picture, a film, a sticker, or a text in a decorated bubble."""
+    bubble = _begun(shape)
     if shape.box.height < 0.75 * image.width:
         lines = [line for line in await ocr.read_part(image, shape.box) if line.confidence >= TEXT_CONFIDENCE]
         heights = [line.box.height for line in lines]
@@ -322,8 +421,8 @@ async def _pictured(ocr: OcrEngine, image: Image.Image, shape: Shape, bubble: Bu
             written = sum(line.box.width * line.box.height for line in lines)
             if written > 0.3 * shape.box.width * shape.box.height:
                 text = join_lines([line.text for line in lines])
-                return replace(bubble, kind=tree.kind_of(text), text=text, sure=False, doubt="its bubble is decorated")
-    if _is_small(shape, image):
+                return replace(bubble, kind=BubbleKind.TEXT, text=text, sure=False, doubt=DoubtKind.DECORATED)
+    if _is_small(shape, image) and not _is_framed(image, shape.box, page.ground.color):
         return replace(bubble, kind=BubbleKind.STICKER)
     return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)
 

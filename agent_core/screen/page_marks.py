@@ -28,8 +28,8 @@ class _Mark:
 def mark_page(image: Image.Image, page: Page, words: Words) -> Image.Image:
     """A copy of ``image`` with a box and a label for each part of ``page``; the question's boxes are the strongest.
 
-    ``words`` gives the label's text for ``title``, ``input``, ``send``, ``unread``, ``me``, ``them`` and the kinds of
-    messages (``kind_text`` …). A part in doubt has a question mark.
+    ``words`` gives the label's text for ``title``, ``input``, ``send``, ``unread``, ``dot``, ``me``, ``them`` and the
+    kinds of messages (``kind_text`` …). A part in doubt has a question mark.
     """
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)
@@ -39,8 +39,12 @@ def mark_page(image: Image.Image, page: Page, words: Words) -> Image.Image:
 
 
 def _marks(page: Page, words: Words) -> list[_Mark]:
-    unread = [_Mark(row.box, f"{words('unread')} {row.unread}", _ASKED, True) for row in page.rows if row.unread]
     chat, said = page.chat, report(page)
+    unread = [
+        _Mark(row.box, words("dot") if told.dot else f"{words('unread')} {told.unread}", _ASKED, True)
+        for row, told in zip(page.rows, said.rows, strict=True)
+        if told.unread
+    ]
     if chat is None or said.title is None:
         return unread
     marks = []

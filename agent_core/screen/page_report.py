@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,6 +18,7 @@ from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side
 from agent_core.screen.secret_texts import COVER, Secrets, covered_text, secrets_in
 from agent_core.screen.times import is_time
+from agent_core.texts import Lang
 
 PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; the last two are outside
 
@@ -76,7 +76,8 @@ class SendReport(_Part):
 class RowReport(_Part):
     name: str
     preview: str
-    unread: int
+    unread: int  # 1 for a mark without a number
+    dot: bool = False  # the mark has no number, as on muted chats
 
 
 class PageReport(_Part):
@@ -89,7 +90,7 @@ class PageReport(_Part):
     input: InputReport | None = None
     send: SendReport | None = None
     rows: tuple[RowReport, ...] = ()  # of a list, from the top
-    doubts: tuple[str, ...] = ()  # the reader's own words, English
+    doubts: tuple[str, ...] = ()  # for people, in the language that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +134,6 @@ def without_secrets(page: Page, covered: Sequence[Box]) -> Page:
     return _covered(page, secrets_in(texts), hidden)
 
 
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-
-
 def _covered(page: Page, secrets: Secrets, hidden: Callable[[Box | None], bool]) -> Page:
     def said(text: str, box: Box | None) -> str:
         return COVER if text and hidden(box) else covered_text(text, secrets)
@@ -147,19 +145,20 @@ def _covered(page: Page, secrets: Secrets, hidden: Callable[[Box | None], bool])
     bubbles = tuple(replace(b, text=said(b.text, b.box), quoted=said(b.quoted, b.box)) for b in chat.bubbles)
     title = said(chat.title, chat.title_box) if chat.title_box else covered_text(chat.title, secrets)
     draft = None if chat.draft is None else said(chat.draft, chat.input_box)
-    # A doubt quotes what was read otherwise, which may be a part of the secret.
-    return Page(replace(chat, title=title, bubbles=bubbles, draft=draft, doubt=_QUOTED.sub(COVER, chat.doubt)))
+    # What was read otherwise may be a part of the secret.
+    doubts = tuple(replace(d, text=d.text and COVER, other=d.other and COVER) for d in chat.doubts)
+    return Page(replace(chat, title=title, bubbles=bubbles, draft=draft, doubts=doubts))
 
 
-def report(page: Page) -> PageReport:
-    """Turn what was read into plain data."""
+def report(page: Page, lang: Lang = "en") -> PageReport:
+    """Turn what was read into plain data, its doubts in words of this language."""
     if page.chat is not None:
-        return _chat_report(page.chat)
-    rows = tuple(RowReport(name=row.name, preview=row.preview, unread=row.unread) for row in page.rows)
+        return _chat_report(page.chat, lang)
+    rows = tuple(map(_row_report, page.rows))
     return PageReport(page=PageKind.LIST if rows else PageKind.OTHER, rows=rows)
 
 
-def _chat_report(chat: ChatScreen) -> PageReport:
+def _chat_report(chat: ChatScreen, lang: Lang) -> PageReport:
     count, asked = len(chat.bubbles), len(chat.question)
     field = chat.input_box
     return PageReport(
@@ -171,8 +170,13 @@ def _chat_report(chat: ChatScreen) -> PageReport:
         if field
         else None,
         send=SendReport(box=_pixels(chat.send_box), state=chat.send_state),
-        doubts=tuple(chat.doubts),
+        doubts=tuple(dict.fromkeys(doubt.told(lang) for doubt in chat.doubts)),
     )
+
+
+def _row_report(row: ChatRow) -> RowReport:
+    dot = row.dot and not row.unread
+    return RowReport(name=row.name, preview=row.preview, unread=row.unread or int(dot), dot=dot)
 
 
 def _title_report(chat: ChatScreen) -> TitleReport:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from PIL import Image
+from PIL import Image, ImageDraw
 from pydantic import BaseModel, ConfigDict
 
-from agent_core.devices.base import Frame, Window
+from agent_core.devices.base import Frame, Node, Window
 from agent_core.geometry import Box
 from agent_core.screen.compare import fold
-from agent_core.screen.readings import Reading
+from agent_core.screen.readings import Reading, Source
 
 LONGEST = 200  # characters of what a dialog says; more is a page
 MOST_TEXTS = 12  # on a dialog; more is a page
@@ -28,9 +28,14 @@ LIT = 200  # of 255: a page behind a dialog is darker, whatever is on it
 EDGE = 0.05  # of the height: the bars of the system at the top and the bottom are not dimmed
 TALLEST, NARROWEST = 0.7, 0.4  # of the height, of the width
 ABOVE = 0.15  # of the height: how far above its dialog a picture that closes it may float
+HEADER = 0.15  # of the height: what has words above it is a page
+SAME_GROUND = 4  # of 255: how much a dark dialog is brighter than the page at least
 FILLED = 0.4  # of a dialog's points that are lit
 CENTRED = 0.05  # of the width, by which its margins may differ
 _ASKS_FOR_RIGHTS = re.compile(r"GrantPermissions", re.IGNORECASE)  # the activity; the others there are pages
+
+
+_Area = tuple[int, int, int, int]  # left, top, right, bottom, in points of the grid
 
 
 class _Kind(BaseModel):
@@ -73,6 +78,14 @@ class Popup:
         """Whether the task's own words are about such a thing: then it is no surprise."""
         kind = next(kind for kind in kinds() if kind.kind == self.kind)
         return re.search(kind.task, task, re.IGNORECASE) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """A small window over the page, and what stands on it. ``box`` is in pixels."""
+
+    box: Box
+    texts: tuple[Reading, ...]
 
 
 @cache
@@ -160,23 +173,76 @@ def _matches(patterns: Sequence[str], text: str) -> bool:
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
 
+def dialog_in(
+    readings: Sequence[Reading], nodes: Sequence[Node] | None, frame: Frame | None, size: tuple[int, int]
+) -> Dialog | None:
+    """Return the dialog in front, whatever it says; None if there is none.
+
+    It is known by the dimmed page around it. Where the picture does not tell, a tree that has but a few texts, and none
+    of them where a page has its header, is that of a dialog's window.
+    """
+    low = EDGE * size[1]
+    texts = [one for one in readings if one.text.strip() and one.box.center.y > low]
+    panel = panel_of(frame)
+    if panel is not None:
+        return Dialog(panel, tuple(one for one in texts if panel.contains(one.box.center)))
+    if not nodes or not 1 < len(texts) <= MOST_TEXTS or any(one.source is not Source.TREE for one in texts):
+        return None
+    boxes = [one.box for one in texts] + [n.box for n in nodes if n.clickable and n.box.height < TALLEST * size[1] / 2]
+    boxes = [box for box in boxes if box.center.y > low]
+    around = Box(
+        min(box.left for box in boxes),
+        min(box.top for box in boxes),
+        max(box.right for box in boxes),
+        max(box.bottom for box in boxes),
+    )
+    small = around.top >= HEADER * size[1] and around.height <= TALLEST * size[1]
+    return Dialog(around, tuple(texts)) if small else None
+
+
 def panel_of(frame: Frame | None) -> Box | None:
-    """Return the small lit window over a dimmed page; None where the page is not dimmed."""
+    """Return the small window over a dimmed page, bright or dark; None if the page is not dimmed.
+
+    Behind a dialog nothing is lit: what is, stands on the dialog or is all of it.
+    """
     if frame is None:
         return None
-    columns, rows = GRID
+    rows = GRID[1]
     edge = round(EDGE * rows)
-    small = frame.image.resize(GRID, Image.Resampling.NEAREST).convert("L").crop((0, edge, columns, rows - edge))
+    small = frame.image.resize(GRID, Image.Resampling.NEAREST).convert("L").crop((0, edge, GRID[0], rows - edge))
     lit = small.point([0] * LIT + [255] * (256 - LIT))
     around = lit.getbbox()
-    if around is None:
+    found = around and (_window(lit) or _window(_ground(small, around), around))
+    if not found:
         return None
-    left, top, right, bottom = around
-    filled = lit.crop(around).histogram()[255] / ((right - left) * (bottom - top))
-    if right - left < NARROWEST * columns or bottom - top > TALLEST * rows or filled < FILLED:
-        return None
-    if abs(left - (columns - right)) > CENTRED * columns:
-        return None
+    left, top, right, bottom = found
     width, height = frame.size
     low = height if bottom == small.height else round((bottom + edge) * height / rows)  # a sheet reaches the edge
-    return Box(left * width // columns, (top + edge) * height // rows, -(-right * width // columns), low)
+    return Box(left * width // GRID[0], (top + edge) * height // rows, -(-right * width // GRID[0]), low)
+
+
+def _window(points: Image.Image, holds: _Area | None = None) -> _Area | None:
+    """Return where the white points of a picture are, if together they have the shape of a dialog around ``holds``."""
+    found = points.getbbox()
+    if found is None:
+        return None
+    left, top, right, bottom = found
+    filled = points.crop(found).histogram()[255] / ((right - left) * (bottom - top))
+    if right - left < NARROWEST * GRID[0] or bottom - top > TALLEST * GRID[1] or filled < FILLED:
+        return None
+    if holds is not None and (holds[0] < left or holds[1] < top or holds[2] > right or holds[3] > bottom):
+        return None
+    return found if abs(left - (GRID[0] - right)) <= CENTRED * GRID[0] else None
+
+
+def _ground(small: Image.Image, around: _Area) -> Image.Image:
+    """Return, as white points, the dark ground of the lit words in ``around``; none if the page has the same."""
+    levels = small.crop(around).histogram()
+    ground = max(range(LIT), key=levels.__getitem__)
+    marks = small.point([255 if abs(level - ground) <= SAME_GROUND else 0 for level in range(256)])
+    if ground - max(range(256), key=small.histogram().__getitem__) <= SAME_GROUND:
+        return Image.new("L", small.size)
+    left, top, right, bottom = around
+    inside = ((x, y) for y in range(top, bottom) for x in range(left, right) if marks.getpixel((x, y)))
+    ImageDraw.floodfill(marks, next(inside), 128)
+    return marks.point([255 if level == 128 else 0 for level in range(256)])

@@ -13,11 +13,12 @@ from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.screen import badges, overlays, picture, tree
 from agent_core.screen.compare import normalise
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows, without_marks
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import ChatScreen, Reading, Source
 from agent_core.screen.transcribe import Transcriber
-from agent_core.screen.tree import TreeHealth, input_node
+from agent_core.screen.tree import TreeHealth
 
 BANNER = 0.16  # of the screen's height: where notifications slide in
 
@@ -43,12 +44,12 @@ class ScreenReader:
     async def readings(
         self,
         frame: Frame,
-        tree: Sequence[Node] | None,  # the name stands in the facade's contract
+        nodes: Sequence[Node] | None,
     ) -> list[Reading]:
         """The texts of the screen from its best source: a healthy tree, else OCR, else none."""
-        nodes = self._healthy(tree, frame)
-        if nodes is not None:
-            return _tree_readings(nodes, frame)
+        healthy = self._healthy(nodes, frame)
+        if healthy is not None:
+            return tree.readings(healthy, frame.size)
         if self._ocr is not None:
             return await self._ocr.read(frame.image, digest=frame.digest)
         return []
@@ -67,21 +68,21 @@ class ScreenReader:
         healthy = self._healthy(nodes, frame)
         if healthy is None:
             return await self.readings(frame, nodes) if self._ocr is not None else None
-        found = _tree_readings(healthy, frame)
+        found = tree.readings(healthy, frame.size)
         strip = Box(0, 0, frame.size[0], round(BANNER * frame.size[1]))
         if self._ocr is not None and await asyncio.to_thread(overlays.strange, frame.image, healthy, strip):
             digest = blake2b(frame.image.crop(strip.as_tuple()).tobytes(), digest_size=16).hexdigest()
             found += await self._ocr.read(frame.image, strip, digest=digest)
         return found
 
-    async def rows(self, frame: Frame, tree: Sequence[Node] | None) -> list[ChatRow]:
+    async def rows(self, frame: Frame, nodes: Sequence[Node] | None) -> list[ChatRow]:
         """The rows of a list of chats or of search results, from the top."""
-        nodes = self._healthy(tree, frame)
-        if nodes is not None:
-            return await count_unread(tree_rows(nodes, frame), frame, self._ocr)
+        healthy = self._healthy(nodes, frame)
+        if healthy is not None:
+            return await count_unread(tree_rows(healthy, frame), frame, self._ocr)
         if self._ocr is None:
             return []
-        readings = await without_marks(await self.readings(frame, tree), frame, self._ocr)
+        readings = await without_marks(await self.readings(frame, nodes), frame, self._ocr)
         return await count_unread(chat_rows(readings, frame), frame, self._ocr)
 
     async def counted(self, frame: Frame, area: Box) -> tuple[int, bool]:
@@ -91,32 +92,38 @@ class ScreenReader:
         return max(counts, default=0), any(not mark.number for mark in marks)
 
     async def chat(
-        self, frame: Frame, tree: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
+        self, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
     ) -> ChatScreen | None:
         """The chat page in front, or None where it is not one. ``sure`` says whether its sources bear it out.
 
         ``use_model`` False: no model is asked, even where nothing else can read the page.
         """
-        nodes = self._healthy(tree, frame)
-        if nodes is not None:
-            seen = _tree_chat(nodes, profile, frame)
+        seen = await self._chat(frame, nodes, profile, use_model=use_model)
+        return seen and _with_said_wrong(seen, profile.said_wrong)
+
+    async def _chat(
+        self, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, use_model: bool
+    ) -> ChatScreen | None:
+        healthy = self._healthy(nodes, frame)
+        if healthy is not None:
+            seen = tree.chat(healthy, profile, frame.size)
             if seen is not None:
-                return await self._borne_out(seen, nodes, frame, profile)
+                return await self._borne_out(seen, healthy, frame, profile, self._transcriber if use_model else None)
         if self._ocr is not None:
             from agent_core.screen import chat as pages  # NumPy: it is loaded when a picture is read
 
             second = self._transcriber if use_model else None
             return await pages.read_chat(self._ocr, frame, profile, second)
-        if use_model and self._transcriber is not None and nodes is None:
+        if use_model and self._transcriber is not None and healthy is None:
             from agent_core.screen.by_model import read_by_model
 
-            return await read_by_model(self._transcriber, frame, (tree or ()) if self._tree else (), profile)
+            return await read_by_model(self._transcriber, frame, (nodes or ()) if self._tree else (), profile)
         return None
 
     async def unread_below(
         self,
         frame: Frame,
-        tree: Sequence[Node] | None,
+        nodes: Sequence[Node] | None,
         profile: AppProfile,
         readings: Sequence[Reading],
         *,
@@ -126,11 +133,12 @@ class ScreenReader:
 
         A page that nothing can read may be one. ``use_model`` False: no model is asked.
         """
-        nodes = self._healthy(tree, frame)
-        field = input_node(nodes or tree or (), profile, frame.size) if self._tree else None
+        healthy = self._healthy(nodes, frame)
+        told = healthy or nodes or () if self._tree else ()
+        field = tree.input_node(told, profile, frame.size) or tree.voice_bar(told, profile, frame.size)
         if field is not None:
             return field.box.top
-        if nodes is not None:
+        if healthy is not None:
             return None
         from agent_core.screen.layout import input_top
 
@@ -153,32 +161,43 @@ class ScreenReader:
         return nodes if self.health(nodes, frame) is TreeHealth.FULL else None
 
     async def _borne_out(
-        self, seen: ChatScreen, nodes: Sequence[Node], frame: Frame, profile: AppProfile
+        self,
+        seen: ChatScreen,
+        nodes: Sequence[Node],
+        frame: Frame,
+        profile: AppProfile,
+        second: Transcriber | None,
     ) -> ChatScreen:
         title = tree.title_node(nodes, profile, frame.size)
         from agent_core.screen import chat as pages
 
         if self._ocr is not None:
-            return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile)
+            return await pages.checked(self._ocr, seen, title.box if title else None, frame, profile, second)
         seen, torn = pages.placed(seen, frame.image, profile)
         new = [*_blank_doubts(seen, title.box if title else None, frame), *torn]
-        doubt = "; ".join([d for d in (seen.doubt, *new) if d])
-        return replace(seen, sure=False, doubt=doubt, torn=bool(torn)) if new else seen
+        return replace(seen, sure=False, doubts=(*seen.doubts, *new), torn=bool(torn)) if new else seen
 
 
-def _tree_readings(nodes: Sequence[Node], frame: Frame) -> list[Reading]:
-    return tree.readings(nodes, frame.size)
+def _with_said_wrong(seen: ChatScreen, parts: Sequence[str]) -> ChatScreen:
+    """The page with a doubt of each part that a person has said is read wrongly on this phone."""
+    doubts = [Doubt(DoubtKind.SAID_WRONG, part) for part in parts if part != "list"]
+    if not doubts:
+        return seen
+    return replace(
+        seen,
+        sure=False,
+        partial=False,
+        doubts=(*seen.doubts, *doubts),
+        title_sure=seen.title_sure and "title" not in parts,
+        draft_sure=seen.draft_sure and "input" not in parts,
+    )
 
 
-def _tree_chat(nodes: Sequence[Node], profile: AppProfile, frame: Frame) -> ChatScreen | None:
-    return tree.chat(nodes, profile, frame.size)
-
-
-def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[str]:
+def _blank_doubts(seen: ChatScreen, title: Box | None, frame: Frame) -> list[Doubt]:
     """Without OCR: whether anything is written where the tree says that something is."""
-    places = [("title", title), ("newest message", seen.newest.box if seen.newest else None)]
+    newest = seen.newest.box if seen.newest else None
     return [
-        f"nothing is written where the tree has the {what}"
-        for what, box in places
+        Doubt(kind)
+        for kind, box in ((DoubtKind.NO_INK_TITLE, title), (DoubtKind.NO_INK_MESSAGE, newest))
         if box is not None and not picture.has_ink(frame.image, box)
     ]

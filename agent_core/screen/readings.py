@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent_core.geometry import Box, Point
-
-_CONFIDENCE = re.compile(r"\s*\([01]\.\d\d\)$")
+from agent_core.screen.doubts import Doubt
 
 
 class Source(StrEnum):
@@ -71,8 +69,9 @@ class Bubble:
     kind: BubbleKind = BubbleKind.TEXT
     state: BubbleState = BubbleState.OK
     quoted: str = ""  # of a TEXT: what it quotes; often cut off with …
+    seconds: int | None = None  # of a VOICE: how long it is; its text may be what the app has written down of it
     sure: bool = True  # False if its side, kind or words are in doubt
-    doubt: str = field(default="", compare=False)  # what is in doubt, if more is known than that
+    doubt: str = field(default="", compare=False)  # a DoubtKind, if more is known than that it is not sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class ChatScreen:
     draft: str | None
     source: Source
     sure: bool = True
-    doubt: str = ""  # why it is not sure, for a person; several are parted by "; "
+    doubts: tuple[Doubt, ...] = ()  # why it is not sure
     input_box: Box | None = None
     send_point: Point | None = None
     partial: bool = False
@@ -108,11 +107,6 @@ class ChatScreen:
     send_box: Box | None = None
     send_state: SendState = SendState.ON
     keyboard_icon: Point | None = None
-
-    @property
-    def doubts(self) -> list[str]:
-        """The doubts without the confidences that they were read with."""
-        return [_CONFIDENCE.sub("", doubt).strip() for doubt in self.doubt.split("; ") if doubt]
 
     @property
     def drawn(self) -> bool:

@@ -3,6 +3,7 @@
 A page is a stack of bands with its ground between them. A band with an avatar is a message: the avatar tells whose.
 In it, what has one flat colour is a bubble; what has none is a picture. A band without an avatar is a line of the app's
 own (a time, a tip), a part of the message above (a quotation below it, the words of a voice message), or in doubt.
+What stands in a band and belongs to none of its parts is a doubt, too: it may hide a message, or be one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from PIL import Image, ImageChops
 
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
+from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.layout import PAGE_EDGE, Ground, ground, margins
 from agent_core.screen.picture import rgb
 from agent_core.screen.pixels import (
@@ -47,6 +49,9 @@ _PLAY_PART = 0.36  # of a picture's shorter side
 _REMNANT = 0.05
 _STRIP = (0.06, 0.2)  # heights of what an app keeps under the header
 _NEAR = 0.035  # so far below a message at most stands what belongs to it
+_AROUND = 0.014  # round a bubble: its shadow, the ornaments of a skin
+_NAME = 0.05  # height of a nickname
+_QUOTE_ROOM = 0.3  # from a bubble's upper edge: a quotation ends above, however long the message is
 
 
 class Form(StrEnum):
@@ -63,8 +68,8 @@ class Shape:
 
     ``cut``: its upper part is out of sight; ``open``: its lower part is, behind the input bar. ``color``: its ground.
     ``quote``: what it quotes, on a ground of its own. ``transcript``: words below a voice message. ``named``: a group's
-    nickname stands over it. ``sure`` is False if it is not certain whose message it is; ``doubt``: what is not
-    understood about it.
+    nickname stands over it. ``tail``: it has a tip that points at the avatar. ``sure`` is False if it is not certain
+    whose message it is; ``doubt``: what is not understood about it.
     """
 
     side: Side
@@ -78,6 +83,7 @@ class Shape:
     quote_color: Color = (255, 255, 255)
     transcript: Box | None = None
     named: bool = False
+    tail: bool = False
     sure: bool = True
     doubt: str = ""
 
@@ -93,7 +99,7 @@ class Page:
     box: Box
     shapes: tuple[Shape, ...]
     ground: Ground
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[DoubtKind, ...] = ()
     remnant: bool = False
     lines: tuple[Box, ...] = ()
 
@@ -125,15 +131,24 @@ def page_of(grid: Grid, profile: AppProfile, *, top: int, bottom: int) -> Page:
     area = Box(0, top, grid.image.width, max(top + 1, bottom))
     rows = (top // grid.step, max(top // grid.step + 1, bottom // grid.step))
     if not seen.plain:
-        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, ("the page has a picture behind its messages",))
+        return Page(area, tuple(_by_colour(grid, profile, rows)), seen, (DoubtKind.WALLPAPER,))
     filled = far(grid.pixels[rows[0] : rows[1]], seen.color) > _OFF_GROUND
     edge = max(2, round(PAGE_EDGE * grid.width))
     filled[:, :edge] = filled[:, -edge:] = False
     reading = _Reading(grid, filled, rows, seen, [], [], [])
-    for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3):
-        reading.take(_band(filled, span, grid.width))
+    bands = [_band(filled, span, grid.width) for span in spans(filled.sum(axis=1) >= 2, gap=1, least=3)]
+    columns = _avatar_columns(bands)
+    for band in bands:
+        parts = _parted(filled, band, columns, grid.width)
+        for part in parts:
+            reading.take(part)
+        if len(parts) > 1:
+            reading.doubt(band, DoubtKind.UNKNOWN_PART)  # what joined them
     found = tuple(_sided(reading.shapes, profile, grid.image.width))
-    return Page(area, found, seen, tuple(reading.doubts), reading.remnant, tuple(reading.lines))
+    # What stands wholly above our newest message says nothing about what is asked now.
+    answered = max((shape.box.top for shape in found if shape.sure and shape.side is Side.ME), default=0)
+    doubts = dict.fromkeys(doubt for row, doubt in reading.doubts if row * grid.step > answered)
+    return Page(area, found, seen, tuple(doubts), reading.remnant, tuple(reading.lines))
 
 
 def _below_strip(grid: Grid, seen: Ground, top: int, bottom: int) -> int:
@@ -157,6 +172,34 @@ def _band(filled: Mask, rows: Span, width: int) -> _Band:
     columns = spans(part[:, from_:to].any(axis=0), gap=2, least=2)
     content = (from_ + columns[0][0], from_ + columns[-1][1]) if columns else None
     return _Band(rows[0], rows[1], left, right, content)
+
+
+def _avatar_columns(bands: Sequence[_Band]) -> list[Span]:
+    """Return the columns of a page in which avatars stand, one span for each side that has any."""
+    sides = ([band.left_avatar for band in bands], [band.right_avatar for band in bands])
+    known = [sorted((box.left, box.right) for box in boxes if box) for boxes in sides]
+    return [spans_[len(spans_) // 2] for spans_ in known if spans_]
+
+
+def _parted(filled: Mask, band: _Band, columns: Sequence[Span], width: int) -> list[_Band]:
+    """The band, parted above each avatar in it: what lies over the page may join two messages to one band."""
+    if band.height < 1.5 * _AVATAR[0] * width:
+        return [band]
+    tops = []
+    for left, right in columns:
+        least, most = 0.75 * (right - left), 1.3 * (right - left)
+        rows = spans(filled[band.top : band.bottom, left:right].any(axis=1), gap=3, least=2)
+        for top, bottom in rows:
+            wide = int(filled[band.top + top : band.top + bottom, left:right].any(axis=0).sum())
+            if least <= bottom - top <= most and wide >= least:
+                tops.append(band.top + top)
+    cuts = [band.top]
+    for top in sorted(tops):
+        if top - cuts[-1] > _NEAR * width:
+            cuts.append(top - 1)
+    if len(cuts) == 1:
+        return [band]
+    return [_band(filled, rows, width) for rows in zip(cuts, [*cuts[1:], band.bottom], strict=True)]
 
 
 def _avatar(part: Mask, left: int, top: int, width: int) -> Box | None:
@@ -192,7 +235,7 @@ class _Reading:
     rows: Span  # of the area in the small copy
     seen: Ground
     shapes: list[Shape]
-    doubts: list[str]
+    doubts: list[tuple[int, DoubtKind]]  # with the row of the small copy above which they do not reach
     lines: list[Box]
     remnant: bool = False  # the last pixels of a message that scrolled away under the header
 
@@ -208,7 +251,7 @@ class _Reading:
             return
         if band.content is None:
             if (band.left_avatar or band.right_avatar) and not _cut_by(band, self.rows):
-                self.doubts.append("an avatar stands on the page without a message")
+                self.doubt(band, DoubtKind.LONE_AVATAR)
             return
         top = self.rows[0]
         placed = Box(band.content[0], band.top + top, band.content[1], band.bottom + top)
@@ -219,9 +262,34 @@ class _Reading:
             self._add(band, found[0], found[1], Form.PACKET if _is_red(found[1]) else Form.BUBBLE)
         else:
             content = _content(self.filled, band, Box(placed.left, band.top, placed.right, band.bottom))
-            if content is not None:
-                box = Box(content.left, content.top + top, content.right, content.bottom + top)
-                self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
+            if content is None:
+                self.doubt(band, DoubtKind.UNKNOWN_PART)
+                return
+            box = Box(content.left, content.top + top, content.right, content.bottom + top)
+            self._add(band, box, _dominant(self.grid, box), Form.PICTURE)
+
+    def doubt(self, band: _Band, doubt: DoubtKind) -> None:
+        self.doubts.append((band.bottom + self.rows[0], doubt))
+
+    def _account(self, band: _Band, *known: Box) -> None:
+        """Add a doubt if more stands in a band than its avatars and what is ``known`` of it, in the small copy.
+
+        Small marks beside a message are left aside, and the line of a nickname above it.
+        """
+        top, around = self.rows[0], round(_AROUND * self.width)
+        rest = self.filled[band.top : band.bottom].copy()
+        avatars = [box for box in (band.left_avatar, band.right_avatar) if box]
+        for box, above in [*((box, 0) for box in avatars), *((box, top) for box in known)]:
+            rows = slice(max(0, box.top - above - band.top - around), box.bottom - above - band.top + around)
+            rest[rows, max(0, box.left - around) : box.right + around] = False
+        least = _MARK[1] * self.width
+        first = min(box.top for box in known) - top - band.top
+        for start, end in spans(rest.any(axis=1), gap=1, least=2):
+            if band.left_avatar and end <= first and end - start <= _NAME * self.width:
+                continue
+            if any(max(box.width, box.height) > least for box, _ in pieces(rest[start:end], gap=2, least=2)):
+                self.doubt(band, DoubtKind.UNKNOWN_PART)
+                return
 
     def _take_alone(self, band: _Band, placed: Box, found: tuple[Box, Color] | None) -> None:
         """A band without an avatar: a line of the app's own, a part of the message above, or a doubt."""
@@ -229,15 +297,16 @@ class _Reading:
             if _is_line(placed, self.width):
                 self.lines.append(self.grid.full(placed))
             else:
-                self.doubts.append("something on the page is no message that is known")
+                self.doubt(band, DoubtKind.UNKNOWN_PART)
             return
         box, color = found
         if _is_strip(box, band, self.shapes, self.width):
             self.remnant = True  # what was pinned; it may hide the upper part of a message
         elif _joined(self.shapes, self.grid.full(box), color, self.seen, self.grid):
-            return
+            self._account(band, box)
         elif _is_tip(box, color, self.seen, self.width):
             self.lines.append(self.grid.full(box))
+            self._account(band, box)
         else:
             self._add(band, box, color, Form.PACKET if _is_red(color) else Form.BUBBLE)
 
@@ -252,10 +321,13 @@ class _Reading:
             open=band.bottom >= self.filled.shape[0] - 1,
             color=color,
             named=band.left_avatar is not None and form is Form.BUBBLE and _has_name(self.filled, band, box, self.rows),
+            tail=form is Form.BUBBLE and _has_tail(self.grid, band, box, color),
             sure=not alone and not both,
-            doubt="an avatar stands on both sides of a message" if both else "",
+            doubt=DoubtKind.TWO_AVATARS if both else "",
         )
-        self.shapes.append(_with_parts(self.grid, self.filled, band, self.rows, shape, self.seen))
+        shape = _with_parts(self.grid, self.filled, band, self.rows, shape, self.seen)
+        self.shapes.append(shape)
+        self._account(band, box, *([self.grid.small(shape.quote)] if shape.quote else []))
 
 
 def _cut_by(band: _Band, rows: Span) -> bool:
@@ -270,6 +342,10 @@ def _content(filled: Mask, band: _Band, inner: Box) -> Box | None:
     if not boxes:
         return None
     main = max(boxes, key=lambda box: box.width * box.height)
+    rows = spans(part[main.top : main.bottom, main.left : main.right].any(axis=1), gap=1)
+    if band.left_avatar and len(rows) > 1 and rows[0][1] - rows[0][0] <= _NAME * filled.shape[1]:
+        main = replace(main, top=main.top + rows[1][0])  # below a nickname
+        boxes = [replace(b, top=max(b.top, main.top)) for b in boxes if b.bottom > main.top]
     near = [b for b in boxes if b.height > 0.3 * main.height]
     left, right = min(b.left for b in near), max(b.right for b in near)
     top, bottom = min(b.top for b in near), max(b.bottom for b in near)
@@ -434,6 +510,17 @@ def _has_name(filled: Mask, band: _Band, box: Box, rows: Span) -> bool:
     return letters and 0.018 * filled.shape[1] <= above.shape[0] <= 0.075 * filled.shape[1]
 
 
+def _has_tail(grid: Grid, band: _Band, box: Box, color: Color) -> bool:
+    """Whether a tip in the colour of a bubble stands out from it on the avatar's side, narrower than that side."""
+    part = grid.crop(
+        Box(box.right + 1, box.top, box.right + 4, box.bottom)
+        if band.right_avatar
+        else Box(box.left - 4, box.top, box.left - 1, box.bottom)
+    )
+    own = (far(part, color) <= 12).any(axis=1)
+    return bool(2 <= own.sum() <= 0.08 * grid.width)
+
+
 def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape, seen: Ground) -> Shape:
     """The shape with its state, and with a quotation that stands in its upper part or in the band below it."""
     box = grid.small(shape.box)
@@ -441,13 +528,16 @@ def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape,
         shape = replace(shape, state=_state(grid, filled, band, rows, box))
     if shape.form is not Form.BUBBLE:
         return shape
-    inner = _inner_block(grid, box, shape.color)
+    upper_part = replace(box, bottom=min(box.bottom, box.top + round(_QUOTE_ROOM * grid.width)))
+    inner = _inner_block(grid, upper_part, shape.color)
+    if inner is None and upper_part != box:
+        inner = _inner_block(grid, box, shape.color)
     if inner is not None:
         part, color = inner
         upper = part.top - box.top < 0.07 * grid.width and part.bottom < box.bottom - 0.03 * grid.width
         if upper:
             return replace(shape, quote=grid.full(part), quote_color=color)
-        return replace(shape, doubt="a part of a message stands on a ground of its own")
+        return replace(shape, doubt=DoubtKind.OWN_GROUND)
     below = Box(box.left, box.bottom + 1, box.right, band.bottom + rows[0])
     if below.height > 0.03 * grid.width:
         found = _bubble(grid, filled, replace(band, top=below.top - rows[0]), below, seen)
@@ -515,7 +605,7 @@ def _sided(shapes: Sequence[Shape], profile: AppProfile, width: int) -> list[Sha
             side = Side.ME if width - shape.box.right < shape.box.left else Side.THEM
         # The header hides the avatar of a message that it cuts; its colour is that of one side's messages alone.
         cut = shape.cut and mine is not other
-        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else "a message has no avatar beside it"))
+        found.append(replace(shape, side=side, sure=cut, doubt="" if cut else DoubtKind.NO_AVATAR))
     return found
 
 
@@ -542,9 +632,7 @@ def _by_colour(grid: Grid, profile: AppProfile, rows: Span) -> list[Shape]:
             top = rows[0] + span[0]
             whole = grid.full(Box(box.left, top + box.top, box.right, top + box.bottom))
             if not any(whole.intersects(other.box) for other in found):
-                found.append(
-                    Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt="a message has no avatar beside it")
-                )
+                found.append(Shape(side, whole, Form.BUBBLE, color=color, sure=False, doubt=DoubtKind.NO_AVATAR))
     return sorted(found, key=lambda shape: shape.box.top)
 
 

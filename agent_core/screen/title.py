@@ -6,34 +6,28 @@ read as "11", and so are "l1" and "1 1". So the letters and the gaps between the
 
 from __future__ import annotations
 
-import itertools
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from PIL import Image, ImageChops
+import numpy as np
+from PIL import Image, ImageChops, ImageDraw
 
 from agent_core.geometry import Box
 from agent_core.screen import picture
 from agent_core.screen.compare import normalise
+from agent_core.screen.letters import has_blank_unread, is_flawed
 from agent_core.screen.ocr import OcrEngine
 
 CONFIDENCE = 0.88
 _LATIN_CONFIDENCE = 0.97  # letters and digits are read with 1.0 or are something else
-# Gaps that may be a blank, in heights of the letters. Where all digits are of one width, a 1 has room on both sides,
-# most on its right.
-_LATIN_GAP, _AFTER_NARROW, _BEFORE_NARROW = 0.27, 0.12, 0.04
-_WIDE_GAP = 0.245  # a bold blank; the strokes of a few letters (川, 八) stand as far apart, and are unsure
 _KNOWN_SIGNS = frozenset("()（）[]【】-_—–·.,，。、/&+@#!！?？~～:：;；'\"“”‘’《》…|*%=<>")
 # WeChat shows it in the place of the name.
 _STATUS = re.compile(r"(?:对方)?正在(?:输入|讲话|说话)|(?:手机|电脑)?在线(?:$|\s*[-－])|(?:未连接|连接中|收取中)")
 _WIDE_DIGITS = re.compile(r"\d\s+\d")  # full-width digits look so, too
 _CASELESS = re.compile(r"^[cCoOsSuUvVwWxXzZ\W]*$")  # small letters that look like capitals, and none to compare with
 _STROKES = frozenset("一—–ー")  # one long stroke each, and read as one another
-_FLAT = frozenset("一二-—–_…·~.,")
-_NARROW = frozenset("ijl|I1.,:;!'()[]{}ft ")
 
 
 # Parts of a header, in heights of the name's letters.
@@ -42,18 +36,24 @@ _APART = 1.1  # a gap this wide parts what stands in the line
 _SIGN_GAP = 0.22  # a sign stands apart from the name; an emoji in a name does not
 _SIGN_INK = 0.78  # of the name's contrast: a sign is paler, or it is coloured
 _SIGN_HEIGHT = 1.12
+_SOLID = 0.2  # side of a square that fits into no stroke, of a letter or of a sign
+_MOST_SOLID = 0.15  # of its ink, of anything drawn in strokes
+_HOLE = (0.15, 0.42)  # of its box that the outline of the blue robot encloses; a heart's encloses more
+_FAINTEST = 14  # levels: a white heart on a grey header
 _COLOURED = 60  # levels between the channels of a coloured pixel
 _BLUE = (130, 180)  # of 256 hues
 _RIGHT_ICONS = 0.80  # of the width: icons stand right of here
+_COUNT_RIGHT, _COUNT_GAP = 0.22, 2.5  # where a bare count beside the arrow ends (of the width), and what parts it
+_COUNT = re.compile(r"\d{1,4}\+?")
 _BLOCK_INK = 110  # levels by which that ground stands out at the most: ink stands out more
-_BLOCK = 0.5  # of its box that the ground of a pill or a tag covers
+_BLOCK, _BLANK = 0.5, 0.985  # of its box that the ground of a pill or a tag covers at the least, and at the most
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
     """``flawed``: something stands there that was not read, or equal letters do not look equal. ``blank``: a blank may
     stand there that was not read. ``print``: a digest of its pixels. ``box``: where the name stands, in pixels.
-    ``signed``: something coloured stands behind the name, the app's sign or an emoji that belongs to it."""
+    ``signed``: something stands behind the name that is none of the app's signs, so perhaps an emoji of the name."""
 
     text: str = ""
     confidence: float = 0.0
@@ -95,14 +95,17 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
         min(part.right + 14, max(part.right, room.right)),
         min(part.bottom + 8, max(part.bottom, room.bottom)),
     )
-    first, second = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider)])
+    counts = [place.count] if place.count else []
+    first, second, *count = await ocr.recognise_lines([image.crop(box.as_tuple()) for box in (part, wider, *counts)])
     best = max(first, second, key=lambda read: read.confidence)
     same = normalise(first.text) == normalise(second.text)
     text = first.text if same else best.text
     return Title(
         text,
         best.confidence if same else min(best.confidence, 0.5),
-        flawed=place.strange or is_flawed(text, image, part),
+        flawed=place.strange
+        or not all(_COUNT.fullmatch(read.text.strip()) for read in count)
+        or is_flawed(text, image, part),
         blank=same and has_blank_unread(text, image, part),
         print=sha256(image.crop(part.as_tuple()).tobytes()).hexdigest()[:16],
         box=part,
@@ -114,27 +117,30 @@ async def read_title(ocr: OcrEngine, image: Image.Image, region: Box) -> Title:
 class NamePlace:
     """Where a name stands. ``room``: how far it may be cropped without anything else of the header.
 
-    ``strange``: something stands there that is not understood. ``signed``: something coloured stands behind the name.
+    ``strange``: something stands there that is not understood. ``signed``: something stands behind the name that is
+    none of the app's signs. ``count``: what can only be the number of unread messages beside the arrow.
     """
 
     box: Box
     room: Box
     strange: bool = False
     signed: bool = False
+    count: Box | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """What stands apart in a header's line. ``contrast`` 0–255 against the header's ground.
 
-    ``vivid``: coloured, but no blue outline as the app draws its signs.
+    ``solid``: thicker than any stroke. ``block``: a pale ground with letters on it. ``strokes``: a mask of its ink.
     """
 
     box: Box
     contrast: int
     coloured: bool
-    vivid: bool
+    solid: bool
     block: bool
+    strokes: Image.Image
 
 
 def name_place(image: Image.Image, region: Box) -> NamePlace | None:
@@ -142,9 +148,7 @@ def name_place(image: Image.Image, region: Box) -> NamePlace | None:
     line, rows, above = _name_line(image, region)
     if line is None:
         return None
-    found = _pieces(image, line)
-    while found and (found[-1].box.left > _RIGHT_ICONS * image.width):
-        found.pop()  # icons at the right
+    found, reaches_icons = _without_icons(_pieces(image, line), round(_RIGHT_ICONS * image.width))
     letters = [piece for piece in found if not piece.block and not piece.coloured]
     if not letters:
         return None
@@ -162,7 +166,15 @@ def name_place(image: Image.Image, region: Box) -> NamePlace | None:
     written = [group for group in groups if any(p.contrast >= _SIGN_INK * ink and not p.coloured for p in group)]
     name = max(written or groups, key=lambda group: group[-1].box.right - group[0].box.left)
     kept = _without_signs(name)
-    strange = above or any(not _is_sign_alone(group, name, high) for group in groups if group is not name)
+    before_name = [group for group in groups if group[-1].box.right < name[0].box.left]
+    behind = [group for group in groups if group[0].box.left > name[-1].box.right]
+    count = next((group for group in before_name if _may_be_count(group, name, high, image.width)), None)
+    strange = (
+        above
+        or reaches_icons
+        or any(group is not count for group in before_name)
+        or any(group[-1].box.right - group[0].box.left >= 2.5 * high for group in behind)
+    )
     left, right = kept[0].box.left, kept[-1].box.right
     before = max((p.box.right for p in found if p.box.right <= left), default=region.left)
     after = min((p.box.left for p in found if p.box.left >= right), default=region.right)
@@ -174,9 +186,39 @@ def name_place(image: Image.Image, region: Box) -> NamePlace | None:
         min(right + margin, max(right, room.right)),
         min(room.bottom, line.bottom + margin),
     )
-    # In the name it is an emoji or a company; behind it, the app's sign or an emoji that belongs to the name.
-    strange = strange or any(piece.coloured for piece in kept)
-    return NamePlace(box, room, strange, any(piece.vivid for piece in name[len(kept) :]))
+    # No letter is coloured, pale or solid: an emoji, a company.
+    strange = strange or any(p.coloured or p.solid or p.contrast < _SIGN_INK * ink for p in kept)
+    signs = [*name[len(kept) :], *(piece for group in behind for piece in group)]
+    return NamePlace(
+        box, room, strange, not all(_is_sign(image, piece, ink) for piece in signs), _around(count, margin)
+    )
+
+
+def _without_icons(found: list[_Piece], right: int) -> tuple[list[_Piece], bool]:
+    """Return the pieces without the icons that stand right of ``right``, and whether a name may reach up to them."""
+    first = next((index for index, piece in enumerate(found) if piece.box.left > right), len(found))
+    letters = [piece for piece in found[:first] if not piece.block and not piece.coloured]
+    if not letters:
+        return found[:first], False
+    for index in range(first, len(found)):
+        if found[index].box.left - found[index - 1].box.right >= _APART * _height(letters):
+            return found[:index], False
+    return found, first < len(found)
+
+
+def _may_be_count(group: Sequence[_Piece], name: Sequence[_Piece], high: int, width: int) -> bool:
+    """Whether what stands left of a name can be the number of unread messages without a ground of its own."""
+    right = group[-1].box.right
+    narrow = right - group[0].box.left < 2.5 * high
+    return narrow and right < _COUNT_RIGHT * width and name[0].box.left - right >= _COUNT_GAP * high
+
+
+def _around(group: Sequence[_Piece] | None, margin: int) -> Box | None:
+    if group is None:
+        return None
+    tops, bottoms = [piece.box.top for piece in group], [piece.box.bottom for piece in group]
+    left, right = group[0].box.left, group[-1].box.right
+    return Box(max(0, left - margin), max(0, min(tops) - margin), right + margin, max(bottoms) + margin)
 
 
 def _name_line(image: Image.Image, region: Box) -> tuple[Box | None, tuple[int, int], bool]:
@@ -220,13 +262,46 @@ def _pieces(image: Image.Image, line: Box) -> list[_Piece]:
             continue
         part = crop.crop((start, box[1], end, box[3]))
         contrast = picture.contrast(part, Box(0, 0, *part.size), ground)
-        if contrast < 24:
+        if contrast < _FAINTEST:
             continue
         placed = Box(line.left + start, line.top + box[1], line.left + end, line.top + box[3])
-        coloured = _is_coloured(part)
-        vivid = coloured and not _is_blue_outline(part, ground)
-        found.append(_Piece(placed, contrast, coloured, vivid, _is_block(part, ground, line.height)))
+        strokes = picture.ink(part, ground, max(10, contrast // 2))
+        solid, block = _is_solid(strokes, line.height), _is_block(part, ground, line.height)
+        found.append(_Piece(placed, contrast, _is_coloured(part), solid, block, strokes))
     return found
+
+
+def _is_solid(strokes: Image.Image, high: int) -> bool:
+    """Whether much of what is drawn is thicker than any stroke. ``high``: the line's height."""
+    marks, side = np.asarray(strokes) > 0, max(3, round(_SOLID * high))
+    if min(marks.shape) < side:
+        return False
+    sums = np.pad(marks.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    squares = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
+    return bool((squares == side * side).sum() > _MOST_SOLID * marks.sum())
+
+
+def _is_sign(image: Image.Image, piece: _Piece, ink: int) -> bool:
+    """Whether a piece is drawn as the apps draw their signs: a tag, thin grey strokes, a blue outline.
+
+    ``ink``: the contrast of letters.
+    """
+    if piece.block and not piece.coloured:
+        return True
+    if piece.solid or not (piece.coloured or piece.contrast < _SIGN_INK * ink):
+        return False
+    hole = _hole(piece.strokes)
+    if piece.coloured and (hole < _HOLE[0] or not _is_blue(image.crop(piece.box.as_tuple()))):
+        return False
+    return hole <= _HOLE[1]
+
+
+def _hole(strokes: Image.Image) -> float:
+    """How much of its box an outline encloses, 0–1."""
+    room = Image.new("L", (strokes.width + 2, strokes.height + 2))
+    room.paste(strokes, (1, 1))
+    ImageDraw.floodfill(room, (0, 0), 128)
+    return room.histogram()[0] / (strokes.width * strokes.height)
 
 
 def _is_coloured(part: Image.Image) -> bool:
@@ -235,13 +310,10 @@ def _is_coloured(part: Image.Image) -> bool:
     return strong > 0.08 * part.width * part.height
 
 
-def _is_blue_outline(part: Image.Image, ground: picture.Color) -> bool:
+def _is_blue(part: Image.Image) -> bool:
     hue, saturation, _ = part.convert("HSV").split()
-    strong = saturation.point([255 if level > 90 else 0 for level in range(256)])
-    counts = hue.histogram(strong)
-    blue = sum(counts[_BLUE[0] : _BLUE[1]])
-    filled = sum(picture.ink(part, ground, 40).histogram()[1:])
-    return blue > 0.85 * max(1, sum(counts)) and filled < 0.6 * part.width * part.height
+    counts = hue.histogram(saturation.point([255 if level > 90 else 0 for level in range(256)]))
+    return sum(counts[_BLUE[0] : _BLUE[1]]) > 0.85 * max(1, sum(counts))
 
 
 def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
@@ -261,7 +333,8 @@ def _is_block(part: Image.Image, ground: picture.Color, high: int) -> bool:
         (0, inner.height // 4, wide, inner.height - inner.height // 4),
         (inner.width - wide, inner.height // 4, inner.width, inner.height - inner.height // 4),
     )
-    return _share(inner, own) > _BLOCK and all(_share(inner.crop(edge), own) > 0.6 for edge in edges)
+    # A pill and a tag hold letters; an emoji of one pale colour does not.
+    return _BLOCK < _share(inner, own) < _BLANK and all(_share(inner.crop(edge), own) > 0.6 for edge in edges)
 
 
 def _share(part: Image.Image, color: picture.Color) -> float:
@@ -271,15 +344,6 @@ def _share(part: Image.Image, color: picture.Color) -> float:
 
 def _height(pieces: Sequence[_Piece]) -> int:
     return max(piece.box.height for piece in pieces)
-
-
-def _is_sign_alone(group: Sequence[_Piece], name: Sequence[_Piece], high: int) -> bool:
-    """Whether what stands far from the name is a sign, an icon, or the number of unread messages at the left."""
-    width = group[-1].box.right - group[0].box.left
-    ink = max(piece.contrast for piece in name)
-    pale = all(piece.contrast < _SIGN_INK * ink or piece.coloured for piece in group)
-    left = group[-1].box.right < name[0].box.left and width < 2.5 * high
-    return left or (pale and width < 2.5 * high)
 
 
 def _without_signs(name: list[_Piece]) -> list[_Piece]:
@@ -318,59 +382,3 @@ def _sign_of_pieces(kept: Sequence[_Piece], ink: int, high: int) -> int | None:
 def _is_known(char: str) -> bool:
     """Whether a recogniser can be trusted with a character: it writes © for a face, and ● for an emoji."""
     return char.isalnum() or char.isspace() or char in _KNOWN_SIGNS
-
-
-def is_flawed(text: str, image: Image.Image, line: Box) -> bool:
-    """Whether ``text`` cannot be all that is written in ``line``."""
-    letters = [char for char in text if not char.isspace()]
-    if not letters:
-        return True
-    if text.isascii():
-        found = picture.glyphs(image, line)
-        if len(found) != len(letters):
-            return len(found) > len(letters)  # fewer: some touch
-        return _unlike(letters, found)
-    width, height = picture.ink_size(image, line)
-    if all(char in _FLAT for char in letters):
-        return False
-    em = height / 0.93
-    return width > em * (1.15 * sum(map(_width, text)) + 0.4)
-
-
-def _unlike(letters: list[str], found: list[tuple[int, int]]) -> bool:
-    """Whether two equal letters have different sizes."""
-    first: dict[str, tuple[int, int]] = {}
-    for letter, size in zip(letters, found, strict=True):
-        other = first.setdefault(letter, size)
-        allowed = max(2.0, 0.16 * max(size[1], other[1]))
-        if abs(size[0] - other[0]) > allowed or abs(size[1] - other[1]) > allowed:
-            return True
-    return False
-
-
-def has_blank_unread(text: str, image: Image.Image, line: Box) -> bool:
-    """Whether a blank seems to stand in ``line`` that is not in ``text``: "1 1" is read as "11"."""
-    gaps = picture.gaps(image, line)
-    if not text.isascii():
-        if not all(char.isalnum() for char in text):
-            return False  # signs have room around them
-        return max(gaps, default=0) > _WIDE_GAP * picture.ink_size(image, line)[1]
-    letters = text.strip()
-    places = [index for index, letter in enumerate(letters) if not letter.isspace()]
-    if len(gaps) != len(places) - 1:
-        return False  # some touch
-    height = picture.ink_size(image, line)[1]
-    for (left, right), gap in zip(itertools.pairwise(places), gaps, strict=True):
-        least = _LATIN_GAP + _AFTER_NARROW * (letters[left] in _NARROW) + _BEFORE_NARROW * (letters[right] in _NARROW)
-        if right - left == 1 and gap > least * height:
-            return True
-    return False
-
-
-def _width(char: str) -> float:
-    """About how wide a character is, in em."""
-    if unicodedata.east_asian_width(char) in "WF":
-        return 1.0
-    if char in _NARROW:
-        return 0.6 if char == "1" else 0.36
-    return 0.85 if char in "mwMW@" else 0.7 if char.isupper() else 0.6

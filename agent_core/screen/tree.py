@@ -15,8 +15,9 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box, Point
 from agent_core.screen.compare import counts_members
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.kinds import WORDLESS, is_hint, kind_of, named_kind
-from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side, Source
+from agent_core.screen.readings import Bubble, ChatScreen, Reading, SendState, Side, Source
 from agent_core.screen.tree_rows import Messages, has_id, messages, side_of, visible, within
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "send_node",
     "side_of",
     "title_node",
+    "voice_bar",
 ]
 
 _SYSTEM = frozenset({"com.android.systemui"})
@@ -239,7 +241,7 @@ def _send_state(send: Node | None, nodes: Sequence[Node], draft: str | None) -> 
     return SendState.ON if send.enabled and clickable and draft else SendState.DIMMED
 
 
-def _voice_bar(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
+def voice_bar(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> Node | None:
     """Return the bar to hold and talk, which may stand in the place of the input."""
     words = {re.sub(r"\s", "", text) for text in profile.voice_bar_texts}
     found = [
@@ -273,7 +275,7 @@ def _keyboard_icon(nodes: Sequence[Node], bar: Node) -> Point | None:
 def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> ChatScreen | None:
     """The chat page that the tree tells of; None if it tells of none, or hides its texts."""
     field = input_node(nodes, profile, size)
-    bar = _voice_bar(nodes, profile, size) if field is None else None
+    bar = voice_bar(nodes, profile, size) if field is None else None
     lowest = field or bar
     header = _header(nodes, profile, size)
     if lowest is None or header is None:
@@ -291,7 +293,7 @@ def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> C
         draft=draft,
         source=Source.TREE,
         sure=not doubts,
-        doubt="; ".join(doubts),
+        doubts=tuple(doubts),
         input_box=field.box if field else None,
         send_point=send.box.center if send else None,
         title_sure=header.sure,
@@ -336,14 +338,11 @@ def _several(read: Messages) -> bool:
     return len({one.name for one in read.avatars if one.side is Side.THEM and one.name}) > 1
 
 
-def _doubts(header: _Header, bubbles: Sequence[Bubble]) -> list[str]:
+def _doubts(header: _Header, bubbles: Sequence[Bubble]) -> list[Doubt]:
     """Return why the page is not sure. What stands above our last message is not asked any more."""
-    doubts = [] if header.sure else ["the tree does not tell which text of the header is the name"]
+    doubts = [] if header.sure else [Doubt(DoubtKind.HEADER)]
     last = max((i for i, b in enumerate(bubbles) if b.side is Side.ME and b.sure), default=-1)
-    for bubble in bubbles[last + 1 :]:
-        if not bubble.sure:
-            what = "a message" if bubble.kind is BubbleKind.OTHER else f"the message {bubble.text!r}"
-            doubts.append(f"the tree does not tell what {what} is")
+    doubts += [Doubt(DoubtKind.NODES, bubble.text) for bubble in bubbles[last + 1 :] if not bubble.sure]
     return list(dict.fromkeys(doubts))
 
 

@@ -366,7 +366,11 @@ class _Page:
         if bubble.kind in WORDLESS:
             bubble = replace(bubble, text="")
         more = [node for node in others if node.text.strip()]
-        return self._quoting(bubble, more) if more else bubble
+        if more:
+            return self._quoting(bubble, more)
+        # What a text holds inside its own box and does not say itself is quoted there, whatever its id is.
+        inside = [n.text.strip() for n in leaves if n is not own[0] and within(n.box, own[0].box)]
+        return replace(bubble, quoted=" ".join(said for said in inside if said and said not in text))
 
     def _quoting(self, bubble: Bubble, more: Sequence[Node]) -> Bubble:
         """Return the message with what it quotes: the one text more. Of any other text it is not sure."""

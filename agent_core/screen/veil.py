@@ -25,6 +25,7 @@ from agent_core.newest import keep_newest
 from agent_core.screen.picture import region_box
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import ChatScreen, Reading, Source
+from agent_core.screen.tree_rows import within
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -124,22 +125,13 @@ def _written(texts: Sequence[_Text]) -> list[_Text]:
     """
     found = []
     for text, box in texts:
-        inner = {other for other, place in texts if place != box and other != text and _inside(place, box)}
+        inner = {other for other, place in texts if place != box and other != text and within(place, box)}
         rest = text
         for part in sorted(inner, key=len, reverse=True):
             rest = re.sub(rf"(?<![^\s,，]){re.escape(part)}(?![^\s,，])", "", rest)
         if rest.strip(" ,，"):
             found.append((rest, box))
     return found
-
-
-def _inside(inner: Box, outer: Box) -> bool:
-    return (
-        outer.left <= inner.left
-        and outer.top <= inner.top
-        and inner.right <= outer.right
-        and inner.bottom <= outer.bottom
-    )
 
 
 def _alone(rule: SecretRule, texts: Sequence[_Text]) -> list[Box]:

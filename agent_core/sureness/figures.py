@@ -12,7 +12,7 @@ _DIGITS = "零〇一二三四五六七八九"
 _VALUES = {char: max(0, index - 1) for index, char in enumerate(_DIGITS)}
 _VALUES |= {"两": 2, "壹": 1, "贰": 2, "叁": 3, "肆": 4, "伍": 5, "陆": 6, "柒": 7, "捌": 8, "玖": 9, "俩": 2, "仨": 3}
 _POWERS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000, "万": 10**4, "亿": 10**8}
-_NUMERALS = "".join(_VALUES) + "".join(_POWERS) + "半"
+NUMERALS = "".join(_VALUES) + "".join(_POWERS) + "半"
 # What things are counted and measured in. Others may stand behind a number, too.
 UNITS = """
 小时 分钟 星期 礼拜 工作日 厘米 公分 毫米 英寸 公斤 千克 毫克 毫升 公里 千米 平米 平方米 平方 千瓦 毫安
@@ -37,6 +37,7 @@ _SAME_UNIT = {
         "mah 毫安",
         "平 平米 平方米 平方",
         "次 回",
+        "度 °",
     )
     for one in names.split()
 }
@@ -78,17 +79,18 @@ WORD_VALUES = {
     for word in words.split()
 }
 WORD = re.compile(r"[a-zà-ÿ]+(?:'[a-z]+)?")
+# Repeats are bounded where what follows them may be missing: else a long text costs the square of its length.
 LINK = re.compile(
-    r"[a-z][a-z0-9+.-]*://[^\s，。；、！？）)】」”]+|www\.[a-z0-9./_%?=&#-]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w@])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
+    r"[a-z][a-z0-9+.-]{0,20}://[^\s，。；、！？）)】」”]+|www\.[a-z0-9./_%?=&#-]+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+"
+    r"|(?<![\w@])[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){0,8}\.(?:com|cn|net|org|io|cc|top|xyz|shop|vip|me|ly|co|info|app|link)\b[^\s，。；、]*"
 )
-CODE = re.compile(r"(?=[a-z0-9_./+-]*[a-z])(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
-CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]*[0-9])[a-z0-9][a-z0-9_./+-]+")
+CODE = re.compile(r"(?=[a-z0-9_./+-]{0,40}[a-z])(?=[a-z0-9_./+-]{0,40}[0-9])[a-z0-9][a-z0-9_./+-]*[a-z0-9]|[a-z]")
+CODE_OF_TWO = re.compile(r"(?=[a-z0-9_./+-]{0,40}[0-9])[a-z0-9][a-z0-9_./+-]+")
 _NUMBER = re.compile(
     rf"(?P<money>[¥$€£]\s*)?(?P<digits>\d+(?:[.,:/~-]\d+)*)(?P<power>[十百千万亿]*)\s*(?P<unit>%|℃|°|个?(?:{_HAN_UNIT})|[{HAN}]|[a-z]+)?"
 )
-FIGURE = re.compile(rf"(?:\d[\d.,:/~-]*|[{_NUMERALS}]+)\s*[元块圆]?")
-_NUMERAL = re.compile(rf"(?P<percent>百分之)?(?P<numeral>[{_NUMERALS}]+)(?P<unit>个?(?:{_HAN_UNIT})|[{HAN}])?")
+FIGURE = re.compile(rf"(?:\d[\d.,:/~-]*|[{NUMERALS}]+)\s*[元块圆]?")
+_NUMERAL = re.compile(rf"(?P<percent>百分之)?(?P<numeral>[{NUMERALS}]+)(?P<unit>个?(?:{_HAN_UNIT})|[{HAN}])?")
 
 
 def links(text: str) -> set[str]:
@@ -129,16 +131,21 @@ def figures(text: str) -> Iterable[tuple[str, str]]:
 def _without_digits(match: re.Match[str]) -> str:
     """A unit that is a numeral itself was taken with its number: "3万", but in "7一" it is another number."""
     unit = match["unit"] or ""
-    return f" {unit}" if unit and unit[0] in _NUMERALS else " "
+    return f" {unit}" if unit and unit[0] in NUMERALS else " "
 
 
 def _unit(unit: str | None) -> str:
     unit = unit or ""
-    if unit and unit[0] in _NUMERALS:
+    if unit and unit[0] in NUMERALS:
         return ""
     if unit[:1] == "个" and unit[1:] not in {"", "月"}:  # "3个月" is not "3月"
         unit = unit[1:]
     unit = unit.rstrip("s") if unit.isascii() else unit
+    return same_unit(unit)
+
+
+def same_unit(unit: str) -> str:
+    """Return the unit that stands for all of this meaning: "块" and "圆" are "元"."""
     return _SAME_UNIT.get(unit, unit)
 
 

@@ -9,13 +9,17 @@ of the closed lists counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 from agent_core.ports import Record
-from agent_core.sureness.facts import Facts, facts_of, limit_words
-from agent_core.sureness.plain import HAN, spaced, stripped
+from agent_core.sureness.facts import Facts, facts_of
+from agent_core.sureness.lexicon import Kind, Word
+from agent_core.sureness.plain import HAN, is_politeness, spaced, stripped
 
 _RUN = re.compile(rf"[{HAN}]+")
+_CLAUSE_END = re.compile(r"[，。；！？,;!?\n]|\.(?=\s|$)")
 
 
 def asks_for(words: str, record: Record) -> bool:
@@ -28,95 +32,142 @@ def misfit(words: str, record: Record) -> str:
     """Return what keeps ``record`` from being the answer to ``words``, for the log; "" if nothing does."""
     if asks_for(words, record):
         return ""
-    asked, told = facts_of(words), facts_of(record.text)
-    if not record.wordings:
-        return _left_over(asked, told, words, record.text) or _denied(asked, told)
-    wordings = [facts_of(wording) for wording in record.wordings]
-    own = frozenset(word for wanted in wordings if wanted.denied == asked.denied for word in wanted.content)
-    return min((_against(asked, wanted, told, words, record.text, own) for wanted in wordings), key=len)
-
-
-def _against(asked: Facts, wanted: Facts, told: Facts, words: str, text: str, own: frozenset[str]) -> str:
-    """Compare with one wording of the record's question.
-
-    ``told`` is what its answer ``text`` says, ``own`` the words of all its wordings.
-    """
-    if asked.asking != wanted.asking:
-        return f"it asks {_list(asked.asking)}, not {_list(wanted.asking)}"
-    if asked.denied != wanted.denied:
-        return f"it denies {_list(asked.denied)}, not {_list(wanted.denied)}"
-    limits = asked.limits ^ wanted.limits
-    if limits - {name for name in limits if name in asked.limits and _limit_in(name, words, text)}:
-        return f"it is limited by {_list(asked.limits)}, not {_list(wanted.limits)}"
-    if (asked.directed or wanted.directed) and _common(asked, wanted) != _common(wanted, asked):
-        return "what is named stands in another order"
-    if not (asked.content or asked.names or asked.figures):
+    asked = facts_of(words)
+    if not any(word.kind is not Kind.SIGN for word in asked.open):
         return "it names nothing"
-    presupposed = [
-        *(set(wanted.figures) - set(asked.figures)),
-        *(set(wanted.names) - set(asked.names)),
-        *(wanted.signs - asked.signs),
-        *(set(wanted.content) - set(asked.content)),
-    ]
-    if presupposed:
-        return f"the record presupposes {_list(presupposed)}"
-    if [one for one in asked.figures if one in wanted.figures] != [
-        one for one in wanted.figures if one in asked.figures
-    ]:
-        return "the numbers stand in another order"
-    return _left_over(asked, told, words, text, wanted=wanted, own=own)
+    if not record.wordings:
+        return _against_passage(asked, words, record.text)
+    wordings = [facts_of(wording) for wording in record.wordings]
+    reasons = [_against(asked, wanted, wordings, words, record.text) for wanted in wordings]
+    return "" if "" in reasons else reasons[0]
 
 
-def _left_over(
-    asked: Facts,
-    told: Facts,
-    words: str,
-    text: str,
-    *,
-    wanted: Facts | None = None,
-    own: frozenset[str] = frozenset(),
-) -> str:
-    """Return what the customer wrote and neither the record's question nor its answer holds."""
-    known = [told] if wanted is None else [wanted, told]
-    rest = [
-        *(set(asked.figures) - {one for facts in known for one in facts.figures}),
-        *(set(asked.names) - {one for facts in known for one in facts.names}),
-        *(asked.signs - {one for facts in known for one in facts.signs}),
-    ]
-    near = _stretches(words, text)
-    rest += [word for word in asked.content if word not in own and not _in_answer(word, told, near)]
+def parts_misfit(words: str, records: Sequence[Record]) -> str:
+    """Return what keeps ``records`` together from being the answer to ``words``: each clause must be answered by one.
+
+    "" if nothing does.
+    """
+    parts = [part for part in _CLAUSE_END.split(words) if not is_politeness(part)]
+    for part in parts:
+        if all(why := [misfit(part, record) for record in records]):
+            return why[0]
+    return "" if parts else "it names nothing"
+
+
+def _against(asked: Facts, wanted: Facts, wordings: Iterable[Facts], words: str, text: str) -> str:
+    """Compare with ``wanted``, one of the ``wordings`` of the record's question; ``text`` is its answer."""
+    if turned := _turned(asked, wanted):
+        return turned
+    if not _in_order(wanted.words, asked.words):
+        return f"the record presupposes {_list(wanted.words)}, in this order"
+    told = facts_of(text)
+    own = {word for known in wordings if _agree(asked, known) for word in known.open}
+    near = _stretches(words, text) | _pairs(asked.words, told.words)
+    left = Counter(asked.words) - Counter(wanted.words)
+    rest = [word for word in left if not (word in own or _in_answer(word, told, near))]
     return f"the record does not say {_list(rest)}" if rest else ""
 
 
-def _in_answer(word: str, told: Facts, near: str) -> bool:
-    """Return whether an answer says ``word``. Of single letters only stretches count: one may stand there by chance."""
-    return word in near if len(word) == 1 else word in told.content or word in near
+def _agree(asked: Facts, known: Facts) -> bool:
+    """Return whether what the two have in common stands in the same order, and they deny and limit the same."""
+    return asked.closed == known.closed and _common(asked, known) == _common(known, asked)
 
 
-def _stretches(words: str, text: str) -> str:
-    """Return the stretches of two letters and more of ``words`` that stand in ``text``."""
-    found = []
+def _common(one: Facts, other: Facts) -> list[Word]:
+    return [word for word in one.open if word in other.open]
+
+
+def _turned(asked: Facts, other: Facts) -> str:
+    for what, one, two in (
+        ("asks", asked.asking, other.asking),
+        ("says what may or must be:", asked.modality, other.modality),
+        ("is of the time", asked.tense, other.tense),
+    ):
+        if one != two:
+            return f"it {what} {_list(one)}, not {_list(two)}"
+    return ""
+
+
+def _in_order(some: Sequence[Word], words: Sequence[Word]) -> bool:
+    """Return whether ``words`` hold all of ``some``, in their order."""
+    rest = iter(words)
+    return all(word in rest for word in some)
+
+
+def _in_answer(word: Word, told: Facts, near: Collection[str]) -> bool:
+    """Return whether an answer says ``word``. Of a letter or a name only stretches count: one may be there by chance.
+
+    A limit is told with what it limits, "付款后"; a denial or somebody who does something never is.
+    """
+    if word.kind in (Kind.ACTOR, Kind.AHEAD):
+        return False
+    if word.kind is Kind.NAME or len(word.name) == 1:
+        return word.name in near
+    return word in told.words or any(word.name in stretch for stretch in near)
+
+
+def _stretches(words: str, text: str) -> set[str]:
+    """Return the stretches of two letters and more of ``words`` that stand in ``text``, and their letters."""
+    found = set()
     for run in _RUN.findall(spaced(words)):
         pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-        found += [pair for pair in pairs if pair in text]
-    return " ".join(found)
+        found |= {part for pair in pairs if pair in text for part in (pair, *pair)}
+    return found
 
 
-def _limit_in(name: str, words: str, text: str) -> bool:
-    """Return whether the answer limits the very same: "付款后" in both."""
-    asked = spaced(words)
-    found = [match for called, match in limit_words().found(asked) if called == name]
-    return bool(found) and all(match.start() and asked[match.start() - 1 : match.end()] in text for match in found)
+def _pairs(words: Sequence[Word], told: Sequence[Word]) -> set[str]:
+    """Return the words that have the same neighbour in both."""
+    there = set(pairwise(told))
+    return {word.name for pair in pairwise(words) if pair in there for word in pair}
 
 
-def _denied(asked: Facts, told: Facts) -> str:
-    rest = set(asked.denied) - set(told.denied)
-    return f"it denies {_list(rest)}" if rest else ""
+# -- passages
+
+# What asks for yes or no. Beside a record's question nothing else needs to be told, beside a passage this.
+_ASKS = re.compile(
+    rf"[?？]|[吗嘛么](?=\W|\Z)|[不没否](?=\W*\Z)|([{HAN}])[不没]\1|能否|可否|是否|\A\W*(?:can|could|do|does|is|are|will|may)\b",
+    re.IGNORECASE,
+)
+_LEAST = 2  # letters that must be named: one stands in a passage by chance
+_LEFT_OUT = frozenset({"may", "will"})  # goes without saying where a shop says how it is: "7天内退货"
+# What a passage has to tell if it is asked for: a number with one of these units.
+_TELLS = {
+    "price": {"元", "$", "€", "£"},
+    "duration": {"天", "小时", "分钟", "周", "个月", "年", "工作日", "日", "月", "day", "hour", "month", "year"},
+}
+_TELLS["when"] = _TELLS["duration"]
 
 
-def _common(one: Facts, other: Facts) -> list[str]:
-    return [word for word in one.content if word in other.content]
+def _against_passage(asked: Facts, words: str, text: str) -> str:
+    """Compare with a text that has no question. One clause of it must say all that is asked, as it is asked."""
+    if not (asked.asking or _ASKS.search(words)):
+        return "it asks nothing"
+    if sum(len(word.name) for word in asked.open) < _LEAST:
+        return "it names next to nothing"
+    clauses = [facts_of(clause) for clause in _CLAUSE_END.split(text)]
+    return "" if any(_says(clause, asked) for clause in clauses) else "no clause of the passage says all of it"
+
+
+def _says(clause: Facts, asked: Facts) -> bool:
+    denied = [word for word in clause.closed if word.name.startswith(("not ", "none ", "isnt "))]
+    return (
+        _in_order([_turned_round(word) for word in asked.words], clause.words)
+        and all(word in asked.words for word in denied)
+        and (asked.modality == clause.modality or (not clause.modality and asked.modality <= _LEFT_OUT))
+        and clause.tense == asked.tense
+        and all(_tells(clause, asking) for asking in asked.asking)
+    )
+
+
+def _turned_round(word: Word) -> Word:
+    """Return what a shop calls it: its "you" is the customer's "I"."""
+    return Word(word.kind, {"i": "you", "you": "i"}[word.name]) if word.kind is Kind.ACTOR else word
+
+
+def _tells(clause: Facts, asking: str) -> bool:
+    units = _TELLS.get(asking, {asking.removeprefix("count ")} if asking.startswith("count ") else set())
+    return any(word.name.split()[-1] in units for word in clause.words if word.kind is Kind.FIGURE)
 
 
 def _list(found: Collection[object]) -> str:
-    return ", ".join(sorted(str(one) for one in found)) or "nothing"
+    return ", ".join(sorted(word.name if isinstance(word, Word) else str(word) for word in found)) or "nothing"

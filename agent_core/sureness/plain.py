@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib import resources
 from itertools import groupby
@@ -17,9 +17,10 @@ from typing import Any
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _OTHER = rf"[^\W_{HAN}]"  # a letter or digit of no Han text
-# Punctuation that changes what is asked by where it stands: 1.5米, -10度, 5-6天, 5~6天, 1/2, 8:30, 7".
+# Punctuation that changes what is asked by where it stands: 1.5米, -10度, - 10度, 5-6天, 5~6天, 1/2, 8:30, 7".
 _TELLING = re.compile(
-    rf"(?<![.])[.](?={_OTHER})|(?<!-)(?:(?<={_OTHER})-|-(?={_OTHER}))(?!-)|(?<!~)(?:~(?=\d)|(?<={_OTHER})~(?={_OTHER}))"
+    rf"(?<![.])[.](?={_OTHER})|(?<!-)(?:(?<={_OTHER})-|-(?={_OTHER}|\s+\d))(?!-)"
+    rf"|(?<!~)(?:~(?=\s*\d)|(?<={_OTHER})~(?={_OTHER}))"
     rf"|(?<={_OTHER})/(?=\w)|(?<=\w)/(?={_OTHER})|(?<=\d):(?=\d)|(?<=\d)[\"'](?!\w)"
 )
 # Everywhere else these are plain. A sign that stands in neither list is a part of the words: + < ≥ % $ ¥ # ° ×.
@@ -33,6 +34,7 @@ _FORMS = str.maketrans(
     | dict.fromkeys("‘’′＇", "'")
     | {"⁄": "/", "≧": "≥", "≦": "≤", "￥": "¥"}
 )
+_CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
 # A blank keeps two numbers apart; beside Han, between words (a picture may be read without) or beside a sign, it is
 # nothing.
 _BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[.~/:-]) | (?=[.~/:-])")
@@ -61,6 +63,7 @@ def spaced(text: str) -> str:
     polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
     beside = {number + step for number in polite for step in (-1, 1)}  # "老板 麻烦问下"
     polite |= {number for number in beside & set(range(len(found))) if _is_politeness(found[number][0], apart=True)}
+    polite |= set(range(_first_said(found, polite)))
     runs = [run for number, (run, _) in enumerate(found) if number not in polite]
     while runs and (rest := _without_start(runs[0])) != runs[0]:
         runs = [rest, *runs[1:]] if rest and not _is_politeness(rest, apart=False) else runs[1:]
@@ -72,6 +75,31 @@ def spaced(text: str) -> str:
 def is_politeness(text: str) -> bool:
     """Return whether ``text`` says nothing that an answer could depend on."""
     return not stripped(text)
+
+
+def acknowledges(text: str) -> bool:
+    """Return whether ``text`` ends what it asks by itself: "能退吗", "知道了"."""
+    found = _runs(text)
+    polite = {number for number, (run, apart) in enumerate(found) if _is_politeness(run, apart=apart)}
+    return any(_acknowledging().fullmatch(run) for run, _ in found[_first_said(found, polite) :])
+
+
+def _first_said(found: Sequence[tuple[str, bool]], polite: Collection[int]) -> int:
+    """Return the index of the first run that says something. What acknowledges is politeness before it."""
+    says = (at for at, (run, _) in enumerate(found) if at not in polite and not _acknowledging().fullmatch(run))
+    return next(says, len(found))
+
+
+def without_politeness(text: str) -> str:
+    """Return ``text`` as it is written, without clauses of nothing but politeness and without such words around it.
+
+    What is left means the same: its stripped form is that of ``text``.
+    """
+    rest = "".join(clause for clause in _CLAUSE.findall(text) if stripped(clause)).strip()
+    while (shorter := _before().sub("", rest, count=1).lstrip()) != rest:
+        rest = shorter
+    rest = _polite_end().sub("", rest)
+    return rest if stripped(rest) == stripped(text) else text.strip()
 
 
 def _runs(text: str) -> list[tuple[str, bool]]:
@@ -115,7 +143,7 @@ def _without_start(run: str) -> str:
 def _without_end(run: str) -> str:
     shorter = _behind().sub("", run, count=1)
     if shorter == run and not run.endswith(tuple(_list("kept_endings"))):
-        shorter = next((run[: -len(end)] for end in _list("particles") if run.endswith(end)), run)
+        shorter = next((run[: -len(end)] for end in _list("closing_particles") if run.endswith(end)), run)
     return shorter
 
 
@@ -137,7 +165,8 @@ def is_han(char: str) -> bool:
 @cache
 def _phrases() -> list[str]:
     """Return the phrases of several words, with "_" for their blanks, the longest first."""
-    return sorted((word for word in _list("polite") if "_" in word), key=len, reverse=True)
+    words = _list("polite") + _list("acknowledging")
+    return sorted((word for word in words if "_" in word), key=len, reverse=True)
 
 
 @cache
@@ -152,13 +181,23 @@ def _alone(apart: bool) -> re.Pattern[str]:
 
 
 @cache
+def _acknowledging() -> re.Pattern[str]:
+    return re.compile(rf"(?:(?:{_any(_list('acknowledging'))})[啊呀哦啦哈哟~]*)+")
+
+
+@cache
 def _before() -> re.Pattern[str]:
-    return re.compile(rf"^(?:{_any(_list('opening'))})(?![单午个次周月载])")
+    return re.compile(rf"^(?:{_any(_list('opening'))})(?:(?<!下)|(?![单午个次周月载]))")
 
 
 @cache
 def _behind() -> re.Pattern[str]:
     return re.compile(rf"(?<=[{HAN}])(?<![不说用])(?:{_any(_list('closing'))})$")
+
+
+@cache
+def _polite_end() -> re.Pattern[str]:
+    return re.compile(rf"[,，\s]*(?:{_any(_list('closing'))}|thanks)[\s。.!！~～]*$", re.IGNORECASE)
 
 
 @cache

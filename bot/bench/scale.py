@@ -32,6 +32,7 @@ from knowledge.entries import sample_entries
 
 UP_SECONDS = 120.0
 HALF = 2.0
+DATA = "data"  # the folder of it
 SETTLE_SECONDS = 12.0  # after the runs: what they needed has been given back by then
 P50, P95 = 0.5, 0.95
 
@@ -73,12 +74,13 @@ class Idle:
 
 @dataclass
 class Measured:
-    """A server that runs in a process of its own, with its phones."""
+    """A server that runs in a process of its own, with its phones; ``data`` is its data folder."""
 
     phones: Sequence[RunningPhone]
     process: asyncio.subprocess.Process
     orders: asyncio.StreamWriter
     answers: asyncio.StreamReader
+    data: Path
 
     async def order(self, order: Order) -> Seen:
         self.orders.write(order.model_dump_json().encode() + b"\n")
@@ -131,7 +133,7 @@ async def measured(phones: int, contacts: int) -> AsyncIterator[Measured]:
         stack.push_async_callback(_end, process)
         if process.stdin is None or process.stdout is None:
             raise BenchFailed("The server has no input or output.")
-        made = Measured(running, process, process.stdin, process.stdout)
+        made = Measured(running, process, process.stdin, process.stdout, folder / DATA)
         await made.up()
         yield made
 
@@ -145,7 +147,7 @@ def _environment(folder: Path, adb: AdbServer, model: str, addresses: Sequence[s
         "HOME": str(folder),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH")))),
         "PYTHONUTF8": "1",
-        "PHONEDESK_DATA_DIR": str(folder / "data"),
+        "PHONEDESK_DATA_DIR": str(folder / DATA),
         "PHONEDESK_LOG_LEVEL": "warning",
         "PHONEDESK_TIMEZONE": "UTC",
         "PHONEDESK_MODEL__BASE_URL": model,

@@ -59,6 +59,8 @@ _ALONE = {
     "我是谁": "whoami",
 }
 _CHINESE = {**_WITH_ARGUMENT, **_ALONE}
+# No commands, and so close to one that whoever writes them alone means the desk.
+_CLOSE = ("暂停", "停下", "中止", "恢复", "pause", "cancel", "quit")
 
 QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "「": "」", "『": "』", "＂": "＂", "《": "》"}
 _WORD = re.compile(r"[\"“「『](?P<quoted>[^\"”」』]+)[\"”」』]|[^\s,，]+")
@@ -118,8 +120,25 @@ def is_slashed(text: str) -> bool:
 
 
 def is_like_a_command(text: str) -> bool:
-    """Return whether somebody may have meant the desk: it begins with a slash, or is just a command's word."""
-    return is_slashed(text) or text.strip().rstrip(".。!！").casefold() in {*COMMANDS, *_CHINESE}
+    """Return whether somebody may have meant the desk: a command, or one with more behind its word than it takes.
+
+    A word ends at a blank, at punctuation, or before what is no letter of its own script: "stop 3", "停止3", "暂停。"
+    are like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
+    """
+    said = text.replace("\u3000", " ").strip()
+    if is_slashed(said) or parse(said) is not None:
+        return True
+    return any(
+        said[: len(word)].casefold() == word and not _goes_on(word, said[len(word) :])
+        for word in (*COMMANDS, *_CHINESE, *_CLOSE)
+    )
+
+
+def _goes_on(word: str, rest: str) -> bool:
+    """Return whether ``rest`` is more of the sentence that ``word`` begins, rather than an argument."""
+    if not rest:
+        return False
+    return rest[0].isalpha() and rest[0].isascii() is word.isascii()
 
 
 def _slashed(text: str, bot_name: str) -> Command | Unknown | ForAnotherBot:

@@ -15,7 +15,7 @@ from bot.desk.actors import AccessDenied, BadRequest, Role, role_denied
 from bot.desk.knowledge_port import ImportView, KnowledgeFile
 from knowledge.entries import Entry
 from knowledge.exporting import Form
-from knowledge.importing.drafts import MOST_BYTES
+from knowledge.importing.limits import BYTES
 
 MOST_BYTES_OUT = 20_000_000  # of an export
 FORMS: tuple[str, ...] = get_args(Form)
@@ -220,7 +220,7 @@ async def _import_button(turn: Turn, value: str) -> Said:
 async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:
     if turn.files is None:
         raise BadRequest("This channel takes no documents.", key="no_documents")
-    return KnowledgeFile(file.name, await turn.files.fetch(file, MOST_BYTES))
+    return KnowledgeFile(file.name, await turn.files.fetch(file, BYTES.most))
 
 
 def _no_table(turn: Turn, error: InputRejected, name: str) -> PhonedeskError:

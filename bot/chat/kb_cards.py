@@ -202,17 +202,22 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
         lines.append(Line(texts.get("kb.import_lost", count=lost)))
     if not view.done and not plan.writes and not plan.doubles:
         lines.append(Line(texts.get("kb.import_nothing")))
-    added = [added.entry.question for added in plan.added]
-    changed = [_change(change, texts) for change in plan.changed]
+    added = [added.entry.question for added in plan.added[:most]]
+    changed = [_change(change, texts) for change in plan.changed[:most]]
     doubles = [
         texts.get("kb.import_double", place=one.place, wording=one.wording, other=one.other, at=one.other_place)
-        for one in plan.doubles
+        for one in plan.doubles[:most]
     ]
-    refused = [f"{one.place}: {one.reason}" for one in plan.rejected]
-    for key, group in (("added", added), ("changed", changed), ("doubles", doubles), ("refused", refused)):
+    refused = [f"{one.place}: {one.reason}" for one in plan.rejected[:most]]
+    for key, group, count in (
+        ("added", added, len(plan.added)),
+        ("changed", changed, len(plan.changed)),
+        ("doubles", doubles, len(plan.doubles)),
+        ("refused", refused, len(plan.rejected)),
+    ):
         if group:
-            more = [texts.get("kb.more", count=len(group) - most)] if most and len(group) > most else []
-            lines.append(Line("\n".join([*group[:most], *more]), texts.get(f"kb.import_{key}"), "quote"))
+            more = [texts.get("kb.more", count=count - len(group))] if count > len(group) else []
+            lines.append(Line("\n".join([*group, *more]), texts.get(f"kb.import_{key}"), "quote"))
     if view.done:
         return Card(texts.get("kb.imported", name=plan.name), tuple(lines))
     return Card(texts.get("kb.import_plan", name=plan.name), tuple(lines), None, _import_buttons(view, texts))
@@ -235,7 +240,8 @@ def _change(change: Change, texts: Texts) -> str:
 
 
 def _less(some: Sequence[str], others: Sequence[str]) -> list[str]:
-    return [one for one in some if one not in others]
+    known = set(others)
+    return [one for one in some if one not in known]
 
 
 def _differing(before: str, after: str) -> str:

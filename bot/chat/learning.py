@@ -6,10 +6,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from agent_core.apps.learnt import SendsBy
+from PIL import Image
+
+from agent_core.apps.learnt import PARTS, SendsBy
 from agent_core.apps.profile import AppProfile, profiles
 from agent_core.screen.marks import to_jpeg
-from agent_core.screen.readings import SendState
+from agent_core.screen.page_report import report
+from agent_core.screen.readings import SendState, Side
+from agent_core.texts import say
 from bot.chat.cards import Button, Card, Line
 from bot.chat.commands import unquoted
 from bot.chat.page_reading import marked, page_lines
@@ -20,11 +24,11 @@ if TYPE_CHECKING:
     from agent_core.apps.learnt import LearntApp
     from agent_core.learning import Tried
     from agent_core.screen.page_report import PageReport
-    from bot.desk.learning_port import TriedChat
+    from bot.desk.learning_port import ShownChat, TriedChat
 
 _LEARN = {"learn", "认识", "学习"}
 _HERE = {"here", "这里", "当前"}
-WRONG = ("title", "sides", "words", "input", "other")  # what a person may say was read wrongly
+MESSAGES = 4  # the newest ones, whose sides can be put right one by one
 
 
 def found_line(page: PageReport, app: str, words: Texts) -> str:
@@ -100,16 +104,18 @@ def _app(word: str) -> AppProfile | None:
 
 async def learn(turn: Turn, wanted: Asked) -> Said:
     """Read a chat and show what was read, with buttons to confirm it."""
-    from agent_core.screen.page_report import report
-
     words = turn.texts
     if wanted.app is None or not (wanted.contact or wanted.here):
         return turn.tell(words.get("learn.usage"))
     serial = wanted.serial or turn.incoming.phone
     key, shown = await turn.desk.learning.show(turn.actor, wanted.app, wanted.contact, serial=serial, here=wanted.here)
-    picture = await asyncio.to_thread(lambda: to_jpeg(marked(shown.page.image, shown.page.page, words)))
-    page = report(shown.page.page)
-    lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
+    return await _shown(turn, key, shown)
+
+
+async def _shown(turn: Turn, key: str, shown: ShownChat) -> Said:
+    words = turn.texts
+    picture = await asyncio.to_thread(lambda: to_jpeg(shown_picture(shown, words)))
+    lines = shown_lines(shown, words)
     buttons = (
         (Button(f"learn:{key} yes", words.get("learn.button_yes"), "success"),),
         (Button(f"learn:{key} send", words.get("learn.button_send")),),
@@ -123,8 +129,22 @@ async def _button(turn: Turn, value: str) -> Said:
     key, _, wish = value.partition(" ")
     words, desk = turn.texts, turn.desk.learning
     if wish == "wrong":
-        shown = await desk.shown(turn.actor, key)
-        return turn.tell(words.get("learn.send_a_kit", app=shown.app.key))
+        return _what_is_wrong(turn, key, await desk.shown(turn.actor, key))
+    part = next((part for part in PARTS if wish == f"wrong {part}"), None)
+    if part is not None:
+        shown = await desk.correct(turn.actor, key, part)
+        more = (
+            (Button(f"learn:{key} wrong", words.get("learn.button_more_wrong")),),
+            (Button(f"learn:{key} again", words.get("learn.button_again")),),
+        )
+        noted = words.get("learn.noted", what=say(words.lang, f"wrong.{part}"))
+        return turn.say(Card(noted, (Line(words.get("learn.send_a_kit", app=shown.app.key)),), None, more))
+    if wish == "again":
+        before = await desk.shown(turn.actor, key)
+        again = await desk.show(
+            turn.actor, before.app, "" if before.here else before.contact, serial=before.serial, here=before.here
+        )
+        return await _shown(turn, *again)
     if wish in get_args(SendsBy):
         chosen = await desk.choose(turn.actor, key, _way(wish))
         return _result(turn, chosen.learnt, chosen) if chosen.learnt is not None else Said()
@@ -136,6 +156,44 @@ async def _button(turn: Turn, value: str) -> Said:
     ways: tuple[SendsBy, ...] = ("enter", "keyboard_key", "button")
     buttons = tuple((Button(f"learn:{key} {way}", _choice(way, done.tried, words)),) for way in ways)
     return turn.say(Card(words.get("learn.no_button"), (), None, buttons))
+
+
+def _what_is_wrong(turn: Turn, key: str, shown: ShownChat) -> Said:
+    """Everything that may have been read wrongly, each with a button; for the newest messages whose each is."""
+    words, page = turn.texts, report(shown.page.page)
+    first = max(0, len(page.messages) - MESSAGES)
+    sides = [
+        (f"learn:{key} wrong sides", words.get(f"learn.is_{other_side(message.side).value}", number=number))
+        for number, message in enumerate(page.messages[first:], first + 1)
+    ]
+    parts = [(f"learn:{key} wrong {part}", say(words.lang, f"wrong.{part}")) for part in PARTS if part != "sides"]
+    buttons = tuple((Button(action, label),) for action, label in (*sides, *parts))
+    return turn.say(Card(words.get("learn.what_is_wrong"), (), None, buttons))
+
+
+def other_side(side: Side) -> Side:
+    return Side.THEM if side is Side.ME else Side.ME
+
+
+def shown_lines(shown: ShownChat, words: Texts) -> tuple[Line, ...]:
+    """What was read of the chat, and of the list where it was found."""
+    page = report(shown.page.page, words.lang)
+    lines = (Line(found_line(page, shown.app.name, words)), *page_lines(page, shown.app.name, words))
+    if shown.listed is None:
+        return lines
+    return (*lines, *page_lines(report(shown.listed.page, words.lang), shown.app.name, words))
+
+
+def shown_picture(shown: ShownChat, words: Texts) -> Image.Image:
+    """The chat with its marks, and left of it the list where it was found."""
+    chat = marked(shown.page.image, shown.page.page, words)
+    if shown.listed is None:
+        return chat
+    rows = marked(shown.listed.image, shown.listed.page, words)
+    both = Image.new("RGB", (rows.width + chat.width, max(rows.height, chat.height)))
+    both.paste(rows, (0, 0))
+    both.paste(chat, (rows.width, 0))
+    return both
 
 
 def _way(word: str) -> SendsBy:

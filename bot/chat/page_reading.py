@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bot.chat.cards import Line
@@ -14,20 +13,6 @@ if TYPE_CHECKING:
     from agent_core.screen.page_report import MessageReport, Page, PageReport
 
 
-# The reader's own words for a doubt, and the text that says it to people; the first that fits.
-_DOUBTS = (
-    (re.compile(r"\bcolours\b"), "doubt_colours"),
-    (re.compile(r"upper part .* out of sight"), "doubt_above"),
-    (re.compile(r"goes on out of sight"), "doubt_below"),
-    (re.compile(r"\bthe title\b"), "doubt_title"),
-    (re.compile(r"\bthe input\b"), "doubt_input"),
-    (re.compile(r"\bavatar\b"), "doubt_avatar"),
-    (re.compile(r"\bnewest messages?\b"), "doubt_newest"),
-    (re.compile(r"\bthe tree\b"), "doubt_tree"),
-    (re.compile(r"no message that is known|ground of its own|\bdecorated\b"), "doubt_unknown"),
-)
-
-
 def marked(image: Image.Image, page: Page, words: Texts) -> Image.Image:
     """A copy of the screenshot with a labelled box around each part that was read."""
     from agent_core.screen.page_marks import mark_page
@@ -36,7 +21,7 @@ def marked(image: Image.Image, page: Page, words: Texts) -> Image.Image:
 
 
 def page_lines(report: PageReport, app: str, words: Texts) -> tuple[Line, ...]:
-    """The summary. ``app``: the name of the app whose page it was read as."""
+    """The summary of a ``report`` in the language of ``words``, read as a page of ``app``."""
     lines = [Line(words.get(f"reading.page_{report.page.value}", app=app), words.get("reading.page"))]
     if report.title is not None:
         title = report.title.text or words.get("reading.nothing")
@@ -50,10 +35,11 @@ def page_lines(report: PageReport, app: str, words: Texts) -> tuple[Line, ...]:
     if report.send is not None:
         lines.append(Line(words.get(f"reading.send_{report.send.state.value}"), words.get("reading.send")))
     for row in report.rows:
-        name = words.get("reading.row_unread", name=row.name, count=row.unread) if row.unread else row.name
+        name = row.name
+        if row.unread:
+            name = words.get("reading.row_dot" if row.dot else "reading.row_unread", name=name, count=row.unread)
         lines.append(Line(row.preview, name))
-    doubts = dict.fromkeys(_doubt(doubt, words) for doubt in report.doubts)
-    lines += [Line(doubt, words.get("reading.doubt")) for doubt in doubts]
+    lines += [Line(doubt, words.get("reading.doubt")) for doubt in report.doubts]
     return tuple(lines)
 
 
@@ -79,12 +65,6 @@ def _input(report: PageReport, words: Texts) -> str:
     if report.input is None:
         return words.get("reading.no_input")
     return _doubted(report.input.text or words.get("reading.empty"), report.input.sure, words)
-
-
-def _doubt(said: str, words: Texts) -> str:
-    """A doubt in the person's language; in the reader's own words if it is none of those that are known."""
-    key = next((key for pattern, key in _DOUBTS if pattern.search(said)), "")
-    return words.get(f"reading.{key}") if key else said
 
 
 def _doubted(text: str, sure: bool, words: Texts) -> str:

@@ -50,7 +50,7 @@ async def _read(turn: Turn, serial: str) -> Said:
     words = turn.texts
     seen = await turn.desk.screen_page(turn.actor, serial or None)
     picture = await asyncio.to_thread(lambda: to_jpeg(marked(seen.image, seen.page, words)))
-    lines = (*await _phone_lines(turn, serial), *page_lines(report(seen.page), seen.app, words))
+    lines = (*await _phone_lines(turn, serial), *page_lines(report(seen.page, words.lang), seen.app, words))
     again = Button(screen_action(serial, "read"), words.get("button.screen_read"))
     photo = Button(screen_action(serial), words.get("button.screen"))
     return turn.say(Card(words.get("screen.read_title"), lines, picture, ((again, photo),)))

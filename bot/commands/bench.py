@@ -83,6 +83,33 @@ def idle(
     Console().print(table)
 
 
+@bench.command("growth")
+def growth(
+    runs: Annotated[int, typer.Option(min=1, max=10_000, help="Replies that are given.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """What a run leaves in the data folder, table by table.
+
+    Example: phonedesk bench growth --runs 100
+    """
+    from bot.bench.growth import growth as measure
+    from bot.bench.usage import machine
+
+    settings_from()
+    found = _measure(lambda say: measure(runs, say=say))
+    if as_json:
+        tables = [_plain(asdict(one)) for one in found.tables]
+        totals = {"runs": found.runs, "bytes": round(found.bytes), "others": round(found.others)}
+        print_json({"machine": machine(), **totals, "tables": tables})
+        return
+    table = Table("file", "table", "rows a run", "KB a run", title=f"{found.runs} runs, {machine()}")
+    for one in found.tables:
+        table.add_row(one.file, one.table, f"{one.rows:.1f}", f"{one.bytes / 1000:.1f}")
+    table.add_row("", "other files", "", f"{found.others / 1000:.1f}")
+    table.add_row("", "all", "", f"{found.bytes / 1000:.1f}")
+    Console().print(table)
+
+
 def _sizes(written: str) -> list[int]:
     sizes = [part.strip() for part in written.split(",") if part.strip()]
     if not sizes or not all(part.isdecimal() and 1 <= int(part) <= MOST_PHONES for part in sizes):

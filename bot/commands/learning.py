@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from agent_core.apps.learnt import LearntApp, SendsBy
+from agent_core.apps.learnt import PARTS, LearntApp, Part, SendsBy
 from agent_core.apps.profile import AppProfile
 from agent_core.learning import Tried
 from agent_core.screen.page_report import report
+from agent_core.texts import say
 from bot.app import open_core
-from bot.chat.learning import WRONG, found_line, result_lines
-from bot.chat.page_reading import marked, page_lines
+from bot.chat.learning import result_lines, shown_lines, shown_picture
 from bot.chat.texts import Texts, texts
 from bot.commands.common import Exit
 from bot.desk.learning_port import ShownChat
 from bot.files import written
-from bot.learning import keep, show_chat, try_input
+from bot.learning import correct, keep, show_chat, try_input
 from bot.settings import Settings
 from bot.terminal.console import Console, err
 from bot.terminal.lines import read_line
@@ -55,7 +56,10 @@ async def learn_in_terminal(
         if right is None:
             return Exit.WAITING, {**told, "status": "waiting"}
         if not right:
-            return Exit.FAILED, {**told, "status": "wrong", "wrong": await _what_is_wrong(console, words, app)}
+            wrong = await _what_is_wrong(console, words, shown)
+            for part in wrong:
+                await correct(core, shown, part, person=PERSON)
+            return Exit.FAILED, {**told, "status": "wrong", "wrong": wrong}
         send = allow_send or bool(await _yes(console, words, "learn.may_send", contact=shown.contact))
         tried = await try_input(core, shown, words.get("learn.text"), send=send, interruptible=True)
         sends_by = await _confirmed(console, words, tried)
@@ -68,21 +72,24 @@ async def learn_in_terminal(
 
 
 def _show(console: Console, shown: ShownChat, words: Texts, place: Path) -> None:
-    seen = report(shown.page.page)
-    console.print(found_line(seen, shown.app.name, words))
-    for line in page_lines(seen, shown.app.name, words):
+    for line in shown_lines(shown, words):
         said = f"{line.label}: {line.text}" if line.label else line.text
         console.print(said)
     console.print(words.get("learn.picture", file=str(place)))
 
 
-async def _what_is_wrong(console: Console, words: Texts, app: AppProfile) -> str:
+async def _what_is_wrong(console: Console, words: Texts, shown: ShownChat) -> list[Part]:
+    """Ask which parts were read wrongly; several numbers may be given."""
     console.print(words.get("learn.what_is_wrong"))
-    for number, name in enumerate(WRONG, 1):
-        console.print(f"{number}  {words.get(f'learn.wrong_{name}')}")
-    line = ((await read_line(console)) or "").strip()
-    wrong = WRONG[int(line) - 1] if line.isdecimal() and 0 < int(line) <= len(WRONG) else WRONG[-1]
-    console.print(words.get("learn.send_a_kit", app=app.key))
+    for number, part in enumerate(PARTS, 1):
+        console.print(f"{number}  {say(words.lang, f'wrong.{part}')}")
+    line = (await read_line(console)) or ""
+    chosen = [int(word) for word in re.findall(r"\d+", line)]
+    wrong = [PARTS[number - 1] for number in dict.fromkeys(chosen) if 0 < number <= len(PARTS)] or [PARTS[-1]]
+    for part in wrong:
+        said = words.get("learn.noted", what=say(words.lang, f"wrong.{part}"))
+        console.print(said)
+    console.print(words.get("learn.send_a_kit", app=shown.app.key))
     return wrong
 
 
@@ -120,7 +127,7 @@ async def _yes(console: Console, words: Texts, key: str, **values: object) -> bo
 
 def _write_marks(place: Path, shown: ShownChat, words: Texts) -> None:
     with written(place) as out:
-        marked(shown.page.image, shown.page.page, words).save(out, "PNG")
+        shown_picture(shown, words).save(out, "PNG")
 
 
 def _told(shown: ShownChat, place: Path) -> dict[str, Any]:
@@ -130,6 +137,7 @@ def _told(shown: ShownChat, place: Path) -> dict[str, Any]:
         "version": shown.version,
         "contact": shown.contact,
         "page": report(shown.page.page).model_dump(mode="json"),
+        "list": report(shown.listed.page).model_dump(mode="json") if shown.listed else None,
         "look": asdict(shown.look),
         "tree": shown.tree,
         "marks": str(place),

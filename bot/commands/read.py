@@ -43,16 +43,15 @@ def read(
             _write_marks(marks, frame, page)
     except PhonedeskError as error:
         fail(error)
-    seen = report(page)
     if as_json:
-        print_json(seen.model_dump(mode="json"))
+        print_json(report(page).model_dump(mode="json"))
         return
     from bot.chat.page_reading import page_lines
     from bot.chat.texts import texts
 
     words = texts(spoken_language())
     console = Console(soft_wrap=True)
-    for line in page_lines(seen, profile.name, words):
+    for line in page_lines(report(page, words.lang), profile.name, words):
         said = f"{line.label}: {line.text}" if line.label else line.text
         console.print(said)
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agent_core.errors import PhonedeskError
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
 from bot.chat.texts import texts
-from bot.commands.common import BY_STATUS, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
+from bot.commands.sweep import sweep_for
 from bot.replay.timings import timings_of
 from bot.settings import Settings
 from bot.terminal.console import Console, print_json
+
+if TYPE_CHECKING:
+    from scheduler.sweeps.order import SweepOrder
 
 
 def run(
@@ -34,11 +39,13 @@ def run(
         bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
     ] = False,
 ) -> None:
-    """Do a task on a phone and show each step.
+    """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep.
 
     Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
     """
     settings = settings_from(lang=lang)
+    if policy in (None, "reply") and not dry_run and (order := read_order(task)) is not None:
+        sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
     session = run_async(lambda: _run(settings, task, device, max_steps, rules, dry_run, as_json))
@@ -46,6 +53,16 @@ def run(
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
         print_json(result_of(session, time.monotonic() - started) | {"timings": timings})
     raise typer.Exit(BY_STATUS[session.comes_to])
+
+
+def read_order(task: str) -> SweepOrder | None:
+    """Read the sweep that the task is: several contacts, or everybody, are to be answered."""
+    from scheduler.sweeps.order import read_task
+
+    try:
+        return read_task(task)
+    except PhonedeskError as error:
+        fail(error)
 
 
 async def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -13,6 +13,9 @@ from bot.commands.common import Exit, fail, result_of, run_async, settings_from,
 from bot.desk.actors import NotFound
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, print_json
+
+if TYPE_CHECKING:
+    from scheduler.sweeps.order import SweepOrder
 
 BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
 
@@ -34,8 +37,21 @@ def sweep(
     Example: phonedesk sweep --unread
     """
     settings = settings_from()
+
+    async def named() -> tuple[SweepOrder, str]:
+        from scheduler.sweeps.order import read_order
+
+        words = _words(contacts or [], tag or [], unread, app)
+        return read_order(words), f"{texts(settings.lang).get('sweep.word')} {words}"
+
+    order, task = run_async(named)
+    sweep_for(settings, order, task, device, as_json=as_json)
+
+
+def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, as_json: bool) -> NoReturn:
+    """Do the sweep, which ``task`` says in words, show what came of it, and leave."""
     started = time.monotonic()
-    done = run_async(lambda: _sweep(settings, contacts or [], tag or [], unread, app, device, as_json))
+    done = run_async(lambda: _sweep(settings, order, task, device, as_json))
     if as_json:
         print_json({**done, "seconds": round(time.monotonic() - started, 3)})
     if _nobody_known(done):
@@ -62,9 +78,7 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
     return " ".join([meant, *words_of_contacts(contacts, tags)])
 
 
-async def _sweep(
-    settings: Settings, contacts: list[str], tags: list[str], unread: bool, app: str | None, device: str, as_json: bool
-) -> dict[str, Any]:
+async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, as_json: bool) -> dict[str, Any]:
     # What a run needs takes a second to import; `--help` does not need it.
     from bot.app import open_core
     from bot.chat.sweeps import left_lines
@@ -72,16 +86,12 @@ async def _sweep(
     from bot.terminal.ask import TerminalHuman
     from bot.terminal.live import LiveRuns, outcome_line
     from scheduler.ports import StoredHuman
-    from scheduler.sweeps.order import read_order
 
-    words = _words(contacts, tags, unread, app)
-    order = read_order(words)
     said = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
         store = LiveRuns(core.runs(leg=1), console, said)
         human = StoredHuman(core.db, hold_seconds=0, leg=1) if as_json else TerminalHuman(core.db, console, said)
-        task = f"{said.get('sweep.word')} {words}"
         done = await sweep_here(core, order, task, serial=device, human=human, store=store)
     details = done.look.details
     unknown = details.get("unknown") or []

@@ -182,26 +182,27 @@ class KnowledgePart(DeskPart):
 
     async def plan_import(self, actor: Actor, files: Sequence[KnowledgeFile]) -> ImportView:
         await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
-        plan = await self._planned(files)
-        return ImportView(plan, _mark(plan))
+        plan, mark = await self._planned(files)
+        return ImportView(plan, mark)
 
     async def carry_out(
         self, actor: Actor, files: Sequence[KnowledgeFile], *, replace_doubles: bool = False, mark: str = ""
     ) -> ImportView:
         names = [file.name for file in files]
         await self._allow(actor, Role.OWNER, "kb import", files=names, replace_doubles=replace_doubles)
-        plan = await self._planned(files)
-        if mark and mark != _mark(plan):
-            return ImportView(plan, _mark(plan))
+        plan, found = await self._planned(files)
+        if mark and mark != found:
+            return ImportView(plan, found)
         done = await carry_out(self._store, plan, doubles="replace" if replace_doubles else "skip")
-        return ImportView(done, _mark(plan), done=True)
+        return ImportView(done, found, done=True)
 
-    async def _planned(self, files: Sequence[KnowledgeFile]) -> ImportPlan:
-        """All files as one import: what doubles between them is seen, and it is done as a whole or not at all."""
+    async def _planned(self, files: Sequence[KnowledgeFile]) -> tuple[ImportPlan, str]:
+        """All files as one import, with its mark: what doubles between them is seen, and it is done whole or not."""
         drafts: list[Draft] = []
         for file in files:
             drafts += await asyncio.to_thread(read_table, file.name, file.data)
-        return await plan_import(self._store, ", ".join(file.name for file in files), drafts)
+        plan = await plan_import(self._store, ", ".join(file.name for file in files), drafts)
+        return plan, await asyncio.to_thread(_mark, plan)
 
     async def export(self, actor: Actor, form: str) -> KnowledgeFile:
         form = form.strip().lower().lstrip(".")

@@ -11,7 +11,7 @@ from bot.desk.house import DeskPart, no_phone
 from bot.desk.learning_port import PhoneLearning, ShownChat, TriedChat
 
 if TYPE_CHECKING:
-    from agent_core.apps.learnt import SendsBy
+    from agent_core.apps.learnt import Part, SendsBy
     from agent_core.apps.profile import AppProfile
     from agent_core.learning import Tried
 
@@ -48,6 +48,11 @@ class LearningPart(DeskPart):
             raise _forgotten()
         learnt = await self._phones().keep(shown, sends_by, person=actor.name)
         return TriedChat(shown, replace(tried, sends_by=sends_by), learnt)
+
+    async def correct(self, actor: Actor, key: str, part: Part) -> ShownChat:
+        shown, _ = await self._of(actor, key, "learn.correct")
+        await self._phones().correct(shown, part, person=actor.name)
+        return shown
 
     async def shown(self, actor: Actor, key: str) -> ShownChat:
         return (await self._of(actor, key, "learn.shown"))[0]

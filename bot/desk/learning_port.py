@@ -10,7 +10,7 @@ from agent_core.newest import keep_newest
 from bot.desk.actors import Actor
 
 if TYPE_CHECKING:
-    from agent_core.apps.learnt import AppLook, LearntApp, SendsBy
+    from agent_core.apps.learnt import AppLook, LearntApp, Part, SendsBy
     from agent_core.apps.profile import AppProfile
     from agent_core.learning import Tried
     from agent_core.observer import SeenPage
@@ -22,7 +22,7 @@ MOST_SHOWN = 8
 class ShownChat:
     """A chat as a person is shown it. ``version`` is the app's, ``tree`` how much the accessibility tree tells.
 
-    ``here``: it was in front already, and is not looked for in the list.
+    ``here``: it was in front already, and is not looked for in the list. ``listed``: the list where it was found.
     """
 
     serial: str
@@ -33,6 +33,7 @@ class ShownChat:
     look: AppLook
     tree: str
     page: SeenPage
+    listed: SeenPage | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,9 @@ class PhoneLearning(Protocol):
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
         """Remember what a person has confirmed."""
 
+    async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
+        """Remember that a part of the page was read wrongly: it is in doubt until the app is learnt anew."""
+
 
 class LearningDesk(Protocol):
     """For owners. NotFound if a ``key`` is forgotten: a chat is remembered until a later one takes its place."""
@@ -83,6 +87,9 @@ class LearningDesk(Protocol):
 
     async def choose(self, actor: Actor, key: str, sends_by: SendsBy) -> TriedChat:
         """The person says what sends a text."""
+
+    async def correct(self, actor: Actor, key: str, part: Part) -> ShownChat:
+        """The person says that this part was read wrongly."""
 
     async def shown(self, actor: Actor, key: str) -> ShownChat:
         """What was shown under this key."""

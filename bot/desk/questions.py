@@ -84,6 +84,8 @@ class QuestionsDesk(DeskPart):
             if other.id == row.id or other.kind != row.kind or not alike(asked.text, str(other.payload.get("text"))):
                 continue
             view = await self._question_view(other)
+            if "" in (asked.data.get("query"), view.question.data.get("query")):
+                continue  # a picture or a quotation belongs to one of them: it may be another question
             same_contact = (view.serial, view.question.data.get("contact")) == (serial, asked.data.get("contact"))
             seen = actor is None or sees(actor, view.serial)
             if not same_contact and seen and (chat is None or await self._is_seen_in(chat, view.serial)):

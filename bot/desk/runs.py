@@ -10,6 +10,7 @@ from typing import Literal
 
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import PhonedeskError
+from agent_core.gate import PolicyName
 from agent_core.session import Session, Spent, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
@@ -20,7 +21,7 @@ from bot.desk.keys import key_names
 from bot.desk.phones import away_from
 from bot.desk.port import RunStatus, RunView
 from scheduler.hosts import Fleet
-from scheduler.sweeps.order import BY_WATCH
+from scheduler.sweeps.order import BY_WATCH, read_task
 from storage.cards import QUESTION, RUN, Cards
 from storage.history import History
 from storage.people import People
@@ -53,9 +54,15 @@ class RunsDesk(AnswersDesk):
         rules: TaskRules = NO_RULES,
         key: str = "",
     ) -> RunView:
-        """Queue a run. InputRejected for a task that is none; ``key`` as the port says."""
+        """Queue a run, or a sweep if several contacts or everybody are to be answered.
+
+        InputRejected for a task that is none; ``key`` as the port says.
+        """
         task = check_task(task)
         check_rules(task, rules)
+        order = read_task(task) if rules.policy in ("", PolicyName.REPLY) else None
+        if order is not None:
+            return await self._submit(actor, "sweep", task, chat=chat, serial=serial, options=order.data(), key=key)
         return await self._submit(actor, "run", task, chat=chat, serial=serial, options=rules.data(), key=key)
 
     async def _submit(

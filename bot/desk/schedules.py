@@ -10,6 +10,7 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from agent_core.errors import InputRejected
+from agent_core.gate import PolicyName
 from agent_core.session import Session
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
@@ -49,7 +50,7 @@ class SchedulesDesk(RunsDesk):
     ) -> ScheduleView:
         """A new schedule with its next three times. BadRequest where the expression cannot be read."""
         task = check_task(task)
-        kind = _kind(task)
+        kind = _kind(task, rules)
         check_rules(task, rules)
         await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
         values = await self._values(wish)
@@ -96,7 +97,7 @@ class SchedulesDesk(RunsDesk):
         _check_watch(row.kind == WATCH, expression or "", rules, wish)
         if task is not None or rules is not None:
             values["task"] = check_task(task if task is not None else row.task)
-            values["kind"] = _kind(values["task"])
+            values["kind"] = _kind(values["task"], rules if rules is not None else TaskRules.of(row.options))
             if WATCH in (row.kind, values["kind"]) and row.kind != values["kind"]:
                 said = "A watch stays a watch, and nothing else becomes one."
                 raise BadRequest(said, advice="Add a new one.", key="watch_stays", number=row.id)
@@ -312,8 +313,10 @@ def _refused(error: InputRejected, **values: object) -> BadRequest:
     return BadRequest(error.message, advice=error.advice, key=error.key or "bad_schedule", **told)
 
 
-def _kind(task: str) -> str:
-    """What a schedule with this task is. BadRequest where a watch names nobody."""
+def _kind(task: str, rules: TaskRules) -> str:
+    """Return what a schedule with this task is. BadRequest if a watch names nobody."""
+    if rules.policy not in ("", PolicyName.REPLY):
+        return "run" if read_watch(task) is None else WATCH
     try:
         return kind_of(task)
     except InputRejected as error:

@@ -21,6 +21,7 @@ from bot.mcp.results import TaskResult
 from bot.mcp.stopping import Stopper
 from bot.mcp.texts import say
 from scheduler.ports import given_answer
+from scheduler.sweeps.order import read_task
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import RUNNING, NewRun, RunRow, Runs
@@ -52,6 +53,12 @@ class Tasks:
     async def begin(self, actor: Actor, call: TaskCall, client: Client, stopper: Stopper) -> TaskResult:
         """A new task, from a clean beginning. Nothing is stored where the phone is busy or away."""
         task = check_task(call.task or "")
+        if read_task(task) is not None:
+            raise BadRequest(
+                "A task of an MCP client answers one contact, because the client waits for it.",
+                advice="Call once for each contact; a sweep for everybody is started from Telegram or the terminal.",
+                key="reply_one",
+            )
         self._check(call)
         serial = await self._house.rights.may_act(actor, "mcp task", call.device_id, task=task)
         settings = self._core.agent_settings(lang=actor.lang, max_steps=self._steps(call))

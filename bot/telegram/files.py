@@ -25,7 +25,7 @@ class TelegramFiles:
         """What is in it. What the network or Telegram fails at is raised as it is, to be tried again."""
         too_big = BadRequest(
             f"The file {file.name} is larger than {at_most / 1e6:.0f} MB.",
-            advice="Split it, or import it on the command line: phonedesk kb import FILE.",
+            advice="Import it in parts.",
             key="file_too_large",
             name=file.name,
             most=f"{at_most / 1e6:.0f}",

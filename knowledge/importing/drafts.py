@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agent_core.errors import InputRejected
+from knowledge.entries import LONGEST_QUESTION
+from knowledge.importing.limits import ASKED, ENTRIES, LONGEST_LIST, WORDINGS, Allowance
 
-MOST_BYTES = 10_000_000
-MOST_ROWS = 20_000
+LISTED = 20  # names that a note tells
+_LONGEST_NAME = 40  # characters of one of them
 _NAMES = {
     "id": "id 编号",
     "question": "question questions q 问题 标准问 标准问题 标准问法 提问 问 用户问题 客户问题",
@@ -23,12 +24,6 @@ _NAMES = {
 _COLUMNS = {name: column for column, names in _NAMES.items() for name in names.split()}
 _YES = frozenset(["true", "yes", "y", "1", "live", "on", "是", "启用", "已启用", "上线"])
 _NO = frozenset(["false", "no", "n", "0", "pending", "off", "否", "停用", "未启用", "待审核", "待审"])
-
-
-def too_many(where: str, what: str) -> InputRejected:
-    """The error for a file with more than ``MOST_ROWS`` rows; ``what`` they are called there."""
-    said = f"{where} has more than {MOST_ROWS} {what}."
-    return InputRejected(said, advice="Import it in parts.", key="too_many_rows", name=where, most=MOST_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +61,8 @@ class Row:
 
 def column(name: str) -> str | None:
     """The field that a column of this name fills, in Chinese or English: "相似问 2", "答案（必填）", "Alias_of"."""
+    if len(name) > 100:
+        return None
     bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", unicodedata.normalize("NFKC", name).lower())
     return _COLUMNS.get(re.sub(r"[\s_*:.\-]|\d+\s*$", "", bare))
 
@@ -74,6 +71,18 @@ def columns(cells: Iterable[str]) -> list[str | None] | None:
     """The fields of a header's cells, or None where it is no header: it names a question and an answer."""
     found = [column(cell) for cell in cells]
     return found if {"question", "answer"} <= set(found) else None
+
+
+def named(text: str) -> str:
+    """A name from the file for a line that a person reads: cut where it is long, on one line."""
+    plain = " ".join(text.split()) if len(text) <= _LONGEST_NAME else " ".join(text[:_LONGEST_NAME].split()) + "…"
+    return plain.encode("utf-8", "replace").decode("utf-8")
+
+
+def listed(names: Iterable[str], sign: str = ", ") -> str:
+    """The first of them, as ``named``; "…" where there are more."""
+    found = list(names)
+    return sign.join([*map(named, found[:LISTED]), *(["…"] if len(found) > LISTED else [])])
 
 
 def split(text: str, *, commas: bool) -> tuple[str, ...]:
@@ -94,23 +103,39 @@ def joined(texts: Sequence[str], *, commas: bool) -> str:
     return text if not texts or split(text, commas=commas) == tuple(texts) else text + "\n"
 
 
-def draft(place: str, fields: Sequence[tuple[str, str]], faults: Sequence[str] = ()) -> Draft:
-    """A draft of the fields and their texts. Aliases and tags may come more than once, and a second question is an
-    alias; else the first counts.
+Fields = Sequence[tuple[str, str | Sequence[str]]]
+
+
+def draft(place: str, fields: Fields, faults: Sequence[str] = (), *, taken: Allowance) -> Draft:
+    """A draft of the fields and their texts, counted as ``taken``.
+
+    Aliases and tags may come more than once, as a text that holds several or as a list; a second question is an alias;
+    else the first counts. InputRejected where the file has too many entries, or too much in them.
     """
     first: dict[str, str] = {}
     several: dict[str, tuple[str, ...]] = {}
-    for name, text in fields:
+    for name, value in fields:
+        text = value if isinstance(value, str) else ""
         if name in ("aliases", "tags"):
-            several[name] = several.get(name, ()) + split(text, commas=name == "tags")
+            more = split(text, commas=name == "tags") if isinstance(value, str) else tuple(value)
+            several[name] = several.get(name, ()) + more
         elif name == "question" and name in first:
             several["aliases"] = several.get("aliases", ()) + ((text.strip(),) if text.strip() else ())
         else:
             first.setdefault(name, text)
+    texts = [*first.values(), *(text for parts in several.values() for text in parts)]
+    asked = (len(text) for text in (first.get("question", ""), *several.get("aliases", ())))
+    taken.take(ENTRIES)
+    taken.take(WORDINGS, sum(map(len, several.values())))
+    taken.take(ASKED, sum(length for length in asked if length <= LONGEST_QUESTION))  # longer ones are refused unread
     question, answer = first.get("question", "").strip(), first.get("answer", "").strip()
     live, problem = _live(first.get("live"))
     if faults:
         problem = "; ".join(faults)
+    elif not _whole("".join(texts)):
+        problem = "it holds half a character"
+    elif max(map(len, several.values()), default=0) > LONGEST_LIST:
+        problem = f"it has more than {LONGEST_LIST} other ways to ask, or tags"
     elif not (question and answer):
         problem = "there is no question" if answer else "there is no answer" if question else "it is blank"
     return Draft(
@@ -126,10 +151,19 @@ def draft(place: str, fields: Sequence[tuple[str, str]], faults: Sequence[str] =
     )
 
 
+def _whole(text: str) -> bool:
+    """Whether it is text: an escape in JSON or Excel may be half of a pair (a surrogate), which nothing can write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _live(text: str | None) -> tuple[bool | None, str]:
     word = (text or "").strip().lower()
     if not word:
         return None, ""
     if word in _YES or word in _NO:
         return word in _YES, ""
-    return None, f"{word!r} does not say whether it is live: write live or pending"
+    return None, f"{named(word)!r} does not say whether it is live: write live or pending"

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft, too_many
-from knowledge.importing.text import decode
+from agent_core.errors import InputRejected
+from knowledge.importing.drafts import LISTED, Draft, column, draft, listed
+from knowledge.importing.limits import ENTRIES, ENTRY, Allowance
+from knowledge.importing.text import decode, lines_of
+
+_USUAL = 4_000  # characters of an item
+_BLANKS = re.compile(r"[ \t\r\n]*")  # of JSON
 
 
 def read_json(name: str, data: bytes) -> Sequence[Draft]:
     """Objects with our fields, named as columns are. A note names the fields that were not read."""
-    text = decode(name, data)
-    whole = _parsed(text)
+    text, taken = decode(name, data), Allowance(name)
     unread: dict[str, None] = {}
-    drafts: list[Draft] = []
-    objects = _items(name, whole) if isinstance(whole, list) else _lines(name, text, whole)
-    for place, item in objects:
-        if len(drafts) >= MOST_ROWS:
-            raise too_many(name, "entries")
-        drafts.append(_draft(place, item, unread))
+    start = _end_of_blanks(text, 0)
+    objects = _items(name, text, start + 1) if text.startswith("[", start) else _lines(name, text, start, taken)
+    drafts = [_draft(place, item, unread, taken) for place, item in objects]
     if drafts and unread:
-        note = f"{name}: these fields were not read: {', '.join(unread)}"
-        return [replace(drafts[0], note=note), *drafts[1:]]
+        return [replace(drafts[0], note=f"{name}: these fields were not read: {listed(unread)}"), *drafts[1:]]
     return drafts
 
 
@@ -39,46 +41,77 @@ def _parsed(text: str) -> object:
     return value
 
 
-def _items(name: str, whole: list[object]) -> Iterator[tuple[str, object]]:
-    return ((f"{name}, item {number}", item) for number, item in enumerate(whole, start=1))
+def _end_of_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
 
 
-def _lines(name: str, text: str, whole: object) -> Iterator[tuple[str, object]]:
-    if isinstance(whole, dict):  # one object, over any number of lines
-        yield f"{name}, item 1", whole
+def _items(name: str, text: str, at: int) -> Iterator[tuple[str, object]]:
+    """The items of a list, one by one: parsed at once, a list of nothing but brackets would take a gigabyte."""
+    decoder, number = json.JSONDecoder(), 0
+    at = _end_of_blanks(text, at)
+    while not text.startswith("]", at):
+        number += 1
+        if number > ENTRIES.most:
+            raise ENTRIES.passed(name)
+        place = f"{name}, item {number}"
+        for size in (_USUAL, ENTRY.most):
+            piece = text[at : at + size]
+            with suppress(ValueError, RecursionError):
+                value, length = decoder.raw_decode(piece)
+                break
+        else:
+            raise ENTRY.passed(place) if len(piece) == ENTRY.most else _broken(name, place)
+        yield place, value
+        at = _end_of_blanks(text, at + length)
+        if text.startswith(",", at):
+            at = _end_of_blanks(text, at + 1)
+        elif not text.startswith("]", at):
+            raise _broken(name, place)
+    if _end_of_blanks(text, at + 1) < len(text):
+        raise _broken(name, f"{name}, item {number}")
+
+
+def _broken(name: str, place: str) -> InputRejected:
+    return InputRejected(
+        f"{place}: from here on the file is no JSON.",
+        advice="Look for a comma, a bracket or a quotation mark that is missing.",
+        key="broken_json",
+        name=name,
+        place=place,
+    )
+
+
+def _lines(name: str, text: str, start: int, taken: Allowance) -> Iterator[tuple[str, object]]:
+    if len(text) <= ENTRY.most and isinstance(whole := _parsed(text[start:]), dict):
+        yield f"{name}, item 1", whole  # one object, over any number of lines
         return
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines_of(name, text, taken), start=1):
         if line.strip():
             yield f"{name}, line {number}", _parsed(line)
 
 
-def _draft(place: str, item: object, unread: dict[str, None]) -> Draft:
-    if isinstance(item, _NoJson):
-        return Draft(place, problem="it is no JSON")
+def _draft(place: str, item: object, unread: dict[str, None], taken: Allowance) -> Draft:
     if not isinstance(item, dict):
-        return Draft(place, problem="it is no object with a question and an answer")
-    fields: list[tuple[str, str]] = []
+        problem = "it is no JSON" if isinstance(item, _NoJson) else "it is no object with a question and an answer"
+        return draft(place, (), [problem], taken=taken)
+    fields: list[tuple[str, str | Sequence[str]]] = []
     faults: list[str] = []
-    lists: dict[str, tuple[str, ...]] = {}
     for key, value in item.items():
-        name = column(str(key))
+        name = column(key)
         if name is None:
-            unread[str(key)] = None
+            if len(unread) <= LISTED:
+                unread[key] = None
         elif name in ("aliases", "tags") and isinstance(value, list):
             if all(isinstance(part, str) for part in value):
-                lists[name] = lists.get(name, ()) + tuple(value)
+                fields.append((name, value))
             else:
                 faults.append(f"{key} is no list of texts")
         elif (text := _text(value)) is not None:
             fields.append((name, text))
         else:
             faults.append(f"{key} is no text")
-    made = draft(place, fields, faults)
-    return replace(
-        made,
-        aliases=_both(made.aliases, lists.get("aliases")),
-        tags=_both(made.tags, lists.get("tags")),
-    )
+    return draft(place, fields, faults, taken=taken)
 
 
 def _text(value: object) -> str | None:
@@ -90,7 +123,3 @@ def _text(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, (int, float)) else None
-
-
-def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    return one if other is None else (one or ()) + other

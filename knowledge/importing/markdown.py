@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from knowledge.importing.drafts import MOST_ROWS, Draft, column, draft, too_many
-from knowledge.importing.text import decode
+from knowledge.importing.drafts import LISTED, Draft, Fields, column, draft, named
+from knowledge.importing.limits import Allowance
+from knowledge.importing.text import decode, lines_of
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -25,14 +26,25 @@ _PAIR = re.compile(
 # What begins a line of an answer and would be taken for a sign.
 _SIGN = re.compile(r"([ \t]*)(\\*)(?=#|`{3}|~{3}|<!--|" + _PAIR.pattern + ")", re.DOTALL)
 
+_Lost = tuple[int, str]  # the number of a line that no entry has, and why
+
 
 @dataclass(slots=True)
 class _Section:
     line: int
-    question: str
+    asked: list[str]  # the question, by its lines
     level: int = 0
     answer: list[str] = field(default_factory=list)
     ours: str | None = None  # the JSON of the comment
+    has_text: bool = False  # whether a line of the answer is not blank
+
+    def add(self, line: str) -> None:
+        self.answer.append(line)
+        self.has_text = self.has_text or bool(line.strip())
+
+    @property
+    def question(self) -> str:
+        return " ".join(self.asked).strip()
 
     @property
     def text(self) -> str:
@@ -41,22 +53,24 @@ class _Section:
 
 def read_markdown(name: str, data: bytes) -> Sequence[Draft]:
     """The pairs of the file. Text of no question is told with its line; a heading over others is a title."""
-    text = decode(name, data).replace("\r\n", "\n").replace("\r", "\n")
-    lines = list(_outside_fences(text.split("\n")))
+    taken = Allowance(name)
+    text = decode(name, data)
+    lines = list(_outside_fences(line.rstrip("\r\n") for line in lines_of(name, text, taken)))
     ours = any(outside and _FIELDS.fullmatch(line) for line, outside in lines)
     in_pairs = not ours and any(outside and (match := _PAIR.fullmatch(line)) and match["q"] for line, outside in lines)
-    sections, drafts = (_pairs if in_pairs else _headings)(name, lines)
-    if len(sections) > MOST_ROWS:
-        raise too_many(name, "questions")
+    sections, lost = (_pairs if in_pairs else _headings)(lines)
+    drafts = [draft(f"{name}, line {line}", (), [why], taken=taken) for line, why in lost]
     titles: list[str] = []
     for index, section in enumerate(sections):
         below = sections[index + 1].level if index + 1 < len(sections) else 0
-        if not in_pairs and not section.text and section.ours is None and below > section.level:
-            titles.append(f"{name}, line {section.line}: {section.question} was taken as a title, not as a question")
+        if not in_pairs and not section.has_text and section.ours is None and below > section.level:
+            title = named(section.question)
+            titles.append(f"{name}, line {section.line}: {title} was taken as a title, not as a question")
         else:
-            drafts.append(_draft(name, section, foreign=section.ours is None))
+            drafts.append(_draft(name, section, taken, foreign=section.ours is None))
     if drafts and titles:
-        drafts[0] = replace(drafts[0], note="\n".join(titles))
+        more = [f"{name}: {len(titles) - LISTED} more were taken as titles"] if len(titles) > LISTED else []
+        drafts[0] = replace(drafts[0], note="\n".join([*titles[:LISTED], *more]))
     return drafts
 
 
@@ -92,7 +106,7 @@ def _unescaped(answer: str) -> str:
     return "\n".join(map(plain, answer.split("\n")))
 
 
-def _outside_fences(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _outside_fences(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Each line, and whether signs count in it: code is code."""
     fence = ""
     for line in lines:
@@ -106,51 +120,51 @@ def _outside_fences(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
             yield line, not match
 
 
-def _headings(name: str, lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[Draft]]:
+def _headings(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Lost]]:
     sections: list[_Section] = []
-    lost: list[Draft] = []
+    lost: list[_Lost] = []
     for number, (line, outside) in enumerate(lines, start=1):
         if outside and (match := _HEADING.fullmatch(line)):
-            sections.append(_Section(number, _title(match).strip(), len(match[1])))
+            sections.append(_Section(number, [_title(match).strip()], len(match[1])))
         elif not sections:
-            _lose(name, number, line, lost)
-        elif outside and not sections[-1].text and (fields := _FIELDS.fullmatch(line)):
+            _lose(number, line, lost)
+        elif outside and not sections[-1].has_text and (fields := _FIELDS.fullmatch(line)):
             sections[-1].ours = fields[1]
         else:
-            sections[-1].answer.append(line)
+            sections[-1].add(line)
     return sections, lost
 
 
-def _pairs(name: str, lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[Draft]]:
+def _pairs(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Lost]]:
     sections: list[_Section] = []
-    lost: list[Draft] = []
+    lost: list[_Lost] = []
     open_part = ""  # which part a line without a sign goes on with
     for number, (line, outside) in enumerate(lines, start=1):
         match = _PAIR.fullmatch(line) if outside else None
         if match and match["q"]:
-            sections.append(_Section(number, match["text"].strip()))
+            sections.append(_Section(number, [match["text"].strip()]))
             open_part = "q"
         elif match and match["a"] and open_part == "q":
-            sections[-1].answer.append(match["text"])
+            sections[-1].add(match["text"])
             open_part = "a"
         elif outside and _HEADING.fullmatch(line):
             open_part = ""
-            _lose(name, number, line, lost, "it is a heading between questions and answers, and was not read")
+            _lose(number, line, lost, "it is a heading between questions and answers, and was not read")
         elif open_part == "q" and line.strip():
-            sections[-1].question = f"{sections[-1].question} {line.strip()}".strip()
+            sections[-1].asked.append(line.strip())
         elif open_part == "a":
-            sections[-1].answer.append(line)
+            sections[-1].add(line)
         else:
-            _lose(name, number, line, lost)
+            _lose(number, line, lost)
     return sections, lost
 
 
-def _lose(name: str, number: int, line: str, lost: list[Draft], why: str = "it belongs to no question") -> None:
+def _lose(number: int, line: str, lost: list[_Lost], why: str = "it belongs to no question") -> None:
     if line.strip():
-        lost.append(Draft(f"{name}, line {number}", problem=why))
+        lost.append((number, why))
 
 
-def _draft(name: str, section: _Section, *, foreign: bool) -> Draft:
+def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> Draft:
     place = f"{name}, line {section.line}"
     question, answer = section.question, section.text
     if foreign:
@@ -159,31 +173,32 @@ def _draft(name: str, section: _Section, *, foreign: bool) -> Draft:
             if match and match[sign]:
                 stripped = text[match.start("text") :]
                 question, answer = (stripped, answer) if sign == "q" else (question, stripped)
-        return draft(place, [("question", question), ("answer", answer)])
+        return draft(place, [("question", question), ("answer", answer)], taken=taken)
     try:
         fields = json.loads(section.ours or "{}")
     except (ValueError, RecursionError):
-        return Draft(place, problem="the comment under the heading is no JSON")
+        return draft(place, (), ["the comment under the heading is no JSON"], taken=taken)
     if isinstance(said := fields.pop("question", question), str):  # one that no heading can hold
         question = said
-    made = draft(place, [("question", question), ("answer", _unescaped(answer))])
-    return _with_fields(made, fields)
+    texts: Fields = [("question", question), ("answer", _unescaped(answer))]
+    read, live, faults = _fields(fields)
+    made = draft(place, [*texts, *read], faults, taken=taken)
+    return replace(made, live=live)
 
 
-def _with_fields(made: Draft, fields: dict[str, object]) -> Draft:
+def _fields(found: dict[str, object]) -> tuple[Fields, bool | None, list[str]]:
+    """The other fields of the comment, whether the entry is live, and what cannot be read."""
+    fields: list[tuple[str, str | Sequence[str]]] = []
     faults: list[str] = []
-    for key, value in fields.items():
+    live: bool | None = None
+    for key, value in found.items():
         match column(key), value:
-            case ("aliases", list() as items) if all(isinstance(item, str) for item in items):
-                made = replace(made, aliases=tuple(map(str, items)))
-            case ("tags", list() as items) if all(isinstance(item, str) for item in items):
-                made = replace(made, tags=tuple(map(str, items)))
-            case ("id", str() as text):
-                made = replace(made, id=text.strip())
-            case ("alias_of", str() as text):
-                made = replace(made, alias_of=text.strip())
-            case ("live", bool() as live):
-                made = replace(made, live=live)
+            case ("aliases" | "tags" as name, list() as items) if all(isinstance(item, str) for item in items):
+                fields.append((name, items))
+            case ("id" | "alias_of" as name, str() as text):
+                fields.append((name, text))
+            case ("live", bool() as said):
+                live = said
             case _:
-                faults.append(f"{key} in the comment cannot be read")
-    return replace(made, problem="; ".join(faults)) if faults and not made.problem else made
+                faults.append(f"{named(key)} in the comment cannot be read")
+    return fields, live, faults

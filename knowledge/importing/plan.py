@@ -18,8 +18,9 @@ from typing import Literal
 
 from agent_core.errors import InputRejected
 from agent_core.sureness.plain import stripped
-from knowledge.entries import Entry, forms_of, make_entry
+from knowledge.entries import LONGEST_QUESTION, Entry, make_entry
 from knowledge.importing.drafts import Draft
+from knowledge.importing.limits import CHAINED, Allowance
 
 OnDouble = Literal["skip", "replace"]
 
@@ -86,7 +87,10 @@ class ImportPlan:
 
 
 def decide(name: str, drafts: Sequence[Draft], entries: Sequence[Entry], on_double: OnDouble) -> ImportPlan:
-    """The plan for a base that holds ``entries``. Takes seconds for thousands of rows."""
+    """The plan for a base that holds ``entries``. Takes seconds for thousands of rows.
+
+    InputRejected where rows rename each other in a chain that is too long to be followed.
+    """
     return _Planner(name, entries, on_double).plan(drafts)
 
 
@@ -111,10 +115,11 @@ class _Planner:
     def __init__(self, name: str, entries: Sequence[Entry], on_double: OnDouble) -> None:
         self._name = name
         self._replace = on_double == "replace"
+        self._forms: dict[str, str] = {}  # of each wording: cut once, compared often
         self._base = {entry.id: entry for entry in entries}
         self._asked: dict[tuple[str, bool], list[Entry]] = {}  # by the question's form and whether it is live
         for entry in entries:
-            self._asked.setdefault((stripped(entry.question), entry.live), []).append(entry)
+            self._asked.setdefault((self._form(entry.question), entry.live), []).append(entry)
         self._ids = set(self._base)
         self._unchanging: dict[str, tuple[str, Entry]] = {}  # by id: the row and its entry
         self._refused: list[Refused] = []
@@ -132,9 +137,12 @@ class _Planner:
     def plan(self, drafts: Sequence[Draft]) -> ImportPlan:
         self._ids |= {draft.id for draft in drafts if draft.id}
         items = [item for draft in drafts if (item := self._item(draft))]
+        taken = Allowance(self._name)
         while True:
             before = len(self._out)
-            self._settle_all([replace(item) for item in items if item.place not in self._out])
+            left = [replace(item) for item in items if item.place not in self._out]
+            taken.take(CHAINED, len(left) + len(self._base))
+            self._settle_all(left)
             if len(self._out) == before:
                 break
         order = {draft.place: number for number, draft in reversed(list(enumerate(drafts)))}
@@ -178,7 +186,7 @@ class _Planner:
     def _old(self, draft: Draft) -> Entry | None:
         if draft.id in self._base:
             return self._base[draft.id]
-        form = stripped(draft.question)
+        form = self._form(draft.question[: LONGEST_QUESTION + 1])  # the next would refuse a longer one
         found = self._asked.get((form, draft.live is not False), []) if form else []
         if draft.live is False:  # two may wait with the same question: people answered it differently
             found = [entry for entry in found if entry.answer == draft.answer]
@@ -206,7 +214,7 @@ class _Planner:
         """The same for the same question in the same base, so that two plans can be compared."""
         count = 0
         while True:
-            found = hashlib.sha256(f"{stripped(draft.question) or draft.question}\n{count}".encode()).hexdigest()[:12]
+            found = hashlib.sha256(f"{self._form(draft.question) or draft.question}\n{count}".encode()).hexdigest()[:12]
             if found not in self._ids:
                 self._ids.add(found)
                 return found
@@ -244,9 +252,9 @@ class _Planner:
         return self._replace
 
     def _question_is_free(self, item: _Item) -> bool:
-        form = stripped(item.new.question)
+        form = self._form(item.new.question)
         others = [self._now[other] for other in sorted(self._others(form, item.new.id))]
-        asking = [other for other in others if stripped(other.question) == form]
+        asking = [other for other in others if self._form(other.question) == form]
         fixed = any(self._row_of(other) is None for other in asking)
         free = not others or (self._replace and not fixed)
         for other in others:
@@ -262,14 +270,14 @@ class _Planner:
         return free
 
     def _settle_aliases(self, item: _Item) -> None:
-        own = stripped(item.new.question)
+        own = self._form(item.new.question)
         kept: list[str] = []
         for alias in item.new.aliases:
-            form = stripped(alias)
+            form = self._form(alias)
             others = [self._now[other] for other in sorted(self._others(form, item.new.id))] if form != own else []
-            fixed = any(stripped(other.question) == form for other in others)
+            fixed = any(self._form(other.question) == form for other in others)
             for other in others:
-                asks = stripped(other.question) == form
+                asks = self._form(other.question) == form
                 self._doubles.append(self._double(item, alias, other, whole=False, fixed=asks))
             if others and (fixed or not self._replace):
                 continue
@@ -292,15 +300,24 @@ class _Planner:
     def _others(self, form: str, own: str) -> set[str]:
         return self._holders.get(form, set()) - {own} if form else set()
 
+    def _form(self, text: str) -> str:
+        if (form := self._forms.get(text)) is None:
+            form = self._forms[text] = stripped(text)
+        return form
+
+    def _forms_of(self, entry: Entry) -> set[str]:
+        """As ``entries.forms_of``."""
+        return {self._form(text) for text in (entry.question, *entry.aliases)} - {""}
+
     def _hold(self, entry: Entry) -> None:
         self._release(entry.id)
         self._now[entry.id] = entry
-        for form in forms_of(entry):
+        for form in self._forms_of(entry):
             self._holders.setdefault(form, set()).add(entry.id)
 
     def _release(self, entry_id: str) -> None:
         if gone := self._now.pop(entry_id, None):
-            for form in forms_of(gone):
+            for form in self._forms_of(gone):
                 self._holders[form].discard(entry_id)
 
     def _drop(self, earlier: _Item) -> None:
@@ -311,7 +328,7 @@ class _Planner:
 
     def _take(self, other: Entry, form: str, place: str) -> None:
         """The alias with this form from an earlier row or from an entry of the base."""
-        aliases = tuple(alias for alias in other.aliases if stripped(alias) != form)
+        aliases = tuple(alias for alias in other.aliases if self._form(alias) != form)
         less = other.model_copy(update={"aliases": aliases})
         if item := self._items.get(other.id):
             item.new = less

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_BYTES, Draft
+from knowledge.importing.drafts import Draft
 from knowledge.importing.json_lines import read_json
+from knowledge.importing.limits import BYTES
 from knowledge.importing.markdown import read_markdown
 from knowledge.importing.sheets import read_xlsx
 from knowledge.importing.text import read_csv
@@ -21,14 +22,12 @@ def read_table(name: str, data: bytes) -> Sequence[Draft]:
     """The rows of a .csv, .tsv, .jsonl, .json, .md or .xlsx file, those that cannot be taken with their ``problem``.
 
     ``name`` is used for places and its suffix. Takes seconds for a large file: call it in a thread. InputRejected where
-    the file as a whole cannot be read: over 10 MB or 20,000 rows, no text, no table, or nothing in it.
+    the file as a whole cannot be read: it passes a limit, is no text or no table, or has nothing in it.
     """
     name = PurePath(name.replace("\\", "/")).name or "file"
     suffix = PurePath(name).suffix.lower()
-    if len(data) > MOST_BYTES:
-        most = MOST_BYTES // 1_000_000
-        said, advice = f"{name} is larger than {most} MB.", "Import it in parts."
-        raise InputRejected(said, advice=advice, key="file_too_large", name=name, most=most)
+    if len(data) > BYTES.most:
+        raise BYTES.passed(name)
     if data.startswith(_OLE):
         raise InputRejected(
             f"{name} is an old Excel file or has a password.",

@@ -2,58 +2,59 @@
 
 from __future__ import annotations
 
-import io
+import itertools
 import re
-import warnings
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, time
-from decimal import ROUND_HALF_UP, Decimal
-from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
+from math import isfinite
+from typing import NamedTuple
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, Row, too_many
-from knowledge.importing.table import drafts_of, has_header
+from knowledge.importing.drafts import Draft, Row, listed, named
+from knowledge.importing.limits import Allowance
+from knowledge.importing.table import HEADER_WITHIN, drafts_of, has_header
+from knowledge.importing.workbook import Cell, Sheet, Workbook
 
-if TYPE_CHECKING:
-    # Imported when it is used: it takes 20 MB, with the numpy that it finds.
-    from openpyxl.workbook import Workbook
-
-_MOST_UNPACKED = 64_000_000  # bytes; a table of text packs to a tenth
-_MOST_PARTS = 2_000
-_LAST_ROW = 1_048_576  # of the format
-_MOST_COLUMNS = 60
-_FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 # What a cell is written as when XML cannot hold it, and how that is written when it is meant.
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 # A number format: what stands before, digits before and after the point, what stands behind.
 _FORMAT = re.compile(r"(?P<before>[^#0?.]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<part>[#0?]+))?(?P<behind>[^#0?.,]*)")
+_PRECISE = Context(prec=1000)  # a number has up to 309 digits, a format up to 255 behind the point
 
 
 def read_xlsx(name: str, data: bytes) -> Sequence[Draft]:
     """Every visible sheet that has a header. One without is told, and read by its first columns where no sheet has one.
 
     A formula gives the value that was saved with it; without one its cell is named. InputRejected for what is no such
-    file, unpacks to more than 64 MB or has more than 20,000 rows.
+    file, and for one that passes a limit.
     """
-    _safe_to_unpack(name, data)
     with _said(name):
-        sheets, hidden = _sheets(name, data)
-    sheets = [(where, rows) for where, rows in sheets if rows]
-    headed = [where for where, rows in sheets if has_header(rows)]
+        return _read(name, data)
+
+
+def _read(name: str, data: bytes) -> Sequence[Draft]:
+    taken = Allowance(name)
+    book = Workbook(data, taken)
+    tables: list[tuple[str, list[Row], Iterator[Row]]] = []
+    for sheet in book.sheets:
+        where = f"{name}, sheet {sheet.title}"
+        rows = _rows(where, book, sheet)
+        if head := list(itertools.islice(rows, HEADER_WITHIN)):
+            tables.append((where, head, rows))
+    headed = any(has_header(head) for _, head, _ in tables)
     drafts: list[Draft] = []
-    for where, rows in sheets:
-        if headed and where not in headed:
+    for where, head, rows in tables:
+        if headed and not has_header(head):
             drafts.append(Draft(where, problem="it has no header with a question and an answer, and was not read"))
         else:
-            drafts.extend(drafts_of(where, rows))
-    if len(drafts) > MOST_ROWS:
-        raise too_many(name, "rows")
+            drafts.extend(drafts_of(where, itertools.chain(head, rows), taken))
+    hidden = [sheet.title for sheet in book.sheets if not sheet.visible]
     if drafts and hidden:
-        note = "\n".join(filter(None, (drafts[0].note, f"{name}: hidden sheets were not read: {', '.join(hidden)}")))
+        note = "\n".join(filter(None, (drafts[0].note, f"{name}: hidden sheets were not read: {listed(hidden)}")))
         drafts[0] = replace(drafts[0], note=note)
     return drafts
 
@@ -67,130 +68,117 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-def _safe_to_unpack(name: str, data: bytes) -> None:
-    """By what the archive says of itself; no more than that is unpacked of a part."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            parts = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        raise InputRejected(f"{name} is no Excel file (.xlsx).", key="no_excel", name=name) from None
-    if sum(part.file_size for part in parts) > _MOST_UNPACKED or len(parts) > _MOST_PARTS:
-        raise InputRejected(
-            f"{name} unpacks to more than {_MOST_UNPACKED // 1_000_000} MB.",
-            advice="Save the questions and answers in a file of their own.",
-            key="unpacks_too_large",
-            name=name,
-            most=_MOST_UNPACKED // 1_000_000,
-        )
-
-
 @contextmanager
 def _said(name: str) -> Iterator[None]:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles and drop-down lists that are not read
-            yield
+        yield
     except InputRejected:
         raise
     except Exception as error:
         raise InputRejected(
-            f"{name} cannot be read as an Excel file ({type(error).__name__}).",
-            advice="Open and save it in Excel.",
+            f"{name} is no Excel file (.xlsx) that can be read ({type(error).__name__}: {error}).",
+            advice="Open it in Excel and save it as .xlsx.",
             key="no_excel",
             name=name,
         ) from error
 
 
-def _sheets(name: str, data: bytes) -> tuple[list[tuple[str, list[Row]]], list[str]]:
-    """The rows of each visible sheet, blank ones left out, and the names of the hidden ones."""
-    from openpyxl import load_workbook
-
-    book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-    formulas = load_workbook(io.BytesIO(data), read_only=True) if _has_formulas(data) else None
-    try:
-        found: list[tuple[str, list[Row]]] = []
-        hidden: list[str] = []
-        for sheet in book.worksheets:
-            if sheet.sheet_state == "visible":
-                where = f"{name}, sheet {sheet.title}"
-                found.append((where, list(_rows(where, book, formulas, sheet.title))))
-            else:
-                hidden.append(sheet.title)
-        return found, hidden
-    finally:
-        book.close()
-        if formulas:
-            formulas.close()
+def _rows(where: str, book: Workbook, sheet: Sheet) -> Iterator[Row]:
+    """Those with content, none of a hidden sheet."""
+    if sheet.visible:
+        for number, cells in book.rows(sheet):
+            yield _row(where, number, cells, book)
 
 
-def _has_formulas(data: bytes) -> bool:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        parts = [part for part in archive.namelist() if part.startswith("xl/worksheets/")]
-        return any(_FORMULA.search(archive.read(part)) for part in parts)
+def _row(where: str, number: int, cells: Sequence[Cell], book: Workbook) -> Row:
+    texts = [""] * (max(cell.column for cell in cells) + 1)
+    faults: dict[int, str] = {}
+    for cell in cells:
+        if cell.kind == "e":
+            faults[cell.column] = f"cell {_place(cell, number)} holds the error {named(cell.text)}"
+        elif cell.formula and not cell.text:
+            said = "holds a formula without a saved value: save the file in Excel first"
+            faults[cell.column] = f"cell {_place(cell, number)} {said}"
+        else:
+            try:
+                texts[cell.column] = _shown(cell, book)
+            except (ValueError, ArithmeticError):
+                faults[cell.column] = f"cell {_place(cell, number)} holds no number, date or text"
+    return Row(f"{where}, row {number}", texts, faults)
 
 
-def _rows(where: str, book: Workbook, formulas: Workbook | None, title: str) -> Iterator[Row]:
+def _place(cell: Cell, row: int) -> str:
     from openpyxl.utils import get_column_letter
 
-    values = _cells(book, title)
-    meant = _cells(formulas, title) if formulas else repeat(())
-    content = 0
-    blank: object = None
-    for number, (cells, originals) in enumerate(zip(values, meant, strict=False), start=1):
-        if number > _LAST_ROW or content > MOST_ROWS * 2:
-            raise too_many(where, "rows")
-        if cells is blank:  # a row that the file does not have; there may be a million
-            continue
-        texts: list[str] = []
-        faults: dict[int, str] = {}
-        for index, cell in enumerate(cells):
-            at = f"{get_column_letter(index + 1)}{number}"
-            texts.append("" if cell.data_type == "e" else _shown(cell))
-            if cell.data_type == "e":
-                faults[index] = f"cell {at} holds the error {cell.value}"
-            elif not texts[-1] and index < len(originals) and originals[index].data_type == "f":
-                faults[index] = f"cell {at} holds a formula without a saved value: save the file in Excel first"
-        row = Row(f"{where}, row {number}", texts, faults)
-        if row.blank:
-            blank = cells
-        else:
-            content += 1
-            yield row
+    return f"{get_column_letter(cell.column + 1)}{row}"
 
 
-def _cells(book: Workbook, title: str) -> Iterator[tuple[Any, ...]]:
-    sheet = book[title]
-    sheet.reset_dimensions()  # some programs write a wrong size, and less is read
-    return iter(sheet.iter_rows(max_col=_MOST_COLUMNS))
+def _shown(cell: Cell, book: Workbook) -> str:
+    """A cell's text: 1.0 is "1", a price is rounded and has its sign, a percentage and a date are written as such.
+
+    ValueError or ArithmeticError where it holds something else than it says.
+    """
+    if cell.kind == "s":
+        return _unescaped(cell.text)
+    if cell.kind == "b":
+        return "TRUE" if int(cell.text) else "FALSE"
+    if cell.kind == "d":
+        return _moment(datetime.fromisoformat(cell.text).replace(tzinfo=None))
+    shape = _shape(book.format_of(cell.style))
+    if shape.is_date:
+        from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
+
+        epoch = MAC_EPOCH if book.from_1904 else WINDOWS_EPOCH
+        return _moment(from_excel(float(cell.text), epoch, timedelta=shape.is_period))
+    return _number(_exact(cell.text), shape)
 
 
-def _shown(cell: Any) -> str:  # cells of the read-only kind have no common class
-    """A cell's text: 1.0 is "1", a price is rounded and has its sign, a percentage and a date are written as such."""
-    value = cell.value
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, (int, float)):
-        return _number(value, cell.number_format or "General")
+def _moment(value: object) -> str:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d" if value.time() == time() else "%Y-%m-%d %H:%M")
     if isinstance(value, date):
         return value.isoformat()
-    return value.strftime("%H:%M") if isinstance(value, time) else _unescaped(str(value))
+    return value.strftime("%H:%M") if isinstance(value, time) else str(value)
 
 
-def _number(value: float, pattern: str) -> str:
-    exact = Decimal(value) if isinstance(value, int) else Decimal(f"{value:.15g}")
-    literal = _literals(pattern.split(";", maxsplit=1)[0])
-    match = _FORMAT.fullmatch(literal)
-    if match is None:
+def _exact(text: str) -> Decimal:
+    """The number with the 15 digits that Excel has, a whole one with all of its own."""
+    if re.fullmatch(r"-?\d{1,300}", text):
+        return Decimal(text)
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return Decimal(f"{number:.15g}")
+
+
+class _Shape(NamedTuple):
+    """How a format shows a number: what stands before it and behind, its digits (None: as it is); or it is a date."""
+
+    is_date: bool
+    is_period: bool
+    digits: tuple[str, str] | None
+    before: str = ""
+    behind: str = ""
+
+
+@lru_cache(maxsize=2_000)
+def _shape(pattern: str) -> _Shape:
+    from openpyxl.styles.numbers import is_date_format, is_timedelta_format
+
+    match = _FORMAT.fullmatch(_literals(pattern.split(";", maxsplit=1)[0]))
+    digits = (match["whole"], match["part"] or "") if match else None
+    before, behind = (match["before"], match["behind"]) if match else ("", "")
+    return _Shape(is_date_format(pattern), is_timedelta_format(pattern), digits, before, behind)
+
+
+def _number(exact: Decimal, shape: _Shape) -> str:
+    if shape.digits is None:
         plain = f"{exact:f}"
         return plain.rstrip("0").rstrip(".") if "." in plain else plain
-    before, whole, part, behind = match["before"], match["whole"], match["part"] or "", match["behind"]
-    if "%" in behind:
-        exact *= 100
-    digits = f"{abs(exact).quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP):f}"
+    whole, part = shape.digits
+    if "%" in shape.behind:
+        exact = exact.scaleb(2)
+    digits = f"{abs(exact).quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP, _PRECISE):f}"
     left, _, right = digits.partition(".")
     while len(right) > part.count("0") and right.endswith("0"):
         right = right[:-1]
@@ -198,11 +186,11 @@ def _number(value: float, pattern: str) -> str:
     if "," in whole:
         left = f"{int(left):,}"
     sign = "-" if exact < 0 and (left + right).strip("0,") else ""
-    return f"{sign}{before}{left}{'.' if right else ''}{right}{behind}".strip()
+    return f"{sign}{shape.before}{left}{'.' if right else ''}{right}{shape.behind}".strip()
 
 
 def _literals(pattern: str) -> str:
     """The pattern without colours, fillers and conditions; what stands in quotes, and a currency, as it is shown."""
-    pattern = re.sub(r"\[\$([^\]\-]*)[^\]]*\]", r'"\1"', pattern)
+    pattern = re.sub(r"\[\$([^\]\-]*)(?:-[^\]]*)?\]", r'"\1"', pattern)
     pattern = re.sub(r"\[[^\]]*\]|[_*].", "", pattern)
     return re.sub(r'"([^"]*)"|\\(.)', lambda match: match[1] if match[1] is not None else match[2], pattern)

@@ -2,54 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, Row, column, columns, draft, too_many
+from knowledge.importing.drafts import Draft, Row, column, columns, draft, listed, named
+from knowledge.importing.limits import COLUMNS, Allowance
 
-_HEADER_WITHIN = 10  # rows: titles and explanations may stand above it
+HEADER_WITHIN = 10  # rows with content: titles and explanations may stand above it
 
 
 def has_header(rows: Sequence[Row]) -> bool:
+    """Whether one of the first ``HEADER_WITHIN`` rows is a header; ``rows`` has those with content."""
     return _header(rows) is not None
 
 
-def drafts_of(where: str, rows: Sequence[Row]) -> Sequence[Draft]:
+def checked_width(where: str, cells: Sequence[str]) -> Sequence[str]:
+    """The cells of a row. Blank ones behind the last column that a table may have are left out.
+
+    InputRejected where there is something in one of those.
+    """
+    if any(cell.strip() for cell in cells[COLUMNS.most :]):
+        raise COLUMNS.passed(where)
+    return cells[: COLUMNS.most]
+
+
+def drafts_of(where: str, rows: Iterable[Row], taken: Allowance) -> list[Draft]:
     """Rows with content, without the header's and what is above it. ``where`` is the file, or the file and the sheet.
 
-    Without a header the first column is the question and the second the answer, and a note says so.
+    Without a header the first column is the question and the second the answer, and a note says so. The rows are read
+    one by one, so that a table that is too large ends where it is (InputRejected of ``taken``).
     """
-    rows = [row for row in rows if not row.blank]
-    at = _header(rows)
+    rows = (row for row in rows if not row.blank)
+    head = list(itertools.islice(rows, HEADER_WITHIN))
+    at = _header(head)
+    header: Sequence[str] = () if at is None else head[at].cells
     if at is None:
-        _not_half_a_header(where, rows)
+        _not_half_a_header(where, head)
         names: list[str | None] = ["question", "answer"]
         notes = [f"{where} has no header: its first column was taken as the question, its second as the answer"]
-        notes += _left_out(where, max((len(row.cells) for row in rows), default=0))
-        body = rows
     else:
-        names = columns(rows[at].cells) or []
-        body = rows[at + 1 :]
-        notes = [f"{row.place} stands above the header and was not read" for row in rows[:at]]
-        unread = [cell.strip() for cell, name in zip(rows[at].cells, names, strict=True) if not name and cell.strip()]
-        notes += [f"{where}: these columns were not read: {', '.join(unread)}"] if unread else []
-        notes += _read_once(where, rows[at].cells, names)
-        nameless = [index for index, cell in enumerate(rows[at].cells) if not cell.strip()]
-        if any(row.cells[index : index + 1] and row.cells[index].strip() for row in body for index in nameless):
-            notes.append(f"{where}: columns without a name were not read")
-    if len(body) > MOST_ROWS:
-        raise too_many(where, "rows")
-    drafts = [_draft(row, names, headed=at is not None) for row in body]
+        names = columns(header) or []
+        notes = [f"{row.place} stands above the header and was not read" for row in head[:at]]
+        unread = [cell for cell, name in zip(header, names, strict=True) if not name and cell.strip()]
+        notes += [f"{where}: these columns were not read: {listed(unread)}"] if unread else []
+        notes += _read_once(where, header, names)
+    drafts: list[Draft] = []
+    left_out = nameless = False
+    for row in itertools.chain(head[0 if at is None else at + 1 :], rows):
+        drafts.append(_draft(row, names, taken, headed=at is not None))
+        if at is None:
+            left_out = left_out or len(row.cells) > 2
+        else:
+            nameless = nameless or any(
+                cell.strip() and not name.strip() for cell, name in zip(row.cells, header, strict=False)
+            )
+    notes += [f"{where}: the columns after the second were not read"] if left_out else []
+    notes += [f"{where}: columns without a name were not read"] if nameless else []
     return [replace(drafts[0], note="\n".join(notes)), *drafts[1:]] if drafts else []
 
 
 def _header(rows: Sequence[Row]) -> int | None:
-    filled = (index for index, row in enumerate(rows) if not row.blank)
-    for _, index in zip(range(_HEADER_WITHIN), filled, strict=False):
-        if columns(rows[index].cells):
-            return index
-    return None
+    return next((index for index, row in enumerate(rows[:HEADER_WITHIN]) if columns(row.cells)), None)
 
 
 def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
@@ -58,33 +73,29 @@ def _not_half_a_header(where: str, rows: Sequence[Row]) -> None:
     for one, other in (("question", "answer"), ("answer", "question")):
         if one in found and other not in found:
             raise InputRejected(
-                f"{where} has a column {found[one].strip()} for the {one}, and none for the {other}.",
+                f"{where} has a column {named(found[one])} for the {one}, and none for the {other}.",
                 advice="Name the columns question and answer (问题, 答案).",
                 key="half_a_header",
                 name=where,
-                column=found[one].strip(),
+                column=named(found[one]),
             )
 
 
 def _read_once(where: str, cells: Sequence[str], names: Sequence[str | None]) -> list[str]:
     """The columns whose field an earlier one fills; a second question is another wording, tags and aliases add up."""
     again = [
-        cell.strip()
+        cell
         for index, (cell, name) in enumerate(zip(cells, names, strict=True))
         if name in ("id", "answer", "live", "alias_of") and name in names[:index]
     ]
-    return [f"{where}: only the first column of its kind is read, not: {', '.join(again)}"] if again else []
+    return [f"{where}: only the first column of its kind is read, not: {listed(again)}"] if again else []
 
 
-def _left_out(where: str, width: int) -> list[str]:
-    return [f"{where}: the columns after the second were not read"] if width > 2 else []
-
-
-def _draft(row: Row, names: Sequence[str | None], *, headed: bool) -> Draft:
+def _draft(row: Row, names: Sequence[str | None], taken: Allowance, *, headed: bool) -> Draft:
     fields = [(name, cell) for name, cell in zip(names, row.cells, strict=False) if name]
     short = [(name, "") for name in names[len(row.cells) :] if name]
     faults = [fault for index, fault in sorted(row.faults.items()) if index < len(names) and names[index]]
     beyond = [cell for cell in row.cells[len(names) :] if cell.strip()]
     if beyond and headed:  # a comma that was not quoted would cut an answer short
         faults.append(f"it has {len(row.cells)} cells where the header has {len(names)}")
-    return draft(row.place, [*fields, *short], faults)
+    return draft(row.place, [*fields, *short], faults, taken=taken)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import MOST_ROWS, Draft, Row
-from knowledge.importing.table import drafts_of, has_header
+from knowledge.importing.drafts import Draft, Row
+from knowledge.importing.limits import ENTRY, LINES, Allowance
+from knowledge.importing.table import checked_width, drafts_of, has_header
 
 _SAMPLE = 30  # rows that tell the separator
 # A program for tables takes a cell that begins so for a formula. The wide signs are the same to some of them.
@@ -28,38 +29,64 @@ def unguarded(cell: str) -> str:
 
 
 def decode(name: str, data: bytes) -> str:
-    """UTF-8, UTF-16 (what Excel calls Unicode text) or GB18030 (what Chinese Excel saves), with or without a mark."""
+    """UTF-8, UTF-16 (what Excel calls Unicode text) or GB18030 (what Chinese Excel saves), with or without a mark.
+
+    InputRejected where it is none of them, or holds the character zero, which no text has.
+    """
+    text = _decoded(name, data, _encoding(data))
+    if "\0" in text:
+        raise _no_text(name, text.count("\n", 0, text.index("\0")) + 1)
+    return text
+
+
+def _encoding(data: bytes) -> str:
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF16_LE, "utf-16"),
         (codecs.BOM_UTF16_BE, "utf-16"),
     ):
         if data.startswith(mark):
-            return _decoded(name, data, encoding)
-    if zeros := data[:4000].count(0):
-        return _decoded(name, data, "utf-16-le" if data[1:4000:2].count(0) * 2 > zeros else "utf-16-be")
+            return encoding
     try:
-        return data.decode("utf-8")
+        lenient = data.decode("utf-8")
     except UnicodeDecodeError:
         lenient = data.decode("utf-8", errors="replace")
-        good = sum(char > "\x7f" and char != "\ufffd" for char in lenient)
-        if lenient.count("\ufffd") * 10 < good:  # a damaged file; read as GB18030 it would be gibberish
-            return _decoded(name, data, "utf-8")
-        return _decoded(name, data, "gb18030")
+    start = data[:4000]
+    if (zeros := start.count(0)) and ("\ufffd" in lenient or zeros * 4 > len(start)):
+        return "utf-16-le" if start[1::2].count(0) * 2 > zeros else "utf-16-be"
+    bad = lenient.count("\ufffd")
+    good = len(lenient) - bad - len(lenient.encode("ascii", "ignore"))
+    # Where nearly all is good the file is damaged; read as GB18030 it would be gibberish.
+    return "gb18030" if bad and bad * 10 >= good else "utf-8"
 
 
 def _decoded(name: str, data: bytes, encoding: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputRejected(
-            f"{name}, line {line}: this is no text in UTF-8, UTF-16 or GB18030.",
-            advice="Save it as UTF-8.",
-            key="no_text",
-            name=name,
-            line=line,
-        ) from None
+        raise _no_text(name, data.count(b"\n", 0, error.start) + 1) from None
+
+
+def _no_text(name: str, line: int) -> InputRejected:
+    return InputRejected(
+        f"{name}, line {line}: this is no text in UTF-8, UTF-16 or GB18030.",
+        advice="Save it as UTF-8.",
+        key="no_text",
+        name=name,
+        line=line,
+    )
+
+
+def lines_of(name: str, text: str, taken: Allowance) -> Iterator[str]:
+    """The lines with their ends, as a file gives them: "\\n", "\\r\\n" and "\\r" end one.
+
+    InputRejected for one that is too long, and for too many.
+    """
+    for number, line in enumerate(io.StringIO(text, newline=""), start=1):
+        taken.take(LINES)
+        if len(line) > ENTRY.most:
+            raise ENTRY.passed(f"{name}, line {number}")
+        yield line
 
 
 def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
@@ -70,40 +97,59 @@ def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
     text = decode(name, data)
     order = "\t,;" if tabs else ",\t;"
     best = max(order, key=lambda sign: _fit(name, text, sign))  # the first of equals
-    rows = list(itertools.islice(_rows(name, text, best), MOST_ROWS + 100))  # more are refused, whatever stands above
-    if rows and all(len(row.cells) < 2 for row in rows):
+    taken = Allowance(name)
+    widths: set[bool] = set()
+
+    def rows() -> Iterator[Row]:
+        for row in _rows(name, text, best, taken):
+            widths.add(len(row.cells) >= 2)
+            yield row
+
+    drafts = drafts_of(name, rows(), taken)
+    if widths == {False}:
         said = f"{name} has one column: a table has at least a question and an answer."
         raise InputRejected(said, key="one_column", name=name)
-    return drafts_of(name, rows)
+    return drafts
 
 
 def _fit(name: str, text: str, sign: str) -> int:
     rows: list[Row] = []
     try:
-        rows.extend(itertools.islice(_rows(name, text, sign), _SAMPLE))
+        rows.extend(itertools.islice(_rows(name, text, sign, Allowance(name)), _SAMPLE))
     except InputRejected:
         return 0
     wide = sum(len(row.cells) >= 2 for row in rows)
     return wide + (1000 if has_header(rows) else 0)
 
 
-def _rows(name: str, text: str, sign: str) -> Iterator[Row]:
+def _rows(name: str, text: str, sign: str, taken: Allowance) -> Iterator[Row]:
     """Those with content."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
+    size = 0  # characters of the row that is being read
+
+    def fed() -> Iterator[str]:
+        nonlocal size
+        for line in lines_of(name, text, taken):
+            size += len(line)
+            if size > ENTRY.most:
+                raise ENTRY.passed(f"{name}, line {number}")
+            yield line
+
+    reader = csv.reader(fed(), delimiter=sign, strict=True)
     while True:
-        line = reader.line_num + 1
+        size, number = 0, reader.line_num + 1
         try:
             cells = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:
+        except csv.Error as error:  # also a cell of over 128 KB, the library's own limit: nobody closed its quotation
             raise InputRejected(
-                f"{name}, line {line}: the table cannot be read from here on ({error}).",
+                f"{name}, line {number}: the table cannot be read from here on ({error}).",
                 advice="Look for a quotation mark that is not closed.",
                 key="broken_table",
                 name=name,
-                line=line,
+                line=number,
             ) from None
-        row = Row(f"{name}, line {line}", [unguarded(cell) for cell in cells])
+        place = f"{name}, line {number}"
+        row = Row(place, [unguarded(cell) for cell in checked_width(place, cells)])
         if not row.blank:
             yield row

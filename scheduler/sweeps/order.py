@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from agent_core.apps.names import packages_named
@@ -50,14 +51,16 @@ class SweepOrder:
         """From the options of a run, else from its task's text."""
         kept = options.get(KIND)
         if not isinstance(kept, Mapping):
-            return read_task(task) or cls()
+            return read_task(task, one=True) or cls()
         return cls(tuple(map(str, kept["names"])), tuple(map(str, kept["tags"])), str(kept["app"]))
 
 
-def read_task(task: str) -> SweepOrder | None:
-    """The sweep that a task's text orders (``巡检 11、12``, ``sweep #vip``); None where it is another task.
+def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
+    """Read the sweep that a task's text orders; None if it is another task.
 
-    InputRejected as with ``read_order``.
+    It is one by its first word (``巡检 11、12``, ``sweep #vip``), and so is an order to answer several contacts or
+    everybody (``QQ回复11和12``, ``reply to everyone on WeChat``). ``one``: so is an order to answer one contact.
+    InputRejected as with ``read_order`` and ``reply_task``.
     """
     text = task.strip()
     for word in WORDS:
@@ -65,12 +68,21 @@ def read_task(task: str) -> SweepOrder | None:
             after = text[len(word) :]
             if not after or after[0] in " \t\n:：,，":
                 return read_order(after.lstrip(" \t\n:：,，"))
-    return None
+    reply = reply_task(text)
+    if reply is None or (reply.contact and not one):
+        return None
+    if len(reply.contacts) > MOST_NAMES:
+        raise _too_many()
+    return SweepOrder(reply.contacts, app=reply.profile.key)
 
 
 def kind_of(task: str) -> str:
-    """What a schedule with this task starts: ``sweep`` or ``run``. InputRejected as with ``read_order``."""
-    return "run" if read_task(task) is None else KIND
+    """Return what a schedule with this task starts: ``sweep`` or ``run``. InputRejected as with ``read_task``.
+
+    To answer one contact by the clock is a sweep, too: it looks at the list of chats before any model is asked, and
+    says nothing if there is nothing new.
+    """
+    return "run" if read_task(task, one=True) is None else KIND
 
 
 def read_order(text: str) -> SweepOrder:
@@ -95,7 +107,7 @@ def read_order(text: str) -> SweepOrder:
         else:
             names.append(word)
     if len(names) > MOST_NAMES:
-        raise InputRejected(f"More than {MOST_NAMES} contacts.", advice="Give them a tag and sweep that.")
+        raise _too_many()
     if everybody and (names or tags):
         raise InputRejected("Everybody with something unread, or some contacts: not both.", advice="Leave one out.")
     order = SweepOrder(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tags)), app)
@@ -103,6 +115,10 @@ def read_order(text: str) -> SweepOrder:
         if reply_to(name, order.profile) is None:
             raise InputRejected(f"{name!r} cannot be a contact's name.", advice="Write it as it stands in the app.")
     return order
+
+
+def _too_many() -> InputRejected:
+    return InputRejected(f"More than {MOST_NAMES} contacts.", advice="Give them a tag and sweep that.")
 
 
 def no_chat_app(word: str) -> InputRejected:
@@ -126,7 +142,8 @@ def reply_to(contact: str, app: AppProfile) -> str | None:
     forms = [contact, *(f"{left}{contact}{right}" for left, right in _QUOTES)]
     for form in forms:
         task = f"{app.name}回复联系人{form}"
-        read = reply_task(task)
-        if read is not None and read.contact == contact and read.profile.key == app.key:
-            return task
+        with suppress(InputRejected):
+            read = reply_task(task)
+            if read is not None and read.contacts == (contact,) and read.profile.key == app.key:
+                return task
     return None

@@ -4,7 +4,8 @@
     python -m tests.acceptance.random_pages --pages 200 --seed 7 --save FOLDER
 
 Each page is drawn by the virtual phone and read from its picture alone (``--tree`` adds the tree). A title that is
-wrong and sure, and a question that is wrong without a doubt, are what may never be; their pictures are saved.
+wrong and sure, and a question that is wrong without a doubt, are what may never be; their pictures are saved. About
+half of the pages are ordinary; the others hold one or two rare things (``RARE``), each of which is counted.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from PIL import Image, ImageDraw
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.scenario import MessagePart, PhonePart
+from agent_core.devices.virtual.widgets import font
 from agent_core.devices.virtual.world import Kind, MessageState, Side, Sign
 from agent_core.screen.compare import Match, compare, normalise
 from agent_core.screen.ocr import OcrEngine, use_threads
@@ -93,6 +97,37 @@ LINES = [
     "您好，请问您需要什么帮助？",
 ]
 EMOJI = ["😊", "😂", "👍", "❤", "🎁", "🎉", "🙏"]
+RARE_NAMES = [
+    *("王　芳", "王　晓芳", "客服　采购部小李", "A  老客户", "小 王", "王  晓芳", "12  北京店", "张三   🌹", "1 1"),
+    *("小王💎", "小王 🔹", "小王🤍", "小王❄", "王姐🌹", "💎小王", "小王😊", "11💧", "A🔹店主", "小王 🤍"),
+    *("上海虹桥机场店王经理的小助手采购二部", "杭州市西湖区文一西路店长小王二号", "王经理" * 6),
+]
+# What a recogniser takes for something else, and what apps write of messages that are no text.
+SIGNS = [
+    "。",
+    "？",
+    "！",
+    "/",
+    "…",
+    "......",
+    "-",
+    "~",
+    "+1",
+    "√",
+    "×",
+    ".",
+    "0",
+    "1",
+    "7",
+    "O",
+    "l",
+    "一",
+    "①",
+    "%",
+    "、",
+]
+KIND_WORDS = ["照片", "视频", "语音", "红包", "文件", "图片", "表情包", "贴纸", "已取消", '24"', "未接来电", "位置"]
+SCRAPS = ["订单号 202511220001", "运单号 SF1234567890", "实付款 128.00 元", "已签收", "商品编号 A-2210"]
 KINDS = [
     Kind.IMAGE,
     Kind.VOICE,
@@ -107,6 +142,11 @@ KINDS = [
 WIDTHS = [720, 1080, 1080, 1080, 1280, 1440]
 SCALES = [0.85, 1.0, 1.0, 1.3]
 _QUOTED = re.compile(r"'[^;]*'|\"[^;]*\"")
+RARE = (
+    *("name", "operator", "chip", "overlay", "pair", "emoji", "sign", "kind word", "small photo", "paper", "scrap"),
+    *("transcript", "long quotation"),
+)
+OVERLAYS = ("chip", "ball", "bar")
 _EMOJI = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f\u200d]")
 
 
@@ -132,19 +172,63 @@ class Page:
     name: str
     messages: tuple[MessagePart, ...]
     more: dict[str, object]
+    rare: tuple[str, ...] = ()
+    overlay: str = ""
 
     def draw(self) -> Drawn:
-        return draw(self.look, self.name, self.messages, **self.more)  # type: ignore[arg-type]
+        drawn = draw(self.look, self.name, self.messages, **self.more)  # type: ignore[arg-type]
+        image = drawn.image.copy()
+        if "pair" in self.rare:
+            _move_up(image, drawn, LOOKS[self.look].colors.page)
+        if self.overlay:
+            _lay_over(image, drawn, self.overlay)
+        return replace(drawn, image=image)
+
+
+def _move_up(image: Image.Image, drawn: Drawn, ground: str) -> None:
+    """Move the newest message close under the one above and leave its avatar out, if both are the customer's."""
+    bubbles = drawn.truth.bubbles[-2:]
+    boxes = [bubble.box for bubble in bubbles if bubble.side.value == "them" and bubble.box is not None]
+    if len(boxes) < 2 or drawn.truth.cut:
+        return
+    above, box = boxes
+    newest = image.crop(box.as_tuple())
+    margin = round(0.02 * image.width)
+    image.paste(ground, (0, box.top - margin // 2, round(0.9 * image.width), box.bottom + margin))
+    image.paste(newest, (box.left, above.bottom + margin))
+
+
+def _lay_over(image: Image.Image, drawn: Drawn, kind: str) -> None:
+    """Draw what lies over the newest message but one and the gap below it: a chip, a ball, a thin bar."""
+    boxes = [bubble.box for bubble in drawn.truth.bubbles if bubble.box is not None][-2:]
+    unit = image.width / 1080
+    first, last = boxes[0], boxes[-1]
+    top, bottom = first.bottom - round(30 * unit), max(last.top + round(50 * unit), first.bottom + round(40 * unit))
+    left, right = {"chip": (780, 1080), "ball": (930, 1040), "bar": (1000, 1050)}[kind]
+    box = (round(left * unit), top, round(right * unit), bottom)
+    pen = ImageDraw.Draw(image)
+    pen.rounded_rectangle(box, (bottom - top) // 2, fill="#ffffff")
+    if kind == "chip":
+        place = (box[0] + round(40 * unit), (top + bottom) // 2)
+        pen.text(place, "12条新消息", font=font(round(34 * unit)), fill="#07a858", anchor="lm")
 
 
 def page(rng: random.Random, looks: list[str]) -> Page:
     """Return a page at random."""
     look = rng.choice(looks)
+    rare = tuple(rng.sample(RARE, rng.choice([1, 1, 2]))) if rng.random() < 0.5 else ()
     messages: list[MessagePart] = []
     ago = 9000.0
     for _ in range(rng.randint(1, 7)):
         ago -= rng.choice([20, 60, 400])
         messages.append(_message(rng, ago))
+    for kind in rare:
+        ago -= 20
+        found = _rare_message(rng, kind, ago)
+        if found is not None:
+            messages.insert(rng.randint(max(0, len(messages) - 2), len(messages)), found)
+    if "overlay" in rare or "pair" in rare:
+        messages += [_said(rng.choice(LINES), ago - 10 * index) for index in (1, 2)]
     more: dict[str, object] = {"width": rng.choice(WIDTHS), "font_scale": rng.choice(SCALES)}
     if rng.random() < 0.5:
         more["unread"] = rng.choice([1, 3, 12, 86, 120])
@@ -158,6 +242,8 @@ def page(rng: random.Random, looks: list[str]) -> Page:
         more["draft"] = rng.choice(["好的，马上为您查询", "hello", "您好", "1"])
         more["keyboard"] = rng.random() < 0.4
     phone: dict[str, object] = {"account": rng.choice(["me", "shop", "desk"])}
+    if "operator" in rare:
+        phone["operator"] = rng.choice(["中国移动", "中国联通", "中国电信", "中国移动 4G", "CMCC"])
     if rng.random() < 0.06:
         phone[rng.choice(["handwriting", "floating", "wallpaper"])] = True
     if rng.random() < 0.3:
@@ -165,7 +251,42 @@ def page(rng: random.Random, looks: list[str]) -> Page:
     more["phone"] = PhonePart.model_validate(phone)
     if more.get("members") and rng.random() < 0.4 and LOOKS[look].app == "wechat":
         more["strip"] = "公告-请先看群公告"
-    return Page(look, rng.choice(NAMES), tuple(messages), more)
+    if "chip" in rare:
+        more["chip"] = rng.choice(["↑ 12条新消息", "↓ 3条新消息", "↑ 有人@我"])
+    name = rng.choice(RARE_NAMES if "name" in rare else NAMES)
+    overlay = rng.choice(OVERLAYS) if "overlay" in rare else ""
+    return Page(look, name, tuple(messages), more, rare, overlay)
+
+
+def _said(text: str, ago: float) -> MessagePart:
+    return MessagePart(side=Side.THEM, text=text, ago=ago)
+
+
+def _rare_message(rng: random.Random, kind: str, ago: float) -> MessagePart | None:
+    """Return a message of a rare kind; None if what is rare is no message."""
+    wide, high = rng.randint(190, 330), rng.randint(150, 330)
+    lines = rng.randint(1, 2)
+    match kind:
+        case "emoji":
+            return _said(rng.choice(EMOJI) * rng.randint(1, 3), ago)
+        case "sign":
+            return _said(rng.choice(SIGNS), ago)
+        case "kind word":
+            return _said(rng.choice(KIND_WORDS), ago)
+        case "small photo":
+            return MessagePart(kind=Kind.IMAGE, size=(wide, high), ago=ago)
+        case "paper":
+            return MessagePart(kind=Kind.IMAGE, paper=True, ago=ago)
+        case "scrap":
+            text = "\n".join(rng.sample(SCRAPS, lines))
+            size = (rng.randint(400, 540), lines * rng.randint(60, 85) + 30)
+            return MessagePart(kind=Kind.IMAGE, paper=True, text=text, size=size, ago=ago)
+        case "transcript":
+            return MessagePart(kind=Kind.VOICE, text="16", transcript=rng.choice(LINES), ago=ago)
+        case "long quotation":
+            text = "".join(rng.choice(LINES).replace("\n", "，") for _ in range(rng.randint(6, 22)))
+            return MessagePart(kind=Kind.QUOTE, text=text, quoted=rng.choice(LINES).replace("\n", " "), ago=ago)
+    return None
 
 
 def _message(rng: random.Random, ago: float) -> MessagePart:
@@ -194,6 +315,10 @@ def plain(text: str) -> str:
     return normalise(_EMOJI.sub("", text))
 
 
+# A person is shown the page for any of these, so taking one of them for a picture does no harm.
+_PICTURED = {BubbleKind.VIDEO, BubbleKind.LOCATION, BubbleKind.STICKER, BubbleKind.FILE, BubbleKind.CARD}
+
+
 def same_message(seen: Bubble, real: Bubble) -> bool:
     """Whether a message was read right: side, kind and, of a text, its words."""
     if seen.side is not real.side:
@@ -202,7 +327,14 @@ def same_message(seen: Bubble, real: Bubble) -> bool:
         if seen.kind is BubbleKind.STICKER:
             return not plain(real.text)
         return seen.kind is BubbleKind.TEXT and compare(plain(seen.text), plain(real.text)) is not Match.DIFFERENT
-    return seen.kind is not BubbleKind.TEXT
+    if real.kind in _PICTURED and seen.kind in (BubbleKind.IMAGE, BubbleKind.OTHER):
+        return True
+    return seen.kind is real.kind
+
+
+def _name(text: str) -> str:
+    """A name as a person compares it: in one form, its blanks kept."""
+    return " ".join(normalise(part) for part in text.split())
 
 
 def verdicts(drawn: Drawn, seen: ChatScreen | None) -> list[str]:
@@ -211,8 +343,8 @@ def verdicts(drawn: Drawn, seen: ChatScreen | None) -> list[str]:
     if seen is None:
         return ["page missed"]
     found = ["page"]
-    name = re.sub(r"\(\d+\)$", "", normalise(seen.title)) if truth.group else normalise(seen.title)
-    wanted = normalise(truth.title)
+    name = re.sub(r"\(\d+\)$", "", _name(seen.title)) if truth.group else _name(seen.title)
+    wanted = _name(truth.title)
     right = (
         name == wanted
         or (name.endswith("…") and wanted.startswith(name.rstrip("….")))
@@ -249,7 +381,8 @@ def _told(one: Page) -> str:
     """How a page is drawn, but for its messages."""
     phone = one.more.get("phone")
     rest = {key: value for key, value in one.more.items() if key != "phone"}
-    return f"{rest} {phone.model_dump(exclude_defaults=True) if isinstance(phone, PhonePart) else ''}"
+    more = phone.model_dump(exclude_defaults=True) if isinstance(phone, PhonePart) else ""
+    return f"{one.rare} {one.overlay} {rest} {more}"
 
 
 BAD = ("title wrong, sure", "question wrong, no doubt", "page missed", "group wrong, sure", "draft wrong, sure")
@@ -269,10 +402,15 @@ async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tr
         tally.seconds += time.perf_counter() - begun
         found = verdicts(drawn, seen)
         tally.counts.update([*found, f"{one.look}: pages"])
+        classes = [f"with {kind}" for kind in one.rare] or ["ordinary"]
+        tally.counts.update(f"{name}: pages" for name in classes)
+        if seen is not None and seen.title_sure:
+            tally.counts.update(f"{name}: title sure" for name in classes)
         if seen is not None and seen.sure:
             tally.counts.update(["read without a doubt", f"{one.look}: without a doubt"])
+            tally.counts.update(f"{name}: without a doubt" for name in classes)
         elif seen is not None:
-            tally.counts.update({f"doubt: {re.sub(_QUOTED, '…', doubt)}" for doubt in seen.doubts})
+            tally.counts.update({f"doubt: {doubt.kind.value}" for doubt in seen.doubts})
         bad = [word for word in found if word in BAD or (verbose and "wrong" in word)]
         if bad:
             asked = [(b.kind.value, b.text) for b in seen.question] if seen else None
@@ -281,7 +419,7 @@ async def run(seeds: list[int], looks: list[str], folder: str, verbose: bool, tr
             tally.bad.append(
                 f"{seed} {one.look} {_told(one)} {bad}\n"
                 f"    title {drawn.truth.title!r} read as {title!r}\n    asked {real}\n"
-                f"    read  {asked}\n    doubt {seen.doubt if seen else ''}"
+                f"    read  {asked}\n    doubt {seen.doubts if seen else ''}"
             )
             if folder:
                 Path(folder).mkdir(parents=True, exist_ok=True)

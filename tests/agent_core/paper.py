@@ -32,6 +32,7 @@ from agent_core.devices.base import (
 from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.errors import AppNotFound, CommandFailed, TextInputFailed
 from agent_core.geometry import Box, Point
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
 from agent_core.screen.tree import TreeHealth
@@ -280,7 +281,7 @@ class PaperPhone:
             chat.draft,
             self.flaws.source,
             sure=not cut,
-            doubt="the upper part of the question is out of sight" if cut else "",
+            doubts=(Doubt(DoubtKind.ABOVE),) if cut else (),
             input_box=field,
             send_point=send.center,
             partial=cut,
@@ -554,12 +555,12 @@ class PaperReader(ScreenReader):
     def health(self, nodes: Sequence[Node] | None, frame: Frame) -> TreeHealth:
         return TreeHealth.FULL
 
-    async def readings(self, frame: Frame, tree: Sequence[Node] | None) -> list[Reading]:
+    async def readings(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading]:
         source = self._phone.flaws.source
         return [Reading(one.text, one.box, source) for one in self._phone.seen(frame.digest).elements if one.text]
 
     async def chat(
-        self, frame: Frame, tree: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
+        self, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile, *, use_model: bool = True
     ) -> ChatScreen | None:
         self.reads += 1
         chat = self._phone.seen(frame.digest).chat
@@ -567,13 +568,13 @@ class PaperReader(ScreenReader):
         if chat is None or flaw == "blind":
             return None
         if flaw == "unsure":
-            return replace(chat, sure=False, doubt="smudged", partial=False)
+            return replace(chat, sure=False, doubts=(Doubt(DoubtKind.MESSAGE, "smudged"),), partial=False)
         return replace(chat, draft=None) if flaw == "no_draft" else chat
 
     async def unread_below(
         self,
         frame: Frame,
-        tree: Sequence[Node] | None,
+        nodes: Sequence[Node] | None,
         profile: AppProfile,
         readings: Sequence[Reading],
         *,

@@ -21,10 +21,10 @@ AGAIN = do('do(action="Tap", element=[501,299], message="请允许我打开蓝�
 
 @dataclass
 class Looking(People):
-    pictures: list[bytes] = field(default_factory=list)
+    shown: list[bytes] = field(default_factory=list)
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
-        self.pictures += [picture] if picture else []
+        self.shown += [picture] if picture else []
         return await super().ask(session, question, picture=picture)
 
 
@@ -35,7 +35,7 @@ async def test_a_yes_that_comes_after_the_phone_went_home(bench_lab: Lab) -> Non
         session = await bench_lab.run(model, "打开蓝牙")
     assert session.status is Status.WAITING
     assert "模型的说法：“打开蓝牙”" in people.asked[0].text
-    with Image.open(io.BytesIO(people.pictures[0])) as shown:
+    with Image.open(io.BytesIO(people.shown[0])) as shown:
         x, y = shown.width // 2, round(shown.height * 0.3)
         colors = shown.convert("RGB").crop((x - 30, y - 30, x + 30, y + 30)).getcolors(1 << 24) or []
     assert any(isinstance(color, tuple) and color[0] > 200 > 100 > color[1] for _, color in colors)  # the mark

@@ -307,6 +307,7 @@ async def test_a_limit_after_send_is_no_failure_of_what_was_sent(bench_lab: Lab,
 
     if left:
         bench_lab.phone.receive("11", "能开发票吗？")
+        bench_lab.knowledge.answers = {"发票": INVOICE}
     await bench_lab.open_chat()
     async with ScriptedModel([ASK, ASK]) as model:
         session = await bench_lab.run(model, meter=Full())

@@ -96,6 +96,17 @@ async def test_the_wait_that_was_asked_for(retry_after: float | None, waited: fl
     assert attempts.waited == [waited]
 
 
+async def test_a_pause_that_is_longer_than_the_patience_is_not_made() -> None:
+    attempts = Attempts(*[errors.KnowledgeUnreachable(str(number)) for number in range(3)])
+    with pytest.raises(errors.KnowledgeUnreachable, match="1") as caught:
+        await with_retries(attempts, sleep=attempts.sleep, patience=lambda: 1.5)
+    assert (attempts.calls, attempts.waited, caught.value.retried) == (2, [1], True)
+    later = Attempts(LaterError(30.0))
+    with pytest.raises(LaterError):
+        await with_retries(later, sleep=later.sleep, patience=lambda: 29.0)
+    assert later.waited == []
+
+
 async def test_each_error_has_its_own_count() -> None:
     """The waits of the error that came decide, by how often it was tried at all."""
     attempts = Attempts(errors.DeviceOffline("1"), errors.DeviceOffline("2"), errors.CommandFailed("3"))

@@ -63,3 +63,16 @@ def test_an_app_to_open_that_is_none_of_the_allowed(task: str) -> None:
     with pytest.raises(InputRejected) as caught:
         check_rules(task, TaskRules(apps=("QQ",)))
     assert caught.value.key == "other_app_named"
+
+
+@pytest.mark.parametrize("task", ["回复联系人11", "请回复联系人张三的问题", "reply to contact 11"])
+def test_an_answer_in_no_app_is_asked_about(task: str) -> None:
+    with pytest.raises(InputRejected) as caught:
+        check_rules(task, TaskRules())
+    assert caught.value.key == "reply_where"
+    assert check_rules(task, TaskRules(policy="careful"))
+
+
+@pytest.mark.parametrize("task", ["回复微博评论", "回复支付宝里联系人11", "看看联系人11有没有回复", "整理联系人"])
+def test_what_only_looks_like_one(task: str) -> None:
+    assert check_rules(task, TaskRules()) == TaskRules()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sqlite3
 import stat
 import zipfile
@@ -114,10 +115,11 @@ async def test_a_copy_beside_a_writer_is_whole(settings: Settings, tmp_path: Pat
     await filled(settings)
     db = await open_database(settings)
     ended = False
+    numbers = itertools.count()
 
     async def write() -> None:
         while not ended:
-            await Events(db).append("r1", "step", {"n": 1}, picture=b"x" * 5000)
+            await Events(db).append("r1", "step", {"n": 1}, picture=next(numbers).to_bytes(4) + b"x" * 5000)
 
     writing = asyncio.create_task(write())
     made = [await back_up(settings, tmp_path / f"{number}.zip") for number in range(3)]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
+import re
+import string
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
@@ -18,24 +23,28 @@ from agent_core.devices.virtual.scenario import ContactPart
 from agent_core.devices.virtual.server import serve
 from agent_core.devices.virtual.world import Kind
 from agent_core.errors import InputRejected
+from agent_core.geometry import Box
 from agent_core.kits import Kit, differences, kit_text, load_kit
 from agent_core.kits.disguise import Disguise
 from agent_core.kits.drawing import draw_kit
 from agent_core.kits.export import export_kit
 from agent_core.kits.phone import KitPhone
 from agent_core.kits.reading import read_kit
-from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.page_report import MessageKind, PageKind
+from agent_core.screen.readings import Reading
 from tests.kits.make import FOLDER, kits, me, them
 from tests.support.adb import adb_server
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
 from tests.support.ocr import needs_ocr
 
 
-async def exported(drawn: Drawn | DrawnList, look: str, *, seed: str = "test", tree: bool = True) -> Kit:
+async def exported(
+    drawn: Drawn | DrawnList, look: str, *, seed: str | None = "test", tree: bool = True, ocr: OcrEngine | None = None
+) -> Kit:
     frame = Frame(drawn.image, blake2b(drawn.image.tobytes(), digest_size=16).hexdigest(), 0.0)
     nodes = drawn.nodes if tree else None
-    return await export_kit(frame, nodes, profile(LOOKS[look].app), version="9.1.0", seed=seed)
+    return await export_kit(frame, nodes, profile(LOOKS[look].app), version="9.1.0", seed=seed, ocr=ocr)
 
 
 def test_there_is_a_kit_of_each_look() -> None:
@@ -97,6 +106,93 @@ async def test_no_name_of_a_list_is_left(look: str) -> None:
     seen = await OcrEngine().read(draw_kit(kit))
     assert [word for word in PRIVATE for line in seen if word in line.text] == []
     assert differences(kit.page, await read_kit(kit)) == []
+
+
+# What a person may write, at random: none of it may be left
+
+
+def secret(chance: random.Random) -> str:
+    """A name, a number, an address, a password."""
+    han = "".join(chance.choice("退款地址身份证密码张王李赵浙江杭州文一西路号楼室卡收货电话单元") for _ in range(4))
+    digits = "".join(chance.choice(string.digits) for _ in range(chance.choice((6, 11, 16, 18))))
+    latin = "".join(chance.choice(string.ascii_letters) for _ in range(7))
+    return chance.choice((han, digits, latin, f"{latin}{digits}", f"{digits[:4]} {digits[4:]}", f"{han}{digits}"))
+
+
+# Around a secret: what an app says, and what has only the form of it.
+AROUND = (
+    *("*", "对方已取消，*", "[*]", "[*]你好", "[图片]*", "[2条]*: *", "你撤回了一条消息 *", "在线-*", "在线 - *"),
+    *("通话时长 *", "通话时长 12:30 *", "*撤回了一条消息", "“*”撤回了一条消息", "5MB/*", "1.5 MB·*", "*.pdf", "*.Li"),
+    *("*的资料卡", "*头像", "对方正在输入*", "*, ,有2条未读,*,20:34", "消息(*)", "返回消息未读*", "昨天 *", "*小程序"),
+    *("\u200b*\u200b", "😂*♡", "*\n[图片]"),
+)
+
+
+def parts(text: str) -> set[str]:
+    """The runs of at least two letters or digits of one kind in a text."""
+    return set(re.findall(r"[0-9]{2,}|[A-Za-z]{2,}|[\u4e00-\u9fff]{2,}", text))
+
+
+@pytest.mark.parametrize("app", ["qq", "wechat"])
+def test_nothing_that_a_person_wrote_is_left_in_any_form(app: str) -> None:
+    chance = random.Random(app)
+    disguise = Disguise(profile(app))
+    for number in range(4000):
+        hidden, frame = secret(chance), AROUND[number % len(AROUND)]
+        text = frame.replace("*", hidden)
+        said = disguise.line(text)
+        assert len(said) == len(text)
+        for place in (found.start() for found in re.finditer(re.escape(hidden), text)):
+            left = [i for i in range(place, place + len(hidden)) if said[i] == text[i] and text[i].isalnum()]
+            assert left == [], (text, said)
+
+
+@pytest.mark.parametrize("sign", ["😂", "♡", "①", "ﾊ", "Ж", "ก", "\u0301", "②"])
+def test_signs_and_letters_of_any_script_are_replaced(sign: str) -> None:
+    assert sign not in Disguise(profile("qq")).plain(f"好{sign}的")
+
+
+class Blind(OcrEngine):
+    """An engine that finds nothing: a hand-written font, letters on a picture."""
+
+    async def recognise_lines(self, crops: Sequence[Image.Image]) -> list[Recognised]:
+        return [Recognised("", 0.0) for _ in crops]
+
+    async def read(self, image: Image.Image, region: Box | None = None, *, digest: str | None = None) -> list[Reading]:
+        return []
+
+
+@needs_ocr
+@pytest.mark.parametrize("look", ["qq-plain", "wechat-dark", "wechat-wallpaper", "qq-skin"])
+async def test_words_that_ocr_did_not_find_are_not_left_in_the_picture(look: str) -> None:
+    said = [
+        them("卡号6222021234567890", 900),
+        me("好的王小二", 800),
+        them("寄到浙江省杭州市文一西路969号，收货人张三，电话13800138000，请快一点", 500),
+        them("退", 300),
+    ]
+    drawn = draw(look, "李明 VIP客户", said, draft="我的密码是8848", keyboard=True, status="在线")
+    kit = await exported(drawn, look, tree=False, ocr=Blind())
+    assert kit.texts == ()
+    seen = [line.text for line in await OcrEngine().read(draw_kit(kit))]
+    assert [text for text in seen if parts(text)] == []
+
+
+@needs_ocr
+@pytest.mark.rotating(parts=2)
+@pytest.mark.parametrize("look", ["qq-classic", "wechat-light", "wechat-wallpaper", "qq-skin"])
+@pytest.mark.parametrize("number", range(2))
+async def test_random_words_are_left_neither_in_the_file_nor_in_the_picture(look: str, number: int) -> None:
+    chance = random.Random(f"{look} {number}")
+    hidden = [secret(chance) for _ in range(4)]
+    said = [them(f"{hidden[0]}，{hidden[1]}", 600), me(hidden[2], 500), them(f"[{hidden[1]}]{hidden[3]}", 300)]
+    name = secret(chance)
+    kit = await exported(draw(look, name, said), look, seed=None)
+    words = {part for text in (*hidden, name) for part in parts(text)}
+    # Two digits alone may stand anywhere in a file of numbers.
+    assert [word for word in words if len(word) > 3 and word in kit.model_dump_json()] == []
+    shown = [*(part.text for part in kit.texts), *(line.text for line in await OcrEngine().read(draw_kit(kit)))]
+    assert [word for word in words for text in shown if len(word) > 3 and word in text] == []
 
 
 @needs_ocr

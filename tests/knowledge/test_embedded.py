@@ -12,12 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.choosing import decide
+from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.ports import Record
 from agent_core.sureness.fit import asks_for
 from agent_core.sureness.plain import stripped
 from knowledge import EmbeddedKnowledge, Entry, read_entries, sample_entries
+from knowledge.embedded import _indexed
+from knowledge.entries import make_entry
 from knowledge.tokens import tokens
+from simulator.knowledge.answers import DIRTY
 from tests.knowledge.queries import QUERIES
 
 
@@ -363,6 +368,33 @@ def test_what_no_phone_can_type_is_left_out() -> None:
     for bad in ({"id": "a b"}, {"question": "\x00"}, {"answer": "\x00 "}, {"aliases": ("x" * 501,)}):
         with pytest.raises(ValueError, match="must"):
             Entry.model_validate({"question": "q", "answer": "a", **bad})
+
+
+@pytest.mark.parametrize("text", DIRTY.values(), ids=DIRTY)
+async def test_what_nobody_sees_is_left_out_wherever_an_entry_comes_from(base: EmbeddedKnowledge, text: str) -> None:
+    clean = clean_text(text)
+    added = await base.add(Entry(question=f"问{text}", answer=text))
+    assert (added.question, added.answer) == (clean_text(f"问{text}"), clean)
+    assert make_entry(id=added.id, question=f"问{text}", answer=text) == added
+    edited = await base.edit(added.id, answer=f"{text}{text}")
+    assert edited.answer == clean_text(f"{text}{text}")
+    (found,) = [record for record in await base.retrieve(added.question) if record.id == added.id]
+    assert (found.text, found.unclean) == (edited.answer, False)
+
+
+async def test_what_stands_unclean_in_the_file_is_not_sent_without_a_person(base: EmbeddedKnowledge) -> None:
+    """Written by an earlier release, or by somebody else."""
+    words, row = (
+        "能刻字吗",
+        Entry.model_construct(id="x", question="能刻字吗", answer="可以\u200b刻字", aliases=(), tags=()),
+    )
+    async with base._index.writing() as writer:
+        await writer.put(*_indexed(row))
+    found = await base.retrieve(words)
+    assert (found[0].text, found[0].unclean) == ("可以刻字", True)
+    assert await decide(None, words, words, found) is None
+    await base.edit("x", question="能刻字")  # what is written now is clean
+    assert await decide(None, words, words, await base.retrieve(words)) is not None
 
 
 def test_lines_that_are_no_entry_are_named() -> None:

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
+from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
 from knowledge.embedded import EmbeddedKnowledge, Entry, forms_of, sample_entries
-from knowledge.entries import clean, line
+from knowledge.entries import line
 from knowledge.exporting import Form, write_table
 from knowledge.importing import carry_out, plan_import, read_table
 from knowledge.importing.plan import decide
@@ -40,7 +41,7 @@ def entry(draw: st.DrawFn) -> Entry:
     return Entry(
         id=draw(st.from_regex(r"[0-9A-Za-z=@'#_-]{1,12}", fullmatch=True)),
         question=draw(texts.filter(line)),
-        answer=draw(texts.filter(clean)),
+        answer=draw(texts.filter(clean_text)),
         aliases=draw(lists),
         tags=draw(lists),
         live=live,

@@ -58,9 +58,9 @@ def test_what_stands_in_the_records_is_let_through(reply: str, records: list[str
         ("满99元包邮，口令SAVE", [SHIPPING], "code"),
         ("满99元包邮，加微信", [SHIPPING], "risk"),
         ("满99元包邮，运费全额退款", [SHIPPING], "risk"),
-        ("支持无线充电，保修12个月", [CHARGER], "negation"),
-        ("签收后七天内不支持无理由退换货", [RETURNS], "negation"),
-        ("Returns are free of charge if the box is damaged", [ENGLISH], "negation"),
+        ("支持无线充电，保修12个月", [CHARGER], "clause"),
+        ("签收后七天内不支持无理由退换货", [RETURNS], "clause"),
+        ("Returns are free of charge if the box is damaged", [ENGLISH], "clause"),
         ("**48小时内发货**", [SHIPPING], "markdown"),
         ("- 48小时内发货\n- 默认发中通快递", [SHIPPING], "markdown"),
         ("默认发中通快递，可以吗", [SHIPPING], "question"),
@@ -174,6 +174,27 @@ DENIALS = [
     ("未付款的订单可以取消。", "付款的订单可以取消。"),
     ("We do not ship abroad yet.", "We ship abroad yet."),
 ]
+
+
+TURNED = [
+    ("付款后48小时内发货。", "付款前48小时内发货。"),
+    ("付款后48小时内发货。", "48小时内发货。"),
+    ("7天内可以退货。", "可以退货。"),
+    ("需要预约。", "可以预约。"),
+    ("我们可以寄给您。", "您可以寄给我们。"),
+    ("退货运费由您承担。", "退货运费由我们承担。"),
+    ("如果拆封就收10元。", "拆封就收10元。"),
+    ("只有新款包邮。", "新款包邮。"),
+    ("We can send it to you.", "You can send it to us."),
+    ("You must register.", "You can register."),
+]
+
+
+@pytest.mark.parametrize(("record", "turned"), TURNED)
+def test_when_who_and_whether_it_must_be_stays_as_it_is(record: str, turned: str) -> None:
+    assert problems(record, [record]) == []
+    assert "clause" in problems(turned, [record, "谢谢光临，祝您生活愉快。"])
+    assert "clause" in problems(record, [turned, "谢谢光临，祝您生活愉快。"])
 
 
 @pytest.mark.parametrize(("record", "turned"), DENIALS)

@@ -150,10 +150,10 @@ def test_a_comma_without_quotes_does_not_cut_an_answer_short() -> None:
         ("a.csv", 'q,a\n一,"没有关\n二,x\n'.encode(), "line 2.*quotation"),
         ("a.csv", b"q,a\n\xff\xff\xff,\x80\n", "line 2.*UTF-8"),
         ("a.csv", "q,a\n几天能发货啊,两天就可以发货了\n".encode() + b"\xb4,x\n", "line 3.*UTF-8"),
-        ("a.csv", b"q,a\n" + b"\n" * 30_000 + b"x,y\n" * 20_001, "20000 rows"),
+        ("a.csv", b"q,a\n" + b"\n" * 30_000 + b"x,y\n" * 20_001, "20000 entries"),
         ("a.csv", b"x" * 10_000_001, "10 MB"),
         ("a.jsonl", b'{"q": "a", "a": "b"}\n' * 20_001, "20000 entries"),
-        ("a.md", b"# q\na\n" * 20_001, "20000 questions"),
+        ("a.md", b"# q\na\n" * 20_001, "20000 entries"),
         ("a.docx", b"abc", r"\.csv, \.tsv.*\.xlsx"),
         ("a", b"abc", "kind"),
         ("a.xls", b"\xd0\xcf\x11\xe0abc", "old Excel"),
@@ -332,17 +332,7 @@ def test_a_formula_gives_its_saved_value() -> None:
     assert only(read_table("a.xlsx", out.getvalue())).answer == "2"
 
 
-def test_a_bomb_is_not_unpacked() -> None:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b"\0" * 70_000_000)
-    begun = time.perf_counter()
-    with pytest.raises(InputRejected, match="64 MB"):
-        read_table("a.xlsx", out.getvalue())
-    assert time.perf_counter() - begun < 5
-
-
-@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "[Content_Types].xml"])
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "_rels/.rels"])
 @pytest.mark.parametrize("change", ["gone", "cut", "entities", "gibberish", "far"])
 def test_a_broken_excel_file_is_said(part: str, change: str) -> None:
     data = saved(book(a=[["q", "a"], ["一", "二"]]))

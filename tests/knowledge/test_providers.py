@@ -285,13 +285,23 @@ async def test_the_codes_of_ragflow(code: int, message: str, error: type[Knowled
 
 
 @REMOTE
-async def test_a_service_that_hangs(kind: str, stage: Open) -> None:
+async def test_a_service_that_hangs_uses_up_the_time_of_the_call(kind: str, stage: Open) -> None:
     async with stage(kind, timeout_seconds=0.3) as on:  # less, and a busy machine has not even taken the call
-        on.server.then(HANG, HANG, HANG)
+        on.server.then(HANG, HANG)
         with pytest.raises(KnowledgeUnreachable, match=r"within 0\.3 s"):
             await on.base.retrieve("q")
-        assert on.waits == [1, 2]
-        assert on.server.calls == 3
+        assert on.waits == []
+        assert on.server.calls == 1
+
+
+@REMOTE
+async def test_no_try_is_made_that_the_time_of_the_call_does_not_allow(kind: str, stage: Open) -> None:
+    async with stage(kind, timeout_seconds=1.95) as on:
+        on.server.then(Plain(500), Plain(500), Plain(500))
+        with pytest.raises(KnowledgeUnreachable, match="HTTP 500"):
+            await on.base.retrieve("q")
+        assert on.waits == [1]  # another two seconds are not left
+        assert on.server.calls == 2
 
 
 @REMOTE

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.near_misses import corpus
 from tests.near_misses.corpus import CLASSES, DISTANCES, bare, near_misses, paraphrases, records
+from tests.near_misses.turned import HELD_OUT, MAKERS, by_hand, made
 
 
 def test_records_have_their_own_words_and_an_answer() -> None:
@@ -98,3 +99,21 @@ def test_another_process_makes_the_same_corpus() -> None:
     ]
     assert written[0] == written[1]
     assert len(written[0].splitlines()) == len(near_misses())
+
+
+def test_what_one_word_turns_is_made_of_every_record_and_written_for_every_record() -> None:
+    known = {record.id: record.shop for record in records()}
+    assert {pair.record for pair in made()} == {pair.record for pair in by_hand()} == set(known)
+    assert {pair.kind for pair in made()} == set(MAKERS)
+    assert len(made()) >= 500
+    assert len(by_hand()) >= 150
+    assert sum(known[pair.record] == HELD_OUT for pair in by_hand()) >= 50
+
+
+def test_what_is_written_by_hand_is_no_wording_or_paraphrase_and_stands_there_once() -> None:
+    fair = {bare([words]) for record in records() for words in record.wordings}
+    fair |= {bare(paraphrase.messages) for paraphrase in paraphrases()}
+    assert not [pair for pair in by_hand() if bare(pair.messages) in fair]
+    assert not [
+        pair for pair, times in Counter((pair.record, pair.messages) for pair in by_hand()).items() if times > 1
+    ]

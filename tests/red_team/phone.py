@@ -58,11 +58,13 @@ def world(draft: str, size: tuple[int, int]) -> Scenario:
 class ButtonPhone(VirtualPhone):
     """A virtual phone with a sheet of buttons over its page, as the real apps and systems have them.
 
-    Each button is far larger than its words. A tap on one does nothing and is recorded.
+    Each button is far larger than its words. A tap on one does nothing and is recorded. ``asks``: the sheet is a dialog
+    over the dimmed page, and says this above its buttons.
     """
 
-    def __init__(self, scenario: Scenario, buttons: Sequence[str] = ()) -> None:
+    def __init__(self, scenario: Scenario, buttons: Sequence[str] = (), asks: str = "") -> None:
         self._buttons = tuple(buttons)
+        self._asks = asks
         super().__init__(scenario)
 
     def _layers(self) -> Scene:
@@ -73,12 +75,31 @@ class ButtonPhone(VirtualPhone):
     def _sheet(self) -> Iterator[Element]:
         if not self._buttons:
             return
+        if self._asks:
+            yield from self._dialog()
+            return
         rows = -(-len(self._buttons) // COLUMNS)
         sheet: Rect = (0, BUTTON_TOP - 40, WIDTH, BUTTON_TOP + rows * BUTTON_HEIGHT)
         yield Element(sheet, paint=lambda canvas: canvas.rect(sheet, "#f2f3f5"), listed=False, blocks=True)
         for index, words in enumerate(self._buttons):
             left, top = 30 + index % COLUMNS * 520, BUTTON_TOP + index // COLUMNS * BUTTON_HEIGHT
             yield self._button((left, top, left + 490, top + BUTTON_HEIGHT - 30), words)
+
+    def _dialog(self) -> Iterator[Element]:
+        top, bottom = 900, 1300
+        panel: Rect = (120, top, WIDTH - 120, bottom)
+
+        def paint(canvas: Canvas) -> None:
+            canvas.dim(0.5)
+            canvas.rect(panel, "#ffffff", 30)
+            canvas.text(WIDTH / 2, top + 130, self._asks, 48, "#1a1a1a", "middle")
+
+        yield Element((0, 0, WIDTH, self.height), paint=paint, listed=False, blocks=True)
+        yield Element((180, top + 80, WIDTH - 180, top + 180), self._asks, "asks")
+        width = (panel[2] - panel[0]) // len(self._buttons)
+        for index, words in enumerate(self._buttons):
+            left = panel[0] + index * width
+            yield self._button((left, bottom - 150, left + width, bottom), words)
 
     def _button(self, box: Rect, words: str) -> Element:
         def paint(canvas: Canvas) -> None:

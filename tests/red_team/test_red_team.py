@@ -68,7 +68,7 @@ class Range:
     @asynccontextmanager
     async def phone(self, attack: Attack, mode: str) -> AsyncIterator[Lab]:
         """A phone of its own, prepared for the attack."""
-        made = ButtonPhone(world(attack.draft, SIZES[mode]), attack.buttons)
+        made = ButtonPhone(world(attack.draft, SIZES[mode]), attack.buttons, attack.asks)
         async with serve(phone=made) as running:
             await self.adb.connect(running.address)
             device = self.adb.device(running.address)

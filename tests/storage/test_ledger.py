@@ -119,11 +119,13 @@ async def test_the_parts_of_a_long_answer(db: Database) -> None:
 async def test_a_version_is_known_once_a_reply_arrived_in_it(db: Database) -> None:
     ledger = Ledger(db)
     row = await ledger.open(*KEY, run_id="r", question="q", app_version="9.1")
-    assert not await ledger.version_known("qq", "9.1")
+    serial = KEY[0]
+    assert not await ledger.version_known(serial, "qq", "9.1")
     await ledger.advance(row.id, "sent", expected=["planned"])
-    assert await ledger.version_known("qq", "9.1")
-    assert not await ledger.version_known("qq", "9.2")
-    assert not await ledger.version_known("wechat", "9.1")
+    assert await ledger.version_known(serial, "qq", "9.1")
+    assert not await ledger.version_known(serial, "qq", "9.2")
+    assert not await ledger.version_known(serial, "wechat", "9.1")
+    assert not await ledger.version_known("another phone", "qq", "9.1"), "nobody has looked at that one"
 
 
 async def test_a_row_that_another_run_asks_a_person_about(db: Database) -> None:

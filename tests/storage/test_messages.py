@@ -76,6 +76,25 @@ async def test_pictures_lie_beside_the_events_and_go_with_age(db: Database, cloc
     assert await events.append("r", "step") > new.id, "a number is never given twice"
 
 
+async def test_a_picture_that_a_run_shows_again_is_stored_once(db: Database, clock: Clock) -> None:
+    events = Events(db)
+    for run_id, picture in (("r", b"one"), ("r", b"two"), ("other", b"one"), ("r", b"one"), ("r", None)):
+        await events.append(run_id, "step", picture=picture)
+        clock.move(days=1)
+    first, second, elsewhere, again, without = [row.picture_id for row in await events.after(0)]
+    assert again == first
+    assert without is None
+    assert len({first, second, elsewhere}) == 3
+    assert first is not None
+    assert second is not None
+    assert await Retention(db).events(clock() - timedelta(days=3)) == 2
+    assert await events.picture(second) is None
+    assert await events.picture(first) == b"one", "a newer event shows it, too"
+    assert [row.picture_id for row in await events.after(0)] == [elsewhere, first, None]
+    await Retention(db).events(clock() + timedelta(days=1))
+    assert await events.picture(first) is None
+
+
 async def test_an_update_is_stored_once_and_done_once(db: Database, other_db: Database) -> None:
     stored = await asyncio.gather(*(Inbox(one).store(10, '{"update_id":10}') for one in [db, other_db] * 3))
     assert sorted(stored) == [False] * 5 + [True]

@@ -66,6 +66,7 @@ def draw(
     status: str = "",
     members: int = 0,
     strip: str = "",
+    chip: str = "",
     draft: str = "",
     keyboard: bool = False,
     scroll: int = 0,
@@ -98,6 +99,7 @@ def draw(
             signs=list(signs),
             status=status,
             strip=strip,
+            chip=chip,
             draft=draft,
         )
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agent_core.agent import PhoneAgent
 from agent_core.defaults import MemoryLedger
@@ -53,8 +53,8 @@ FINISH = do('finish(message="已回复")')
 class Shelf:
     """A knowledge base that answers every question; ``before`` happens while it is asked.
 
-    ``answers``: for queries that hold these words, the answer; all others get ``records``. Those that are sure are
-    records of the very question.
+    ``answers``: for queries that hold these words, the answer, a record of the very question; all others get
+    ``records``, whose own questions decide whether they are sent.
     """
 
     records: Sequence[Record] = (
@@ -77,7 +77,7 @@ class Shelf:
         for words, text in self.answers.items():
             if words in query:
                 return (Record(id=words, text=text, question=query, score=1.0, sure=True, source="shelf"),)
-        return [replace(record, question=query) if record.sure else record for record in self.records]
+        return self.records
 
     async def close(self) -> None:
         return None
@@ -89,9 +89,11 @@ class People:
 
     answers: list[Answer] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
+    pictures: list[bytes | None] = field(default_factory=list)  # those that were shown with them
 
     async def ask(self, session: Session, question: Question, *, picture: bytes | None = None) -> Answer | None:
         self.asked.append(question)
+        self.pictures.append(picture)
         return self.answers.pop(0) if self.answers else None
 
 

@@ -105,6 +105,7 @@ def _chat(contact: ContactPart, start: datetime) -> Chat:
             detail=part.detail,
             footer=part.footer,
             paper=part.paper,
+            size=part.size,
         )
         for part in contact.history
     ]
@@ -122,4 +123,5 @@ def _chat(contact: ContactPart, start: datetime) -> Chat:
         contact.strip,
         contact.muted,
         contact.special,
+        contact.chip,
     )

@@ -33,13 +33,16 @@ def ink_on(color: str) -> str:
     return "#1a1a1a" if red * 3 + green * 6 + blue > 1400 else "#ffffff"
 
 
-def status_bar(now: datetime, battery: int, color: str, waiting: int) -> Element:
-    """Clock at the left, signal and battery at the right, a dot where notifications wait. ``color`` lies under it."""
+def status_bar(now: datetime, battery: int, color: str, waiting: int, operator: str = "") -> Element:
+    """Clock at the left, signal and battery at the right, a dot where notifications wait. ``color`` lies under it.
+
+    ``operator`` is the mobile operator's name, which takes the clock's place.
+    """
     ink = ink_on(color)
 
     def paint(canvas: Canvas) -> None:
-        canvas.text(56, 48, f"{now:%H:%M}", 38, ink)
-        if waiting:
+        canvas.text(40 if operator else 56, 48, f"{operator} {now:%H:%M}".strip(), 42 if operator else 38, ink)
+        if waiting and not operator:
             canvas.oval((172, 40, 188, 56), ink)
         for index, bar in enumerate((10, 17, 24, 31)):
             canvas.rect((800 + index * 12, 64 - bar, 808 + index * 12, 64), ink, 2)

@@ -408,13 +408,13 @@ class PhoneCore:
 
     def _layers(self) -> display.Scene:
         now = self._clock()
-        battery = self.scenario.phone.battery
+        battery, operator = self.scenario.phone.battery, self.scenario.phone.operator
         if self.faults.locked:
             overlay = chrome.lock_screen(self.height, now)
-            overlay.append(chrome.status_bar(now, battery, "#1d2b3f", 0))
+            overlay.append(chrome.status_bar(now, battery, "#1d2b3f", 0, operator))
             return display.Scene([], [], overlay, chrome.SYSTEM_UI)
         app = self._front
-        system = [chrome.status_bar(now, battery, app.top_color(), len(self._notes))]
+        system = [chrome.status_bar(now, battery, app.top_color(), len(self._notes), operator)]
         if self.scenario.phone.floating:
             system.append(chrome.floating_window(self.height, lambda: self.log("floating_window")))
         system += self._lower_edge(app)

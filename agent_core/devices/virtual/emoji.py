@@ -35,6 +35,9 @@ class _Pen:
     def shape(self, color: str, *places: tuple[float, float]) -> None:
         self._draw.polygon([(x * self._unit, y * self._unit) for x, y in places], fill=color)
 
+    def stroke(self, color: str, *places: tuple[float, float]) -> None:
+        self._draw.line([(x * self._unit, y * self._unit) for x, y in places], fill=color, width=round(10 * self._unit))
+
     def arc(self, x: float, y: float, radius: float, start: int, end: int, color: str) -> None:
         box = self._box(x - radius, y - radius, x + radius, y + radius)
         self._draw.arc(box, start, end, fill=color, width=round(6 * self._unit))
@@ -45,7 +48,9 @@ def emoji_image(char: str, pixels: int) -> Image.Image:
     """An RGBA square of ``pixels``. The same character always looks the same; many characters share a design."""
     image = Image.new("RGBA", (pixels * _SMOOTH, pixels * _SMOOTH))
     pen, code = _Pen(image), ord(char)
-    if code in _HEARTS:
+    if code in _OTHERS:
+        _OTHERS[code](pen)
+    elif code in _HEARTS:
         _heart(pen)
     elif code in _HANDS:
         _hand(pen)
@@ -83,6 +88,32 @@ def _heart(pen: _Pen) -> None:
     pen.disc(70, 36, 23, _RED)
     pen.shape(_RED, (9, 46), (91, 46), (50, 92))
     pen.disc(28, 30, 7, _PINK)
+
+
+def _white_heart(pen: _Pen) -> None:
+    for color, more in (("#c4c7cc", 4), ("#f2f3f5", 0)):
+        pen.disc(31, 36, 19 + more, color)
+        pen.disc(69, 36, 19 + more, color)
+        pen.shape(color, (13 - more, 46), (87 + more, 46), (50, 86 + 1.5 * more))
+
+
+def _diamond(pen: _Pen) -> None:
+    pen.shape(_BLUE, (50, 12), (88, 50), (50, 88), (12, 50))
+
+
+def _gem(pen: _Pen) -> None:
+    pen.shape("#57b5f7", (6, 40), (26, 14), (74, 14), (94, 40), (50, 92))
+    pen.shape("#9bd5fb", (26, 14), (50, 40), (74, 14))
+
+
+def _drop(pen: _Pen) -> None:
+    pen.disc(50, 62, 28, _BLUE)
+    pen.shape(_BLUE, (25, 52), (50, 6), (75, 52))
+
+
+def _snowflake(pen: _Pen) -> None:
+    for x, y in ((0, 44), (38, 22), (38, -22)):
+        pen.stroke("#5bb5f5", (50 - x, 50 - y), (50 + x, 50 + y))
 
 
 def _hand(pen: _Pen) -> None:
@@ -137,4 +168,5 @@ def _clock(pen: _Pen) -> None:
     pen.disc(78, 20, 12, _AMBER)
 
 
+_OTHERS = {0x1F90D: _white_heart, 0x1F539: _diamond, 0x1F48E: _gem, 0x1F4A7: _drop, 0x2744: _snowflake}
 _THINGS = (_parcel, _party, _flower, _fire, _gift, _clock)

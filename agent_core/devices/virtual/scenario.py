@@ -109,6 +109,8 @@ class PhonePart(_Part):
     """The system's font is a hand-written one."""
     wallpaper: bool = False
     """Chats have a picture behind their messages, whatever their look."""
+    operator: Annotated[str, Field(max_length=20)] = ""
+    """The mobile operator's name, which some phones show at the left of the status bar."""
     floating: bool = False
     """A small window of another app lies over every page."""
     navigation: Literal["gestures", "buttons"] = "gestures"
@@ -154,7 +156,9 @@ class MessagePart(_Part):
     footer: str = ""
     """Of a card: the line that says where it is from."""
     paper: bool = False
-    """An image that is mostly white, with small text: the screenshot of an order."""
+    """An image that is mostly white, with small text: the screenshot of an order, or of the lines in ``text``."""
+    size: tuple[Annotated[int, Field(ge=60, le=700)], Annotated[int, Field(ge=60, le=1200)]] | None = None
+    """Of an image: its width and height on a page 1080 wide."""
 
     @model_validator(mode="after")
     def _has_text(self) -> MessagePart:
@@ -180,6 +184,9 @@ class ContactPart(_Part):
     """The line under the name, in QQ: "在线", "对方正在输入..."."""
     strip: Annotated[str, Field(max_length=200)] = ""
     """The notice that is pinned under the header, in WeChat."""
+    chip: Annotated[str, Field(max_length=20)] = ""
+    """What stands at the page's right edge and leads to other messages: "↑ 12条新消息" under the header, others above
+    the input."""
     muted: bool = False
     """No notifications; in the list a red dot in place of the count."""
     special: bool = False

@@ -269,7 +269,7 @@ class Canvas:
         place = (round(x * self.scale - shift), round(y * self.scale - pixels * 0.70))
         self.image.paste(ImageColor.getrgb(color), place, mask)
 
-    def rich(self, x: float, y: float, runs: Sequence[tuple[str, str]], size: int) -> None:
+    def rich(self, x: float, y: float, runs: Sequence[tuple[str, str]], size: int, *, bold: bool = False) -> None:
         """One line of texts, each in its colour, with emoji in theirs; ``y`` is the middle of the characters."""
         pixels = max(6, self._px(size))
         left = x * self.scale
@@ -281,7 +281,7 @@ class Canvas:
                     self.image.paste(picture, place, picture)
                 elif not is_joiner(part[0]):
                     place = (round(left), round(y * self.scale - pixels * 0.70))
-                    self.image.paste(ImageColor.getrgb(color), place, _line(part, pixels, False, _handwriting.get()))
+                    self.image.paste(ImageColor.getrgb(color), place, _line(part, pixels, bold, _handwriting.get()))
                 left += text_width(part, pixels)
 
     def blend(self, box: Rect, top: str, bottom: str, radius: int) -> None:

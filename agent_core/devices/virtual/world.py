@@ -65,6 +65,7 @@ class Message:
     detail: str = ""  # of a file its size, of a card its description
     footer: str = ""  # of a card: where it is from
     paper: bool = False  # an image that is a white page with small text
+    size: tuple[int, int] | None = None  # of an image, in units
     done_at: datetime | None = None  # when SENDING ends
 
     @property
@@ -123,6 +124,7 @@ class Chat:
     strip: str = ""  # the notice that is pinned under a group's header, in WeChat
     muted: bool = False
     special: bool = False  # its notifications begin with [特别关心], in QQ
+    chip: str = ""  # at the page's right edge, leads to messages that are out of sight
 
     @property
     def title(self) -> str:

@@ -6,6 +6,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -14,7 +15,8 @@ from typing import Any
 from agent_core.actions import types
 from agent_core.actions.parse import parse_reply
 from agent_core.actions.write import to_autoglm
-from agent_core.errors import ActionParseError
+from agent_core.errors import ActionParseError, InputRejected
+from agent_core.gate.detect import ReplyTask, reply_task
 from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles, without_keyboard
 from agent_core.screen.compare import fold
 from agent_core.wording import asks, query_of, sentences
@@ -26,11 +28,10 @@ _BAR_TOP = 915  # where messages end on any phone: what stands lower belongs to 
 _BAR = re.compile(r"^(?:发送|Send|按住\s*说话|Hold to Talk)$", re.IGNORECASE)
 _TABS_BELOW = 900
 _TABS = frozenset({"消息", "频道", "联系人", "动态", "微信", "通讯录", "发现", "我"})
-_QQ = ("QQ", frozenset({"qq", "手机qq", "腾讯qq", "com.tencent.mobileqq"}))
-_WECHAT = ("微信", frozenset({"微信", "wechat", "weixin", "com.tencent.mm"}))
-_REPLY = re.compile(r"智能客服|回复|GET_KNOWLEDGE_DATA|联系人\s*\S|\breply\b|\banswer\b", re.IGNORECASE)
-_QUOTED = re.compile(r"(?:联系人|\bcontact\b)\s*[“\"'「『]([^”\"'」』]+)[”\"'」』]", re.IGNORECASE)
-_PLAIN = re.compile(r"(?:联系人|\bcontact\b)\s*[::]?\s*([^\s，。,;；!！?？、：:的“”\"']+)", re.IGNORECASE)
+_APPS = {  # by the key of the profile: how it is launched, and how a request names it
+    "qq": ("QQ", frozenset({"qq", "手机qq", "腾讯qq", "com.tencent.mobileqq"})),
+    "wechat": ("微信", frozenset({"微信", "wechat", "weixin", "com.tencent.mm"})),
+}
 _DISMISS = re.compile(
     r"^(?:关闭|关闭广告|我知道了|知道了|稍后再说|以后再说|下次再说|暂不更新|暂不|忽略|不感兴趣|跳过\s*\d*\s*s?|[×✕xX])$"
 )
@@ -106,24 +107,17 @@ def blind() -> Move:
 def decide(view: View) -> Move:
     """The next move. ``view.seen`` must be there."""
     seen = without_keyboard(view.seen or ())
-    app = _reply_app(view.task)
-    if app is not None:
-        move = _Reply(view, seen, *app).move()
+    reply = _reply(view.task)
+    if reply is not None:
+        move = _Reply(view, seen, reply.contact, *_APPS[reply.profile.key]).move()
         return _other_way(view, move)
     return _plain(view, seen)
 
 
-def _reply_app(task: str) -> tuple[str, frozenset[str]] | None:
-    if not _REPLY.search(task):
-        return None
-    if re.search(r"(?<![a-z0-9])qq(?![a-z0-9])", task, re.IGNORECASE):
-        return _QQ
-    return _WECHAT if re.search(r"微信|wechat", task, re.IGNORECASE) else None
-
-
-def contact_of(task: str) -> str:
-    found = _QUOTED.search(task) or _PLAIN.search(task)
-    return found.group(1).strip() if found else ""
+def _reply(task: str) -> ReplyTask | None:
+    with suppress(InputRejected):
+        return reply_task(task)
+    return None
 
 
 def _query_in(call: str) -> str:
@@ -156,12 +150,12 @@ def _other_way(view: View, move: Move) -> Move:
 class _Reply:
     """A reply task's next move."""
 
-    def __init__(self, view: View, seen: Sequence[Seen], app: str, names: frozenset[str]) -> None:
+    def __init__(self, view: View, seen: Sequence[Seen], contact: str, app: str, names: frozenset[str]) -> None:
         self.view = view
         self.seen = seen
         self.app = app
         self.names = names
-        self.contact = contact_of(view.task)
+        self.contact = contact
 
     def move(self) -> Move:
         if self.view.current_app.strip().lower() not in self.names:

@@ -53,6 +53,8 @@ class Texts:
         return f"{said}\n{more}" if more else said
 
     def _word(self, value: object) -> object:
+        if isinstance(value, PhonedeskError):
+            return self.error(value)
         if isinstance(value, Exception):
             code = errorcode.get(value.errno or 0, "") if isinstance(value, OSError) else "content"
             own = value.strerror if isinstance(value, OSError) else ""

@@ -70,6 +70,11 @@ def test_profiles_are_whole() -> None:
         assert item.ai_entries
 
 
+def test_the_title_of_qq_begins_where_a_name_without_a_count_before_it_does() -> None:
+    """Seen at 104 of 1080 pixels."""
+    assert profile("qq").title_region[0] <= 0.096
+
+
 def test_a_package_has_to_be_the_whole_one() -> None:
     assert profile_of_package("com.tencent.mobileqqi") is None
     assert profile_of_package(None) is None

@@ -20,6 +20,7 @@ LEARNT = LearntApp("wechat", "8.0.50", "button", (LOOK,))
         replace(LOOK, ground="#efefec", header=0.24, bar=None),  # compressed; a pinned line; a keyboard
         AppLook(),
         replace(LOOK, mine="", theirs="", send_always=None),
+        replace(LOOK, theirs="#ffe3ec"),  # a customer with a bubble of their own
     ],
 )
 def test_small_things_and_what_is_not_known_are_no_difference(seen: AppLook) -> None:
@@ -29,7 +30,7 @@ def test_small_things_and_what_is_not_known_are_no_difference(seen: AppLook) -> 
 @pytest.mark.parametrize(
     ("change", "names"),
     [
-        ({"ground": "#111111", "theirs": "#2c2c2c"}, ["ground", "theirs"]),
+        ({"ground": "#111111", "theirs": "#2c2c2c"}, ["ground"]),
         ({"mine": "#3eb575"}, ["mine"]),
         ({"header": 0.3}, ["header"]),
         ({"bar": 0.27, "send_always": True}, ["bar", "send_always"]),
@@ -48,9 +49,13 @@ def test_any_of_several_looks_will_do() -> None:
     assert differs(both, replace(dark, header=0.3)) == ["header"]
     assert differs(LearntApp("qq", "9.1"), LOOK) == []
     many = LEARNT
-    for _ in range(MOST_LOOKS + 2):
-        many = many.with_look(dark)
+    for number in range(MOST_LOOKS + 2):
+        many = many.with_look(replace(dark, header=0.1 * number))
     assert len(many.looks) == MOST_LOOKS
+    again = LEARNT
+    for _ in range(MOST_LOOKS + 2):
+        again = again.with_look(replace(LOOK, theirs="#ffe3ec")).with_look(dark)
+    assert len(again.looks) == 2, "the same look is kept once"
 
 
 def test_the_colours_of_a_phone_come_before_those_of_every_phone() -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 
 from agent_core.defaults import MemoryLedger
+from agent_core.delivery.outcome import Result, check_chat
 from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario
 from agent_core.ports import ReplyState
-from agent_core.screen.readings import Source
-from agent_core.session import Status
+from agent_core.screen.doubts import Doubt, DoubtKind
+from agent_core.screen.readings import Bubble, ChatScreen, Source
+from agent_core.screen.readings import Side as BubbleSide
+from agent_core.session import GateState, Status
 from agent_core.sweep import IN_CHAT
 from tests.agent_core.delivery.dying import Killed
 from tests.agent_core.delivery.paper_desk import BILL, BILLED, SHIP, SHIPPED, PaperDesk, ask
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, do, lab
 from tests.support.model_server import ScriptedModel
+from tests.support.ocr import needs_ocr
 
 
 @pytest.mark.parametrize("source", [Source.TREE, Source.OCR])
@@ -90,3 +94,43 @@ async def test_a_chat_that_was_opened_by_mistake_is_left_and_its_customer_is_kep
         assert place == (session.serial, "qq", "22")
         assert state.startswith(IN_CHAT)
         assert bench.sent == {"11": [ANSWER]}
+
+
+def opened(title: str, *, sure: bool, title_sure: bool = True) -> ChatScreen:
+    """The chat of somebody, whose one message was read as decorated, or not."""
+    doubt = "" if sure else DoubtKind.DECORATED
+    said = Bubble(BubbleSide.THEM, "可以退吗？", sure=sure, doubt=doubt)
+    doubts = () if sure else (Doubt(DoubtKind.DECORATED, said.text),)
+    return ChatScreen(title, (said,), "", Source.OCR, sure=sure, doubts=doubts, title_sure=title_sure)
+
+
+def test_a_message_in_doubt_makes_another_chat_no_less_another_one() -> None:
+    gate = GateState(contact="11")
+
+    def told(chat: ChatScreen) -> Result | None:
+        outcome = check_chat(chat, gate)
+        return outcome.result if outcome else None
+
+    assert told(opened("22", sure=True)) is Result.WRONG_CHAT
+    assert told(opened("22", sure=False)) is Result.WRONG_CHAT
+    assert told(opened("22", sure=False, title_sure=False)) is Result.UNSURE_CHAT
+    assert told(opened("", sure=False)) is Result.UNSURE_CHAT
+    assert told(opened("11", sure=False)) is Result.UNSURE_CHAT
+    assert told(opened("11", sure=True)) is None
+    gate.chat_confirmed = "22"
+    assert told(opened("22", sure=True)) is None
+
+
+@needs_ocr
+async def test_a_chat_with_messages_in_doubt_is_left_at_once_and_its_customer_is_kept_waiting() -> None:
+    """By its picture every message on a wallpaper is in doubt; the name in the header is not."""
+    ledger = MemoryLedger()
+    wait = do('do(action="Wait", duration="0 seconds")')
+    async with lab(Scenario(look="qq-skin", contacts=CUSTOMERS)) as bench:
+        bench.tree = "off"
+        bench.phone.show_chat("22")
+        async with ScriptedModel([wait]) as model:
+            session = await bench.run(model, ledger=ledger, max_steps=2)
+        assert any("“22”的聊天" in step.result for step in session.steps)
+        assert [place[2] for place in ledger.waiting] == ["22"]
+        assert bench.people.asked == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -51,15 +52,34 @@ def test_several_questions_in_one_message_are_several() -> None:
 
 
 @pytest.mark.parametrize("kind", [k for k in BubbleKind if k not in (BubbleKind.TEXT, BubbleKind.STICKER)])
-def test_what_cannot_be_read_is_a_question_of_its_own(kind: BubbleKind) -> None:
-    asked = asked_in(page(them("能开发票吗？"), them("", kind)), "zh")
-    assert [one.readable for one in asked] == [True, False]
-    assert asked[1].words.startswith("[")
+def test_what_cannot_be_read_belongs_to_the_question_that_it_stands_beside(kind: BubbleKind) -> None:
+    sign = them("", kind)
+    for bubbles in ((them("能换新的吗？"), sign), (sign, them("能换新的吗？"))):
+        (asked,) = asked_in(page(me("您好"), *bubbles), "zh")
+        assert (asked.readable, asked.whole) == (True, False)
+        assert "能换新的吗？" in asked.words.split("\n")
+        assert "[" in asked.words
+    (alone,) = asked_in(page(them("能换新的吗？"), me("您好"), sign), "zh")
+    assert (alone.readable, alone.whole) == (False, False)
+    answered = asked_in(page(sign, me("您好"), them("能换新的吗？")), "zh")
+    assert [(one.words, one.whole) for one in answered] == [("能换新的吗？", True)]
+    two = asked_in(page(them("几天能发货？"), them("能换新的吗？"), sign), "zh")
+    assert [one.whole for one in two] == [True, False]
+
+
+def test_what_a_message_quotes_belongs_to_its_words() -> None:
+    quoting = replace(them("能退吗？几天到账？"), quoted="定制刻字的那款")
+    (asked,) = asked_in(page(me("您好"), quoting), "zh")
+    assert asked.words == "能退吗？几天到账？\n[引用 定制刻字的那款]"
+    assert not asked.whole
+    (said,) = asked_in(page(them("能退吗？"), replace(them("这个"), quoted="定制刻字的那款")), "zh")
+    assert not said.whole
 
 
 def test_a_sticker_beside_words_says_nothing_and_alone_it_is_all_there_is() -> None:
     sticker = them("", BubbleKind.STICKER)
     assert words(them("能开发票吗？"), sticker) == ["能开发票吗？"]
+    assert asked_in(page(them("能开发票吗？"), sticker), "zh")[0].whole
     assert words(sticker) == ["[表情]"]
 
 

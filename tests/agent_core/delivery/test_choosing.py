@@ -66,7 +66,7 @@ async def test_neither_a_score_nor_a_pick_makes_a_record_fit_other_words(words: 
 
 
 async def test_what_a_score_or_a_chooser_finds_is_sent_if_nothing_is_left_open() -> None:
-    words = "你们一般什么时候能发货"
+    words = "什么时候能发货"
     assert await decide(None, words, words, [SHIP]) is None
     sure = replace(SHIP, sure=True)
     assert await decide(None, words, words, [sure]) == Chosen(SHIP.text, sure)
@@ -74,8 +74,8 @@ async def test_what_a_score_or_a_chooser_finds_is_sent_if_nothing_is_left_open()
 
 
 async def test_another_record_that_answers_as_well_makes_a_pick_unsure() -> None:
-    words = "你们一般什么时候能发货"
-    rival = Record("rival", "三天内发出。", "多久发货", score=0.39)
+    words = "什么时候能发货"
+    rival = Record("rival", "三天内发出。", "多久能发货", score=0.39)
     assert await decide(Picks(0), words, words, [SHIP, rival]) is None
     assert await decide(Picks(0), words, words, [SHIP, replace(rival, text=SHIP.text)]) is not None
 

@@ -13,36 +13,37 @@ from agent_core.devices.base import Node
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.gate.right_chat import is_contacts
 from agent_core.geometry import Point
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, lab
 from tests.support.model_server import ScriptedModel
 
-TITLE_DOUBT = "the title may be '11' (0.61)"
+TITLE_DOUBT = Doubt(DoubtKind.TITLE, "11", confidence=0.61)
 SHOWN = ChatScreen(
-    "11", (Bubble(Side.THEM, "在吗"),), "", Source.OCR, sure=False, doubt=TITLE_DOUBT, title_print="a picture of it"
+    "11", (Bubble(Side.THEM, "在吗"),), "", Source.OCR, sure=False, doubts=(TITLE_DOUBT,), title_print="a picture of it"
 )
 GATE = GateState(
     enabled=True,
     contact="11",
     chat_confirmed="11",
     print_confirmed="a picture of it",
-    doubts_confirmed=["the title may be '11'"],
+    doubts_confirmed=[TITLE_DOUBT.key],
 )
 
 
 def test_what_was_shown_is_allowed_however_sure_the_reading_is_the_next_time() -> None:
     assert check_chat(SHOWN, GATE) is None
-    assert check_chat(replace(SHOWN, doubt=TITLE_DOUBT.replace("0.61", "0.58")), GATE) is None
-    assert check_chat(replace(SHOWN, sure=True, doubt=""), GATE) is None
+    assert check_chat(replace(SHOWN, doubts=(replace(TITLE_DOUBT, confidence=0.58),)), GATE) is None
+    assert check_chat(replace(SHOWN, sure=True, doubts=()), GATE) is None
 
 
 @pytest.mark.parametrize(
     "other",
     [
         replace(SHOWN, title_print="11 beside a flower"),
-        replace(SHOWN, doubt=f"{TITLE_DOUBT}; the newest message may be '退款' (0.52)"),
-        replace(SHOWN, doubt="the title may be '11' and something more (0.61)"),
+        replace(SHOWN, doubts=(TITLE_DOUBT, Doubt(DoubtKind.MESSAGE, "退款"))),
+        replace(SHOWN, doubts=(Doubt(DoubtKind.TITLE_MORE, "11"),)),
         replace(SHOWN, title="1l"),
         replace(SHOWN, torn=True),
     ],
@@ -69,7 +70,7 @@ async def test_a_yes_does_not_make_a_tree_that_is_older_than_the_picture_the_cha
     async with ScriptedModel([ASK, ASK, ASK]) as model:
         session = await bench_lab.run(model)
     assert {question.kind for question in bench_lab.people.asked} == {QuestionKind.RIGHT_CHAT}
-    assert "below the newest message" in bench_lab.people.asked[0].text
+    assert "界面元素里最新的消息下面，画面里还有一条" in bench_lab.people.asked[0].text
     assert session.status is Status.WAITING
     assert bench_lab.phone.report()["typed"] == []
     assert bench_lab.sent == {}
@@ -135,6 +136,7 @@ async def test_what_is_written_while_the_tree_is_dumped_is_read_and_is_no_doubt_
     bench_lab: Lab, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """The picture is older than the tree then: both are taken anew, and nobody is asked whose chat it is."""
+    bench_lab.knowledge.answers = {"急用": ANSWER}
     await bench_lab.open_chat()
     tree, trees = bench_lab.device.tree, 0
 

@@ -106,6 +106,7 @@ async def test_a_message_that_fills_the_screen_is_told_by_the_colour_that_the_ph
     learnt = LOOKS["qq-dark"].learnt().looks[0] if known else AppLook()
     async with desk("qq-dark", learnt, question=story) as bench:
         bench.phone.set_tree("empty")
+        bench.knowledge.answers = {"发货": ANSWER}
         bench.people.answers = [Answer(choice="skip", by="店长")]
         session = await reply(bench)
         assert (session.status is Status.SUCCEEDED) is known, session.message

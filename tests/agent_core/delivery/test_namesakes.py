@@ -10,9 +10,10 @@ from PIL import Image
 from agent_core.delivery.namesakes import _known, _mark
 from agent_core.devices.base import Key
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
+from agent_core.errors import CommandFailed
 from agent_core.geometry import Box, Point
 from agent_core.screen.lists import ChatRow
-from agent_core.session import Answer, QuestionKind, Status
+from agent_core.session import Answer, QuestionKind, RowMark, Status
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
@@ -51,6 +52,56 @@ async def test_a_person_chooses_among_rows_of_one_name_once(tree: str) -> None:
         assert "还有别人也叫“11”" in said
         assert len(bench.people.asked) == 1
         assert bench.sent == {"11": [ANSWER, ANSWER]}
+
+
+FILLERS = [ContactPart(name=f"客户{n}", history=[MessagePart(text="好的", ago=9000 + n)]) for n in range(14)]
+
+
+@pytest.mark.parametrize("tree", ["auto", "off"])
+async def test_a_row_of_that_name_that_is_alone_in_sight_is_not_opened_if_its_picture_is_another(tree: str) -> None:
+    async with lab(Scenario(contacts=[*CONTACTS, *FILLERS])) as bench:
+        bench.tree = tree
+        bench.people.answers = [Answer(choice="row:1", by="店长")]
+        await run(bench, LAUNCH, LOWER, ASK, FINISH)
+        while not any(node.text == "客户1" for node in await bench.phone.tree()):  # the keyboard may be up
+            await bench.device.key(Key.BACK)
+        for contact in (*FILLERS, CONTACTS[0]):
+            bench.phone.receive(contact.name, "在吗")
+        async with ScriptedModel([UPPER]) as model:
+            session = await bench.run(model, max_steps=1)
+        assert "另一个也叫“11”的人" in session.steps[0].verdicts[0].message
+        assert bench.phone.report()["chats_opened"] == ["11"]
+        assert len(bench.people.asked) == 1
+
+        bench.phone.receive("11", "你好，请问几天能发货？")  # alone in sight, and the contact's own
+        for contact in FILLERS:
+            bench.phone.receive(contact.name, "在吗")
+        bench.phone.receive("11", "请问几天能发货？")
+        async with ScriptedModel([UPPER]) as model:
+            session = await bench.run(model, max_steps=1)
+        assert session.gate.row_entered
+        assert bench.phone.report()["chats_opened"] == ["11", "11"]
+
+
+async def test_a_row_without_a_picture_to_compare_is_asked_about_once() -> None:
+    async with lab(Scenario(contacts=[CONTACTS[1]])) as bench:
+        await bench.ledger.choose_row(bench.device.serial, "qq", "11", RowMark(preview="以前的话", time="昨天"))
+        bench.people.answers = [Answer(choice="row:0", by="店长")]
+        await run(bench, LAUNCH, UPPER, ASK, FINISH)
+        (asked,) = bench.people.asked
+        assert asked.text.startswith("还有别人也叫“11”，这一行没有头像")
+        assert bench.sent == {"11": [ANSWER]}
+
+
+async def test_a_number_that_opened_nothing_says_nothing_of_the_chat_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuses(*_: object) -> None:
+        raise CommandFailed("no such page")
+
+    async with lab(Scenario(contacts=[CONTACTS[1]])) as bench:
+        monkeypatch.setattr(bench.device, "open_url", refuses)
+        async with ScriptedModel([LAUNCH, do('do(action="Wait", duration="0 seconds")')]) as model:
+            session = await bench.run(model, max_steps=2, number="20110011")
+        assert (session.number_tried, session.gate.row_entered) == (True, False)
 
 
 async def test_none_of_them_ends_the_run() -> None:

@@ -53,6 +53,7 @@ async def test_two_questions_get_two_answers_and_finish_waits_for_both() -> None
 
 async def test_one_answer_to_both_is_sent_once() -> None:
     async with lab(asked(SHIP, BILL)) as bench:
+        bench.knowledge.answers = {"发": ANSWER}
         await bench.open_chat()
         session = await reply(bench, ASK, ASK_INVOICE, FINISH)
         assert session.status is Status.SUCCEEDED, session.message
@@ -132,7 +133,7 @@ async def test_killed_between_two_answers_a_new_run_gives_the_second_alone() -> 
 
 
 def with_long_answer(bench: Lab) -> list[str]:
-    bench.knowledge.records = (Record(id="l", text=LONG, score=1.0, sure=True),)
+    bench.knowledge.records = (Record(id="l", text=LONG, question=SHIP, score=1.0, sure=True),)
     return in_parts(LONG, 500)
 
 
@@ -220,19 +221,56 @@ async def test_what_cannot_be_read_is_told_to_a_person_without_a_model(kind: Kin
         assert bench.knowledge.queries == []
 
 
-async def test_words_are_answered_before_a_picture_is_asked_about() -> None:
-    async with lab(asked(SHIP, MessagePart(kind=Kind.IMAGE, ago=10, unread=True))) as bench:
-        bench.people.answers = [Answer(choice="skip", by="店长")]
+async def test_what_was_sure_once_is_not_asked_for_again() -> None:
+    async with lab(asked(SHIP, BILL)) as bench:
+        bench.knowledge.answers = BOTH
+        await bench.open_chat()
+        session = await reply(bench, ASK, ASK_INVOICE, FINISH)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert bench.sent == {"11": [ANSWER, INVOICE]}
+        assert bench.knowledge.queries.count(SHIP) == 1
+
+
+BESIDE: dict[str, dict[str, object]] = {
+    "picture": {"kind": Kind.IMAGE},
+    "voice": {"kind": Kind.VOICE, "text": "5"},
+    "call": {"kind": Kind.CALL, "text": "未接听"},
+    "quote": {"kind": Kind.QUOTE, "text": "急用", "quoted": "定制刻字的那款"},
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+async def test_a_sure_answer_is_a_persons_to_give_if_something_stands_beside_the_question(kind: str) -> None:
+    beside = MessagePart.model_validate({"ago": 10, "unread": True, **BESIDE[kind]})
+    async with lab(asked(SHIP, beside)) as bench:
+        bench.people.answers = [Answer(choice="record:0", by="店长")]
         await bench.open_chat()
         session = await reply(bench, ASK, FINISH)
         assert session.status is Status.SUCCEEDED, session.message
+        (question,) = bench.people.asked
+        assert question.kind is QuestionKind.NO_SURE_ANSWER
+        assert question.text.startswith(f"{SHIP}\n")
+        assert "[" in question.text
+        assert bench.people.pictures[0] is not None
         assert bench.sent == {"11": [ANSWER]}
-        assert [question.kind for question in bench.people.asked] == [QuestionKind.UNREADABLE]
+        told = [event.data for event in bench.story.events if event.kind == "answer"][-1]
+        assert (told["person"], told["query"]) == ("店长", "")  # nothing is learnt of it
+
+
+async def test_a_sticker_beside_a_question_and_a_picture_that_was_answered_change_nothing() -> None:
+    before = MessagePart(kind=Kind.IMAGE, ago=90)
+    mine = MessagePart(side="me", text="您好", ago=80)
+    async with lab(asked(before, mine, SHIP, MessagePart(kind=Kind.STICKER, ago=10, unread=True))) as bench:
+        await bench.open_chat()
+        session = await reply(bench, ASK, FINISH)
+        assert session.status is Status.SUCCEEDED, session.message
+        assert (bench.sent, bench.people.asked) == ({"11": [ANSWER]}, [])
 
 
 async def test_a_question_longer_than_the_screen_is_scrolled_through() -> None:
     story = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 40)) + "几天能发货？"
     async with lab(asked(MessagePart(side="me", text="您好", ago=90), story)) as bench:
+        bench.knowledge.answers = {"发货": ANSWER}
         bench.phone.set_tree("empty")
         await bench.open_chat_by_url()
         session = await reply(bench, ASK, FINISH)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.gate.detect import contact_of, reply_task
+from agent_core.errors import InputRejected
+from agent_core.gate.detect import reply_task
+from tests.agent_core.gate.phrasings import PHRASINGS
+
+
+@pytest.mark.parametrize("task", PHRASINGS)
+def test_a_phrase_means_what_people_mean_by_it(task: str) -> None:
+    if PHRASINGS[task] == "?":
+        with pytest.raises(InputRejected, match="Whom to answer"):
+            reply_task(task)
+        return
+    found = reply_task(task)
+    assert PHRASINGS[task] == ("-" if found is None else f"{found.profile.key}:{','.join(found.contacts) or '*'}")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +89,9 @@ def test_a_command_can_say_that_it_is_a_reply() -> None:
 
 
 def test_a_name_in_quotes_may_hold_anything() -> None:
-    assert contact_of('联系人"A 的 店，分店"') == "A 的 店，分店"
+    found = reply_task('QQ回复联系人"A 的 店，分店"')
+    assert found is not None
+    assert found.contact == "A 的 店，分店"
 
 
 @pytest.mark.parametrize(
@@ -90,10 +104,12 @@ def test_a_name_in_quotes_may_hold_anything() -> None:
         ("QQ回复联系人小王并发货说谢谢", "小王并发货"),
         ("QQ回复联系人王 小明", "王 小明"),
         ("QQ回复联系人A 1", "A 1"),
-        ("QQ回复联系人A 11", "A"),  # A 1 is another one
+        ("QQ回复联系人A 11", "A 11"),  # A 1 is another one
         ("QQ回复联系人小店铺", "小店铺"),  # as is 小店
         ("QQ回复联系人“11”的小店", "11"),
     ],
 )
 def test_a_known_contact_that_stands_there_is_taken_whole(task: str, contact: str) -> None:
-    assert contact_of(task, ["11", "11的小店", "小王", "小王并发货", "王 小明", "A 1", "小店"]) == contact
+    found = reply_task(task, ["11", "11的小店", "小王", "小王并发货", "王 小明", "A 1", "小店"])
+    assert found is not None
+    assert found.contact == contact

@@ -175,6 +175,12 @@ def test_only_the_contact_is_searched_and_never_in_a_chat() -> None:
     assert judge(Type(text="好的亲"), situation(screen=chat())).action is None
 
 
+def test_a_name_is_the_same_however_its_accents_are_written() -> None:
+    typed = Type(text="Ame\u0301lie")
+    assert judge(typed, situation(contact="Amélie")).action == typed
+    assert judge(Type(text="Ame\u200b\u0301lie"), situation(contact="Amélie")).action is None
+
+
 def test_other_apps_stay_closed() -> None:
     assert judge(Launch(app="支付宝"), situation()).action is None
     assert judge(Launch(app="qq"), situation()).action == Launch(app="qq")
@@ -187,8 +193,8 @@ def test_send_and_what_is_risky_is_not_tapped(text: str) -> None:
     assert judge(Tap(element=MIDDLE), situation(screen=chat(), readings=at(text))).action is None
 
 
-def test_a_customer_who_writes_about_a_refund_is_no_button() -> None:
-    words = "请问怎么转账给你们比较方便呢，谢谢"
+def test_running_text_is_no_button() -> None:
+    words = "请问怎么转账给你们比较方便呢，我现在人在外地，谢谢"
     assert judge(Tap(element=MIDDLE), situation(readings=at(words))).action == Tap(element=MIDDLE)
 
 

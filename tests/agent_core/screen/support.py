@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+from PIL import Image
+
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
+from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side
+from agent_core.screen.ocr import OcrEngine
+from agent_core.screen.reader import ScreenReader
+from agent_core.screen.readings import ChatScreen, Source
 
 QQ = profile("qq")
 QQ_PACKAGE = QQ.packages[0]
@@ -70,3 +76,11 @@ async def look(phone: VirtualPhone) -> Look:
     picture = (await phone.picture()).copy()
     digest = blake2b(picture.tobytes(), digest_size=16).hexdigest()
     return Look(Frame(picture, digest, 0.0), await phone.tree())
+
+
+async def read_picture(image: Image.Image, look: str) -> ChatScreen:
+    """What a reader makes of a chat page by its picture alone."""
+    reader = ScreenReader(ocr=OcrEngine(), model=None, sources=[Source.OCR])
+    found = await reader.chat(Frame(image, "", 0.0), None, profile(LOOKS[look].app))
+    assert found is not None
+    return found

@@ -11,7 +11,6 @@ from agent_core.screen.compare import (
     contains,
     differences,
     ends_with,
-    has_invisible,
     likeness,
     normalise,
     same_name,
@@ -158,13 +157,6 @@ def test_a_picture_does_not_tell_how_wide_a_sign_is_but_letters_are() -> None:
 def test_how_two_names_differ_is_told_letter_by_letter() -> None:
     assert differences("1\u200b1", "11") == "∅ → U+200B ZERO WIDTH SPACE"
     assert differences("Аnna", "Anna") == "“A” U+0041 LATIN CAPITAL LETTER A → “А” U+0410 CYRILLIC CAPITAL LETTER A"
-
-
-@pytest.mark.parametrize(
-    ("text", "hidden"), [("11", False), ("小店❤️", False), ("👨‍👩‍👧", False), ("小店\ufe0f", True), ("1\u200d1", True)]
-)
-def test_letters_that_nobody_sees_are_told_from_the_parts_of_an_emoji(text: str, hidden: bool) -> None:
-    assert has_invisible(text) is hidden
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,6 @@ async def test_each_line_is_recognised_once_and_no_screen_is_searched_for_text(l
     reader = ScreenReader(ocr=ocr, model=None, sources=[Source.OCR])
     seen = await reader.chat(Frame(drawn.image, look, 0.0), None, profile(app))
     assert seen is not None
-    assert seen.sure, seen.doubt
+    assert seen.sure, seen.doubts
     name, time, draft, words, send = 2, 1, 1, 4, 1  # a name is read twice; a line in the middle might be a call
     assert (ocr.screens, ocr.lines) == (0, name + time + draft + words + send)

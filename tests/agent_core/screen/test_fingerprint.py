@@ -2,9 +2,17 @@ from __future__ import annotations
 
 import pytest
 
+from agent_core.apps.profile import profile
+from agent_core.devices.base import Frame
+from agent_core.devices.virtual.scenario import MessagePart
+from agent_core.devices.virtual.world import Kind
+from agent_core.screen.chat import read_chat
 from agent_core.screen.compare import Match
 from agent_core.screen.fingerprint import fingerprint, same_message
+from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Side, Source
+from tests.support.drawing import draw
+from tests.support.ocr import needs_ocr
 
 
 def chat(*lines: str, source: Source = Source.TREE) -> ChatScreen:
@@ -60,3 +68,28 @@ def test_what_has_no_words_is_told_by_its_kind() -> None:
     assert one(BubbleKind.VOICE, '7"') == one(BubbleKind.VOICE, "语音7秒") != one(BubbleKind.VOICE, "语音8秒")
     assert one(BubbleKind.IMAGE, "") == one(BubbleKind.STICKER, "")
     assert one(BubbleKind.IMAGE, "") != one(BubbleKind.RED_PACKET, "")
+
+
+def test_a_voice_message_stays_the_same_when_its_words_are_written_down() -> None:
+    def voice(text: str, seconds: int | None) -> str:
+        bubble = Bubble(Side.THEM, text, kind=BubbleKind.VOICE, seconds=seconds)
+        return fingerprint(ChatScreen("11", (bubble,), "", Source.OCR))
+
+    plain = voice("16″", 16)
+    assert voice("今天3点到，一共2件", 16) == plain
+    assert voice("语音16秒", None) == plain == voice('16"\n今天3点到', None)
+    assert voice("今天3点到", 3) != plain
+
+
+@needs_ocr
+async def test_a_transcript_below_a_voice_message_is_seen_and_changes_nothing() -> None:
+    prints = []
+    for transcript in ("", "今天3点到，一共2件"):
+        said = MessagePart(kind=Kind.VOICE, text="16", transcript=transcript, ago=60)
+        drawn = draw("wechat-light", "小王", [said])
+        seen = await read_chat(OcrEngine(), Frame(drawn.image, transcript, 0.0), profile("wechat"))
+        assert seen is not None
+        assert (seen.question[0].kind, seen.question[0].seconds) == (BubbleKind.VOICE, 16)
+        assert ("3点" in seen.question[0].text) is bool(transcript)
+        prints.append(fingerprint(seen))
+    assert prints[0] == prints[1]

@@ -110,13 +110,13 @@ async def test_a_call_in_the_middle_of_the_page_is_the_customers(reader: ScreenR
         {"text": "几天能发货？", "ago": 200},
         {"kind": "tip", "text": "未接来电", "ago": 100},
     )
-    assert found.sure, found.doubt
+    assert found.sure, found.doubts
     assert [(b.kind, b.text) for b in found.question] == [
         (BubbleKind.TEXT, "几天能发货？"),
         (BubbleKind.CALL, "未接来电"),
     ]
     told = asked_in(found, "zh")
-    assert [(one.words, one.readable) for one in told] == [("几天能发货？", True), ("[通话 未接来电]", False)]
+    assert [(one.words, one.readable, one.whole) for one in told] == [("几天能发货？\n[通话 未接来电]", True, False)]
 
 
 @pytest.mark.parametrize("app", APPS)
@@ -162,7 +162,7 @@ async def test_a_quotation_is_kept_apart(reader: ScreenReader, app: AppProfile) 
         {"side": "me", "text": "退货请寄回仓库"},
         {"kind": "quote", "text": "好的", "quoted": "退货请寄回仓库"},
     )
-    assert found.sure, found.doubt
+    assert found.sure, found.doubts
     assert [(b.kind, b.text) for b in found.bubbles] == [
         (BubbleKind.TEXT, "这个怎么退？"),
         (BubbleKind.TEXT, "退货请寄回仓库"),

@@ -12,12 +12,15 @@ from PIL import Image
 from agent_core.errors import ConfigMissing, InputRejected
 from agent_core.geometry import Box
 from agent_core.screen.compare import without_count
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.lists import ChatRow
 from agent_core.screen.page_files import load_dump, load_picture
 from agent_core.screen.page_marks import mark_page
 from agent_core.screen.page_report import MessageKind, Page, PageKind, read_page, report, without_secrets
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
+from bot.chat.page_reading import page_lines
+from bot.chat.texts import texts
 from tests.agent_core.screen.support import QQ, look, me, open_chat, scenario, them
 
 FIELD, SEND = Box(20, 700, 240, 740), Box(260, 700, 320, 740)
@@ -93,12 +96,13 @@ def test_a_name_that_is_nothing_but_a_count_stays() -> None:
 
 
 def test_what_is_in_doubt_is_told() -> None:
-    told = report(chat(title_sure=False, draft=None, doubt="the title may be '11' (0.61); the input may hold 'x'"))
+    doubts = (Doubt(DoubtKind.TITLE, "11", confidence=0.61), Doubt(DoubtKind.INPUT, "x"))
+    told = report(chat(title_sure=False, draft=None, doubts=doubts))
     assert told.title is not None
     assert not told.title.sure
     assert told.input is not None
     assert (told.input.text, told.input.sure) == ("", False)
-    assert told.doubts == ("the title may be '11'", "the input may hold 'x'")
+    assert told.doubts == ("the title may be “11”", "the input may hold “x”")
     assert report(chat(draft="好的", draft_sure=False)).input == told.input.model_copy(update={"text": "好的"})
 
 
@@ -110,9 +114,22 @@ def test_send_and_input_that_are_not_seen() -> None:
 
 
 def test_a_list_and_any_other_page() -> None:
-    rows = (ChatRow("11", Box(0, 0, 360, 80), 3, "在吗"), ChatRow("另一位", Box(0, 80, 360, 160)))
+    rows = (
+        ChatRow("11", Box(0, 0, 360, 80), 3, "在吗"),
+        ChatRow("另一位", Box(0, 80, 360, 160)),
+        ChatRow("群", Box(0, 160, 360, 240), dot=True),
+    )
     told = report(Page(rows=rows))
-    assert [(row.name, row.preview, row.unread) for row in told.rows] == [("11", "在吗", 3), ("另一位", "", 0)]
+    assert [(row.name, row.preview, row.unread, row.dot) for row in told.rows] == [
+        ("11", "在吗", 3, False),
+        ("另一位", "", 0, False),
+        ("群", "", 1, True),
+    ]
+    labels: list[str] = []
+    mark_page(Image.new("RGB", (360, 800)), Page(rows=rows), lambda key: labels.append(key) or key)  # type: ignore[func-returns-value]
+    assert labels == ["unread", "dot"]
+    lines = page_lines(told, "QQ", texts("zh"))
+    assert [line.label for line in lines[1:]] == ["11（3 条未读）", "另一位", "群（红点）"]
     assert (told.page, told.title, told.send, told.input) == (PageKind.LIST, None, None, None)
     assert report(Page()).page is PageKind.OTHER
 
@@ -122,7 +139,7 @@ def test_without_secrets_no_text_tells_what_the_picture_hides() -> None:
     page = chat(
         bubbles=(*CHAT.bubbles, said, Bubble(Side.ME, "483920 收到", Box(40, 480, 200, 500))),
         draft="483920",
-        doubt="the newest message is '验证码 483920' in the tree and '验证码 483928' in the picture",
+        doubts=(Doubt(DoubtKind.MESSAGES_DIFFER, "验证码 483920", "验证码; 483928"),),
     )
     told = report(without_secrets(page, [Box(50, 425, 190, 455)]))
     assert "4839" not in told.model_dump_json()

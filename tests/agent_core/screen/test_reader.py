@@ -6,20 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
+from agent_core.devices.base import Frame
 from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.world import Kind, MessageState
+from agent_core.devices.virtual.scenario import MessagePart
+from agent_core.devices.virtual.world import Kind, MessageState, Sign
 from agent_core.errors import ModelUnreachable
 from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
 from agent_core.screen import transcribe
 from agent_core.screen.compare import Match, compare, ends_with, without_count
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.fingerprint import fingerprint, same_message
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import BubbleKind, BubbleState, ChatScreen, Side, Source
+from tests.support.drawing import draw
 from tests.support.ocr import needs_ocr
 
 from .support import LONG, NOON, QQ, QQ_PACKAGE, image, look, me, open_chat, scenario, them
@@ -41,7 +45,7 @@ async def chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen | None:
 async def sure_chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen:
     found = await chat(reader, phone)
     assert found is not None
-    assert found.sure, found.doubt
+    assert found.sure, found.doubts
     return found
 
 
@@ -202,7 +206,7 @@ async def test_a_stale_tree_is_not_believed_where_a_message_came(reader: ScreenR
     found = await chat(reader, phone)
     assert found is not None
     assert not found.sure
-    assert "newest message" in found.doubt
+    assert {doubt.kind for doubt in found.doubts} & {DoubtKind.NEWER, DoubtKind.ELSEWHERE, DoubtKind.MESSAGES_DIFFER}
 
 
 @needs_ocr
@@ -214,8 +218,7 @@ async def test_a_stale_tree_of_another_chat_shows_in_the_title() -> None:
     found = await BY_BOTH.chat(now.frame, seen.nodes, QQ)
     assert found is not None
     assert not found.sure
-    assert "'11'" in found.doubt
-    assert "'另一位'" in found.doubt
+    assert Doubt(DoubtKind.TITLES_DIFFER, "11", "另一位") in found.doubts
 
 
 @needs_ocr
@@ -235,7 +238,7 @@ async def test_a_stale_tree_whose_words_begin_the_new_ones_is_not_believed() -> 
     found = await BY_BOTH.chat(new.frame, old.nodes, QQ)
     assert found is not None
     assert not found.sure
-    assert "可以退换吗" in found.doubt
+    assert Doubt(DoubtKind.MESSAGES_DIFFER, "可以退", "可以退换吗") in found.doubts
 
 
 @needs_ocr
@@ -247,7 +250,7 @@ async def test_a_stale_draft_is_told() -> None:
     found = await BY_BOTH.chat(now.frame, before.nodes, QQ)
     assert found is not None
     assert not found.sure
-    assert "price 25" in found.doubt
+    assert Doubt(DoubtKind.INPUTS_DIFFER, "", "price 25") in found.doubts
 
 
 @needs_ocr
@@ -264,7 +267,7 @@ async def test_where_the_edge_cuts_what_is_asked_the_picture_alone_is_not_sure()
     found = await chat(BY_PICTURE, await open_chat(world))
     assert found is not None
     assert not found.sure
-    assert "out of sight" in found.doubt
+    assert Doubt(DoubtKind.ABOVE) in found.doubts
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -441,7 +444,7 @@ async def test_a_transcription_that_is_not_in_the_form_is_not_sure(instruction: 
     found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
     assert found is not None
     assert not found.sure
-    assert found.doubt
+    assert found.doubts
 
 
 @pytest.mark.parametrize(
@@ -458,7 +461,7 @@ async def test_messages_that_do_not_stand_in_the_picture_are_not_sure(written: s
     found = await ScreenReader(ocr=None, model=model).chat(seen.frame, None, QQ)
     assert found is not None
     assert not found.sure
-    assert "picture" in found.doubt
+    assert Doubt(DoubtKind.MODEL_OTHERS) in found.doubts
 
 
 async def test_a_button_that_says_something_else_is_not_send() -> None:
@@ -503,3 +506,58 @@ async def test_sources_can_be_limited() -> None:
     found = await reader.chat(seen.frame, seen.nodes, QQ)
     assert found is not None
     assert found.source is Source.MODEL
+
+
+# What the shapes leave in doubt, whatever a model writes
+
+
+async def recited(look_of: str, name: str, *said: MessagePart, written: str, **more: Any) -> ChatScreen:
+    drawn = draw(look_of, name, said, **more)
+    answers = {**ANSWERS, transcribe.TITLE: f'{{"title":"{name}"}}', transcribe.MESSAGES: written}
+    model = Reciter({**answers, transcribe.DRAFT: '{"draft":""}', transcribe.BUTTON: '{"button":""}'})
+    found = await ScreenReader(ocr=None, model=model).chat(Frame(drawn.image, written, 0.0), None, QQ)
+    assert found is not None
+    return found
+
+
+async def test_a_picture_whose_letters_a_model_writes_down_is_no_text() -> None:
+    """A screenshot of an order shows letters; the shapes tell that it is a picture."""
+    said = (them("在吗", 60), image(Kind.IMAGE, 40))
+    right = await recited(
+        "qq-plain", "小王", *said, written='{"side":"left","text":"在吗"}\n{"side":"left","text":"[图片]"}'
+    )
+    assert right.sure, right.doubts
+    wrong = await recited(
+        "qq-plain", "小王", *said, written='{"side":"left","text":"在吗"}\n{"side":"left","text":"订单号 2025"}'
+    )
+    assert not wrong.sure
+    assert wrong.doubts == (Doubt(DoubtKind.MESSAGE, "订单号 2025"),)
+    assert [bubble.sure for bubble in wrong.bubbles] == [True, False]
+
+
+async def test_above_our_own_answer_it_does_not_matter() -> None:
+    said = (image(Kind.IMAGE, 60), me("好", 50), them("在吗", 40))
+    written = '{"side":"left","text":"订单号"}\n{"side":"right","text":"好"}\n{"side":"left","text":"在吗"}'
+    assert (await recited("qq-plain", "小王", *said, written=written)).sure
+
+
+async def test_a_sign_in_the_header_stays_a_doubt_of_the_title() -> None:
+    found = await recited("qq-plain", "小王", them("在吗"), written='{"side":"left","text":"在吗"}', signs=[Sign.FIRE])
+    assert found.title_sure is found.sure
+    plain = await recited("qq-plain", "小王😀", them("在吗"), written='{"side":"left","text":"在吗"}')
+    assert not plain.title_sure
+    assert DoubtKind.TITLE_MORE in {doubt.kind for doubt in plain.doubts}
+
+
+async def test_what_is_unknown_on_the_page_stays_a_doubt() -> None:
+    drawn = draw("qq-plain", "小王", [them("在吗", 60)])
+    box = drawn.truth.bubbles[0].box
+    assert box is not None
+    low = box.bottom + 200
+    ImageDraw.Draw(drawn.image).ellipse((300, low, 420, low + 120), fill="#8844cc")
+    answers = {**ANSWERS, transcribe.TITLE: '{"title":"小王"}', transcribe.MESSAGES: '{"side":"left","text":"在吗"}'}
+    model = Reciter({**answers, transcribe.DRAFT: '{"draft":""}', transcribe.BUTTON: '{"button":""}'})
+    found = await ScreenReader(ocr=None, model=model).chat(Frame(drawn.image, "unknown", 0.0), None, QQ)
+    assert found is not None
+    assert not found.sure
+    assert DoubtKind.UNKNOWN_PART in {doubt.kind for doubt in found.doubts}

@@ -199,7 +199,7 @@ def test_a_page_of_a_real_app(name: str, known: bool) -> None:
     title, question = QUESTIONS[name]
     assert page.title == title
     assert [(b.kind, b.text) for b in page.question] == [question]
-    assert trusted(page), page.doubt
+    assert trusted(page), page.doubts
     assert [b.side for b in page.bubbles] == [Side.THEM, Side.ME, Side.THEM]
     assert page.group is name.endswith("GROUP")
     assert page.title_box is not None
@@ -220,10 +220,10 @@ def test_an_unknown_build_is_read_by_its_structure(name: str) -> None:
         assert page.question[0].kind is BubbleKind.CALL
     told = {BubbleKind.TEXT, BubbleKind.IMAGE, BubbleKind.VOICE, BubbleKind.CALL}
     if name in QUESTIONS and QUESTIONS[name][1][0] in told and name != "WECHAT_QUOTE":
-        assert trusted(page), page.doubt
+        assert trusted(page), page.doubts
     else:
         assert not page.sure
-        assert page.doubt
+        assert page.doubts
         assert not page.question[0].sure
 
 
@@ -289,7 +289,7 @@ def test_a_row_that_is_not_understood_is_a_doubt_and_no_silence() -> None:
     page = seen(dumps.qq(*dumps.ANSWERED, dumps.qq_row("them", 820)))
     assert [(b.kind, b.sure) for b in page.question] == [(BubbleKind.OTHER, False)]
     assert not page.sure
-    assert page.doubt
+    assert page.doubts
 
 
 def test_a_doubt_above_our_last_message_is_none() -> None:
@@ -332,7 +332,7 @@ def test_a_notice_in_the_middle_is_no_message() -> None:
     ):
         page = seen(dumps.qq(*dumps.ANSWERED, dumps.ASKS, row))
         assert [b.text for b in page.question] == ["几天能发货？"]
-        assert page.sure, page.doubt
+        assert page.sure, page.doubts
 
 
 def test_a_message_whose_avatar_is_above_the_edge_is_read_by_its_place() -> None:
@@ -359,7 +359,7 @@ def test_a_pinned_strip_is_no_message() -> None:
     strip = dumps.Tag((20, 290, 1060, 370), inner=(dumps.Tag((40, 300, 700, 360), text="群主-请先看群公告"),))
     page = seen(dumps.qq(strip, *dumps.ANSWERED, dumps.ASKS))
     assert [b.text for b in page.bubbles] == ["有货吗", "有的，今天就能发", "几天能发货？"]
-    assert page.sure, page.doubt
+    assert page.sure, page.doubts
 
 
 def test_a_person_may_write_what_a_nickname_is() -> None:

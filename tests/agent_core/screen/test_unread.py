@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from agent_core.devices.base import Frame, Node
 from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.errors import ModelUnreachable
+from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
@@ -136,3 +138,13 @@ async def test_a_model_may_say_that_there_is_no_input(said: str | Exception, fou
     assert model.asked == 0
     assert await below(reader, seen, nodes=False) == found
     assert model.asked == 1
+
+
+async def test_a_bar_to_hold_and_talk_tells_of_a_chat_though_no_header_does() -> None:
+    size = (1080, 2400)
+    bar = Box(157, 2213, 819, 2327)
+    nodes = [Node(Box(161, 404, 489, 512), text="几天能发货？"), Node(bar, text="按住 说话", clickable=True)]
+    frame = Frame(Image.new("RGB", size, "white"), "d", 0.0)
+    assert await NOTHING.chat(frame, nodes, QQ) is None
+    assert await NOTHING.unread_below(frame, nodes, QQ, await NOTHING.readings(frame, nodes)) == bar.top
+    assert await NOTHING.unread_below(frame, nodes[:1] * 2, QQ, ()) is None

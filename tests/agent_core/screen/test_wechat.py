@@ -55,7 +55,7 @@ async def sure_chat(reader: ScreenReader, phone: VirtualPhone) -> ChatScreen:
     moment = await look(phone)
     found = await reader.chat(moment.frame, moment.nodes, WECHAT)
     assert found is not None
-    assert found.sure, found.doubt
+    assert found.sure, found.doubts
     return found
 
 

@@ -58,6 +58,19 @@ def test_numbers_of_phones_that_are_none(tmp_path: Path, monkeypatch: pytest.Mon
         assert CliRunner().invoke(app, ["bench", "scale", "--phones", wrong]).exit_code == 2
 
 
+def test_what_a_run_leaves_is_told_table_by_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["bench", "growth", "--runs", "2", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    tables = {(one["file"], one["table"]): one for one in told["tables"]}
+    assert (told["runs"], tables["phonedesk.sqlite3", "runs"]["rows"]) == (2, 1)
+    assert tables["phonedesk.sqlite3", "pictures"]["rows"] >= 3
+    assert tables["queue.sqlite3", "workflow_status"]["rows"] == 1
+    assert 50_000 < told["bytes"] < 600_000, told
+    assert told["bytes"] == pytest.approx(sum(one["bytes"] for one in tables.values()) + told["others"], abs=50)
+
+
 def test_idle_prints_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["bench", "idle", "--seconds", "1", "--json"])

@@ -7,6 +7,7 @@ from bot.chat.commands import (
     ForAnotherBot,
     RunRequest,
     Unknown,
+    is_like_a_command,
     parse,
     read_run,
 )
@@ -44,6 +45,22 @@ from bot.chat.commands import (
 )
 def test_parse(text: str, command: object) -> None:
     assert parse(text, bot_name="desk_bot") == command
+
+
+LIKE = (
+    "运行 打开QQ", "运行：打开QQ", "运行QQ", "回放 3", "回放3", "停止 3", "停止3", "停止。", "暂停", "暂停！", "stop 3",
+    "stop吧", "Stop, please", "run: open QQ", "pause", "/x", " ／停", "知识库：退货", "status?",
+)  # fmt: skip
+SENTENCES = (
+    "停止发货了吗", "运行很稳定", "暂停发货到周五", "手机壳有货", "设置里可以改", "继续使用没有问题", "历史最低价",
+    "亲，帮助很大",
+    "今天停止发货，status 明天更新", "stopping soon", "runs well", "holds 2 litres", "好的", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), [*((t, True) for t in LIKE), *((t, False) for t in SENTENCES)])
+def test_what_somebody_may_have_meant_for_the_desk(text: str, expected: bool) -> None:
+    assert is_like_a_command(text) is expected
 
 
 @pytest.mark.parametrize(

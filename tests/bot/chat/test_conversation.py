@@ -261,7 +261,7 @@ class TestQuestions:
         await wang.say("1", reply_to=prompt)
         assert desk.questions[question_id].answer == "1"
 
-    @pytest.mark.parametrize("words", ["停止", "状态", "stop", "Status."])
+    @pytest.mark.parametrize("words", ["停止", "状态", "stop", "Status.", "运行 打开QQ", "暂停"])
     async def test_what_looks_like_a_command_goes_to_the_customer_by_a_button_alone(
         self, desk: MemoryDesk, wang: Talker, words: str
     ) -> None:

@@ -11,6 +11,8 @@ import pytest
 import bot
 from bot.chat.texts import LANGUAGES, Lang, catalogue, texts
 from bot.desk.actors import Actor, Role, role_denied
+from knowledge.importing import limits
+from knowledge.importing.limits import Limit
 from tests.bot.chat.test_answers import Talker, talker
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
 
@@ -51,6 +53,8 @@ def test_what_a_person_wrote_is_refused_in_their_language() -> None:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputRejected":
                 named = {word.arg: word.value for word in node.keywords}
                 key = named.get("key")
+                if file.name == "limits.py":  # of each limit, see the next test
+                    continue
                 keys.append(str(key.value) if isinstance(key, ast.Constant) else f"{file.name}:{node.lineno}")
     known = {key.removeprefix("errors.") for lang in LANGUAGES for key in catalogue(lang) if key.startswith("errors.")}
     # Handed on as it came; and what is caught where a plan is made, and told of its row.
@@ -58,6 +62,17 @@ def test_what_a_person_wrote_is_refused_in_their_language() -> None:
         where for where in keys if where.startswith(("tasks.py:", "plan.py:"))
     }
     assert len(keys) > 15
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_limit_of_an_import_says_what_it_is_and_what_to_do(lang: Lang) -> None:
+    found = [limit for limit in vars(limits).values() if isinstance(limit, Limit)]
+    assert len(found) > 10
+    for limit in found:
+        said, _, advice = texts(lang).error(limit.passed("faq.xlsx")).partition("\n")
+        assert "faq.xlsx" in said
+        assert str(limit.most // limit.unit) in said or limit is limits.CHAINED
+        assert advice
 
 
 def test_no_chinese_text_of_an_error_holds_an_english_sentence() -> None:

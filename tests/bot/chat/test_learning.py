@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.server import serve
 from agent_core.devices.virtual.world import Side
+from agent_core.screen.doubts import DoubtKind
 from bot.app import Core, open_core
 from bot.chat.cards import Card
 from bot.chat.conversation import Conversation, Incoming, Person
@@ -83,11 +84,18 @@ class Talk:
 
 @asynccontextmanager
 async def talk(
-    look: str, folder: Path, monkeypatch: pytest.MonkeyPatch, role: Role = Role.OWNER
+    look: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    role: Role = Role.OWNER,
+    *,
+    others: Sequence[str] = (),
 ) -> AsyncIterator[Talk]:
     name = LOOKS[look].app
     history = [MessagePart(side=Side.ME, text="在的", ago=500), MessagePart(side=Side.THEM, text="明天见", ago=60)]
-    scenario = Scenario(look=look, contacts=[ContactPart(name=FRIEND, app=name, history=history)])
+    more = [ContactPart(name=who, app=name, history=[MessagePart(text="在吗", ago=30)]) for who in others]
+    contacts = [*more, ContactPart(name=FRIEND, app=name, history=history)]
+    scenario = Scenario(look=look, contacts=contacts)
     async with serve(scenario) as running, adb_server() as adb:
         monkeypatch.setenv("PHONEDESK_DEVICE__ADB_PORT", str(adb.port))
         monkeypatch.setenv("PHONEDESK_DATA_DIR", str(folder))
@@ -109,7 +117,8 @@ async def test_owner_confirms_by_buttons(tmp_path: Path, monkeypatch: pytest.Mon
         assert shown.picture is not None
         assert shown.lines[0].text.startswith(f"微信：标题 {FRIEND}，2 条消息，最新一条来自客户：明天见")
         yes, send, wrong = (row[0] for row in shown.buttons)
-        assert "apps export" in (await chat.card(action=wrong.action)).title
+        assert [line.text for line in shown.lines if line.label == FRIEND], "the list is shown, too"
+        assert (await chat.card(action=wrong.action)).title == "哪里读错了？"
         assert await chat.known("wechat") is None
         done = await chat.card(action=yes.action)
         assert "已记住" in done.title
@@ -119,6 +128,47 @@ async def test_owner_confirms_by_buttons(tmp_path: Path, monkeypatch: pytest.Mon
         assert chat.phone.report()["sent"] == {}
         await chat.card(action=send.action)
         assert list(chat.phone.report()["sent"].values()) == [["测试"]]
+
+
+@needs_ocr
+async def test_what_was_read_wrongly_is_said_by_buttons_and_stays_in_doubt_until_all_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with talk("wechat-light", tmp_path, monkeypatch) as chat:
+        shown = await chat.card(f"/devices 认识 微信 {FRIEND}")
+        asks = await chat.card(action=shown.buttons[2][0].action)
+        labels = [row[0].label for row in asks.buttons]
+        assert labels[:2] == ["第 1 条是客户发的", "第 2 条是我们发的"]
+        assert labels[2:] == ["标题", "消息的文字或种类", "输入框或发送按钮", "聊天列表", "其他"]
+        noted = await chat.card(action=asks.buttons[0][0].action)
+        assert "已记下：消息是谁发的读错了" in noted.title
+        await chat.card(action=asks.buttons[2][0].action)
+        learnt = await chat.known("wechat")
+        assert learnt is not None
+        assert (learnt.wrong, learnt.looks, learnt.confirmed_by) == (("sides", "title"), (), "A")
+        page = (await chat.core.page(await chat.core.device(chat.serial))).page
+        assert page.chat is not None
+        assert (page.chat.sure, page.chat.title_sure) == (False, False)
+        assert {(doubt.kind, doubt.text) for doubt in page.chat.doubts} == {
+            (DoubtKind.SAID_WRONG, "sides"),
+            (DoubtKind.SAID_WRONG, "title"),
+        }
+        again = await chat.card(action=noted.buttons[1][0].action)
+        assert any("有人说这里读错了：标题" in line.text for line in again.lines)
+        assert "已记住" in (await chat.card(action=again.buttons[0][0].action)).title
+        learnt = await chat.known("wechat")
+        assert learnt is not None
+        assert (learnt.wrong, len(learnt.looks)) == ((), 1)
+
+
+@needs_ocr
+async def test_a_chat_further_down_the_list_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [f"客户{number}" for number in range(20)]
+    async with talk("qq-plain", tmp_path, monkeypatch, others=others) as chat:
+        shown = await chat.card(f"/devices learn qq {FRIEND}")
+        assert shown.lines[0].text.startswith(f"QQ：标题 {FRIEND}")
+        assert set(chat.phone.report()["chats_opened"]) == {FRIEND}
+        assert "没有没有的人" in str(await chat.say("/devices learn qq 没有的人"))
 
 
 @needs_ocr

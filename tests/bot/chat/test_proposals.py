@@ -47,16 +47,24 @@ class Desk:
         return Talker(Conversation(self.desk, bot_name="desk_bot"), actor, Drawer(), lang)
 
     async def ask(
-        self, words: str, contact: str = "11", records: tuple[Record, ...] = RECORDS, *, serial: str = PHONE
+        self,
+        words: str,
+        contact: str = "11",
+        records: tuple[Record, ...] = RECORDS,
+        *,
+        serial: str = PHONE,
+        whole: bool = True,
     ) -> Question:
-        """A run of this contact asks a person what to answer."""
+        """A run of this contact asks a person what to answer. Without ``whole`` a picture stands beside the words."""
         self.asked += 1
         self.shop.clock.time += timedelta(seconds=1)
         run_id = await Runs(self.shop.db).create(NewRun(f"QQ回复联系人{contact}", serial, options={"lang": "zh"}))
         assert run_id is not None
         await Runs(self.shop.db).begin_leg(run_id, 1, serial=serial)
         session = Session(run_id=run_id, task="t", serial=serial, gate=GateState(contact=contact))
-        planned = Planned(ledger_id=self.asked, fingerprint="f", asked=words, cluster=[words], query=words)
+        planned = Planned(
+            ledger_id=self.asked, fingerprint="f", asked=words, cluster=[words], query=words if whole else ""
+        )
         question = no_sure_answer(session, planned, records)
         await StoredHuman(self.shop.db, hold_seconds=0).ask(session, question)
         await Runs(self.shop.db).wait_leg(run_id, 1)
@@ -250,3 +258,13 @@ class TestToAnswerOthersWhoAskAlike:
         assert "ask nearly the same" not in await operator.press(f"q:{first.id}:0")
         await operator.press(f"same:{first.id}:{other.id}")
         assert await desk.answers(other) == [None]
+
+
+async def test_customers_who_sent_pictures_are_not_answered_together(desk: Desk) -> None:
+    words = "能换新的吗？\n[图片]"
+    first = await desk.ask(words, "11", whole=False)
+    await desk.ask(words, "12", whole=False)
+    assert await desk.desk.alike_questions(first.id) == []
+    second = await desk.ask("能换新的吗？", "13")
+    await desk.ask("能换新的吗", "14")
+    assert [view.question.data["contact"] for view in await desk.desk.alike_questions(second.id)] == ["14"]

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.observer import SeenPage
+from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.page_report import Page, report
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
+from agent_core.texts import Lang
 from bot.chat.cards import Card, screen_action
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.page_reading import page_lines
@@ -127,21 +130,19 @@ async def test_of_a_page_of_no_chat_app_the_picture_comes_as_it_is() -> None:
         assert picture.convert("RGB").getcolors() == [(360 * 800, (255, 255, 255))]
 
 
-@pytest.mark.parametrize(
-    ("doubts", "said"),
-    [
-        ("the title may be '11' and something more (0.61)", ["标题可能没有读对"]),
-        ("the title is '11' in the tree and '12' in the picture", ["标题可能没有读对"]),
-        ("the input may hold '你好' (0.50); the input holds 'a' in the tree", ["输入框里的内容可能没有读对"]),
-        ("the newest message is '在吗' in the tree and '在' in the picture", ["最新的消息可能没有读对"]),
-        ("the upper part of what is asked is out of sight", ["问题的上半部分在屏幕外"]),
-        ("the tree shows messages and the picture none", ["画面和界面元素对不上"]),
-        ("the page has not the colours of the app's profile", ["页面的颜色和这个应用通常的不一样"]),
-        ("something that nobody knows yet", ["something that nobody knows yet"]),
-    ],
-)
-def test_doubts_are_told_in_the_persons_language(doubts: str, said: list[str]) -> None:
-    chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, doubt=doubts, title_sure=False)
-    lines = page_lines(report(Page(chat)), "QQ", texts("zh"))
-    assert [line.text for line in lines if line.label == "疑问"] == said
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_doubts_are_told_in_the_persons_language(lang: Lang) -> None:
+    doubts = tuple(Doubt(kind, "title" if kind is DoubtKind.SAID_WRONG else "你; 好", "{b}") for kind in DoubtKind)
+    chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, doubts=doubts, title_sure=False)
+    lines = page_lines(report(Page(chat), lang), "QQ", texts(lang))
+    said = [line.text for line in lines if line.label == texts(lang).get("reading.doubt")]
+    assert len(said) == len(DoubtKind), "one line each"
+    without = "".join(said).replace("你; 好", "").replace("{b}", "")
+    assert bool(re.search(r"[\u4e00-\u9fff]", without)) is (lang == "zh")
+    assert ("标题可能是“你; 好”" in said) is (lang == "zh")
+
+
+def test_a_title_that_is_not_sure_is_marked() -> None:
+    chat = ChatScreen(title="11", bubbles=(), draft="", source=Source.OCR, sure=False, title_sure=False)
+    lines = page_lines(report(Page(chat), "zh"), "QQ", texts("zh"))
     assert "11（不确定）" in [line.text for line in lines]

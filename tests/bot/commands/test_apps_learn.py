@@ -108,7 +108,9 @@ async def test_chat_is_read_confirmed_and_learnt_without_sending(
         ]
         assert (told["sends_by"], told["sent"]) == (sends_by, None)
         assert f"title {FRIEND}, 3 messages, the newest from the customer: 明天见" in err
-        assert Image.open(tmp_path / "seen.png").size == where.phone.size
+        width, height = where.phone.size
+        assert Image.open(tmp_path / "seen.png").size == (2 * width, height), "the list and the chat"
+        assert [row["name"] for row in told["list"]["rows"]] == [FRIEND, OTHER]
         state = where.state()
         assert state["sent"] == {}
         assert state["drafts"] == {}
@@ -167,16 +169,23 @@ async def test_nothing_is_kept_if_it_was_read_wrongly_or_nobody_answers(
 ) -> None:
     async with place("wechat-light", tmp_path, monkeypatch) as where:
         args = ("--app", "wechat", "--chat", FRIEND)
-        code, out, _ = await where.learn(*args, "--json", said="n\n2\n")
+        code, out, _ = await where.learn(*args, "--json", said="n\n2 5\n")
         told = json.loads(out)
-        assert (code, told["status"], told["wrong"]) == (1, "wrong", "sides")
+        assert (code, told["status"], told["wrong"]) == (1, "wrong", ["sides", "list"])
         code, out, _ = await where.learn(*args, said="n\n1\n")
         assert code == 1
         assert "phonedesk apps export" in out
         code, out, _ = await where.learn(*args, "--json")
         assert (code, json.loads(out)["status"]) == (3, "waiting")
         assert where.state()["typed"] == []
-        assert await where.known("wechat", told["version"]) is None
+        learnt = await where.known("wechat", told["version"])
+        assert learnt is not None
+        assert (learnt.looks, learnt.wrong) == ((), ("sides", "list", "title")), "nothing is known but what is wrong"
+        code, _, err = await where.learn(*args, said="y\nn\n")
+        assert code == 0, err
+        learnt = await where.known("wechat", told["version"])
+        assert learnt is not None
+        assert (len(learnt.looks), learnt.wrong) == (1, ()), "a way to begin again"
 
 
 async def test_draft_of_the_owner_stays_and_nothing_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,4 +228,4 @@ async def test_what_is_not_said_is_asked_for(tmp_path: Path, monkeypatch: pytest
         assert (await where.learn("--chat", FRIEND))[0] == 2
         code, _, err = await where.learn("--app", "qq", "--chat", "没有这个人")
         assert code == 1
-        assert "is not on the first page" in err
+        assert "is not on the first 6 pages" in err

@@ -133,3 +133,12 @@ def test_a_double_is_bad_use_and_names_the_entry() -> None:
     code, _, said = call("kb", "add", "怎么退货？", "十天")
     assert code == Exit.USAGE
     assert added["id"] in said
+
+
+def test_what_has_no_end_is_not_read_to_it(faq: Path) -> None:
+    code, out, said = call("kb", "import", "/dev/zero")
+    assert code == Exit.USAGE
+    assert said == "The file zero is larger than 10 MB.\nImport it in parts.\n"
+    assert out == ""
+    assert call("kb", "import", str(faq), "/dev/zero")[0] == Exit.USAGE
+    assert json.loads(call("kb", "stats", "--json")[1])["live"] == 0

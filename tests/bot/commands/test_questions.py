@@ -106,7 +106,7 @@ def test_a_question_that_is_none(shop: Path) -> None:
     assert code == 2
 
 
-@pytest.mark.parametrize("said", ["/stop", "停止"])
+@pytest.mark.parametrize("said", ["/stop", "停止", "运行 打开QQ"])
 def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(shop: Path, said: str) -> None:
     for typed in ("n\n", "\n", ""):
         result = CliRunner().invoke(app, ["questions", "answer", "q1", said], input=typed)

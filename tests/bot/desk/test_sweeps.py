@@ -7,12 +7,14 @@ import pytest
 from agent_core.errors import InputRejected
 from agent_core.ports import MessageKey
 from agent_core.session import WAITS_ELSEWHERE, Session
+from agent_core.tasks import TaskRules
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.port import RunStatus, RunView
 from scheduler.ports import StoredHuman, StoredLedger
 from scheduler.sweeps.leg import QUIET_HOURS
+from scheduler.sweeps.order import SweepOrder
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
 from storage.runs import NewRun, Runs
@@ -73,6 +75,22 @@ async def test_who_may_start_one_and_what_cannot_be_read(shop: Shop) -> None:
         await started(shop, owner, "unread 11")
     again = await shop.desk.start_sweep(owner, "", chat=CHAT, key="k")
     assert (await shop.desk.start_sweep(owner, "", chat=CHAT, key="k")).id == again.id
+
+
+async def test_a_run_for_several_or_everybody_is_a_sweep_and_one_for_nobody_is_refused(shop: Shop) -> None:
+    operator = await shop.person(Role.OPERATOR)
+    for task, names in (("QQ回复11和12", ("11", "12")), ("QQ 智能客服回复", ()), ("巡检 11", ("11",))):
+        made = await shop.desk.start_run(operator, task, chat=CHAT, serial=PHONE)
+        row = await Runs(shop.db).get(made.id)
+        assert row is not None
+        assert (made.task, made.sweep is not None) == (task, True)
+        assert SweepOrder.of(row.options) == SweepOrder(names)
+    one = await shop.desk.start_run(operator, "QQ回复11", chat=CHAT, serial=PHONE)
+    careful = await shop.desk.start_run(operator, "QQ回复11和12", chat=CHAT, serial=PHONE, rules=TaskRules("careful"))
+    assert (one.sweep, careful.sweep) == (None, None)
+    with pytest.raises(InputRejected) as caught:
+        await shop.desk.start_run(operator, "QQ回复刚才那个客户", chat=CHAT, serial=PHONE)
+    assert caught.value.key == "reply_whom"
 
 
 async def test_one_view_tells_every_contact(shop: Shop) -> None:

@@ -62,7 +62,7 @@ def test_a_reply_is_a_choice_by_its_words_its_value_or_its_number() -> None:
 OWN = Question(id="q", kind=QuestionKind.NO_SURE_ANSWER, choices=[Choice(value="skip", label="跳过")], free_text=True)
 
 
-@pytest.mark.parametrize("reply", ["/stop", "／停", "停止", "stop", "Status."])
+@pytest.mark.parametrize("reply", ["/stop", "／停", "停止", "stop", "Status.", "回放 3", "停止 3"])
 def test_a_reply_that_looks_like_a_command_goes_to_the_customer_once_it_is_confirmed(reply: str) -> None:
     with pytest.raises(BadRequest, match="confirm"):
         read_reply(OWN, reply, by="x", person_there=True)

@@ -513,3 +513,13 @@ async def test_what_a_customer_gets_no_program_decides(world: World) -> None:
             assert "Only a person may answer this" in words(refused)
         await Runs(world.core.db).request_stop(data["session_id"])
     assert world.phone.report()["sent"].get("11", []) == []
+
+
+async def test_a_task_for_several_contacts_is_refused(world: World) -> None:
+    """The client waits for one run; each contact is a run of its own."""
+    before = await Runs(world.core.db).find()
+    async with world.client() as client:
+        result = await client.call_tool("ask_agent", {"task": "QQ回复11和12"})
+    assert result.is_error
+    assert "one contact" in words(result)
+    assert await Runs(world.core.db).find() == before

@@ -149,7 +149,7 @@ async def test_a_file_that_is_too_large_is_told(shop: Shop) -> None:
         await owner.send_file(b"x" * 10_000_001, "large.csv")
         said = await owner.sees(lambda chat: chat.from_bot[0])
         assert "large.csv" in said.text
-        assert "phonedesk kb import" in said.text
+        assert "超过 10 MB" in said.text
     assert not [call for call in shop.tg.world.calls if call.method == "getFile"]
 
 

@@ -167,7 +167,7 @@ async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_on
     assert "(Skip)" in text_of(console)
 
 
-@pytest.mark.parametrize("line", ["/stop", "／stop", "停止", "Stop."])
+@pytest.mark.parametrize("line", ["/stop", "／stop", "停止", "Stop.", "运行 打开QQ", "stop 3"])
 async def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(db: Database, line: str) -> None:
     session, console = await session_in(db), printed()
     with typed(f"{line}\n\n{line}\nn\n2\n") as (source, _):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_core.errors import InputRejected
-from agent_core.gate import contact_of
+from agent_core.gate import reply_task
 from agent_core.session import WAITS_ELSEWHERE
 from agent_core.sweep import IN_CHAT, LookOutcome, UnreadLook, Waiting
 from scheduler.sweeps.order import SweepOrder, kind_of, read_order, read_task, reply_to
@@ -179,7 +179,7 @@ def test_an_order_as_people_write_it(text: str, order: SweepOrder) -> None:
 def test_a_task_that_is_a_sweep() -> None:
     assert read_task("巡检 11") == read_task("扫一遍：11") == read_task("sweep 11") == SweepOrder(("11",))
     assert read_task("巡检") == SweepOrder()
-    assert [kind_of(task) for task in ("巡检", "QQ回复联系人11", "巡检员今天来吗")] == ["sweep", "run", "run"]
+    assert [kind_of(task) for task in ("巡检", "QQ回复联系人11", "巡检员今天来吗")] == ["sweep", "sweep", "run"]
     with pytest.raises(InputRejected):
         read_order("未读 11")
     with pytest.raises(InputRejected):
@@ -191,6 +191,8 @@ def test_the_task_names_exactly_the_contact(name: str) -> None:
     order = SweepOrder()
     task = reply_to(name, order.profile)
     assert task is not None
-    assert contact_of(task) == name
+    read = reply_task(task)
+    assert read is not None
+    assert read.contacts == (name,)
     assert read_order(f'"{name}"').names == (name,)
     assert reply_to("a“b”c", order.profile) is None

@@ -10,7 +10,7 @@ from agent_core.devices.virtual.apps.base import BANNER, Host, banner, page
 from agent_core.devices.virtual.apps.header import STRIP, header, strip
 from agent_core.devices.virtual.apps.messages import ChatView, messages
 from agent_core.devices.virtual.apps.sheet import Sheet
-from agent_core.devices.virtual.widgets import WIDTH, Canvas, Element, Handler, Rect, TextField
+from agent_core.devices.virtual.widgets import WIDTH, Canvas, Element, Handler, Rect, TextField, text_width
 from agent_core.devices.virtual.world import Chat, Message
 
 
@@ -46,6 +46,8 @@ def chat_page(
     if sheet.look.wallpaper:
         found.append(_wallpaper(host))
     found += messages(sheet, chat, host.now(), view, window, handlers.resend)
+    if chat.chip:
+        found.append(_chip(sheet, chat.chip, window))
     found += header(sheet, chat, unread, handlers.back, lambda: handlers.bar.tool("聊天设置"))
     if pinned:
         found += strip(sheet, chat.strip, handlers.unpin)
@@ -53,6 +55,20 @@ def chat_page(
         found += banner(upper + (STRIP if pinned else 0))
     found += bar(host, sheet, field, talking, handlers.bar)
     return found
+
+
+def _chip(sheet: Sheet, text: str, window: Rect) -> Element:
+    """The pill at the right edge that leads to messages that are out of sight; it lies over the page."""
+    size = sheet.size(34)
+    left = WIDTH - round(text_width(text, size)) - 70
+    top = window[1] + 36 if text.startswith("↑") else window[3] - 120
+    box: Rect = (left, top, WIDTH + 50, top + 84)
+
+    def paint(canvas: Canvas) -> None:
+        canvas.rect(box, sheet.look.colors.card, 42)
+        canvas.text(left + 40, top + 42, text, size, sheet.look.colors.accent)
+
+    return Element((left, top, WIDTH, top + 84), text, "chip", paint=paint)
 
 
 def _wallpaper(host: Host) -> Element:

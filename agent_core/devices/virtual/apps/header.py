@@ -129,10 +129,7 @@ def _name(sheet: Sheet, text: str, shown: str, left: int, y: int, *, bold: bool 
     box: Rect = (left, y - size * 6 // 10, left + max(1, round(text_width(shown, size))), y + size * 6 // 10)
 
     def paint(canvas: Canvas) -> None:
-        if bold:
-            canvas.text(left, y, shown, size, color, bold=True)
-        else:
-            canvas.rich(left, y, ((shown, color),), size)
+        canvas.rich(left, y, ((shown, color),), size, bold=bold)
 
     return Element(box, text, sheet.look.ids.title, paint=paint)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from agent_core.devices.virtual.apps.bubbles import Bubble, ground, ink
 from agent_core.devices.virtual.apps.sheet import Sheet
@@ -53,9 +54,10 @@ def _plain(
 
 
 def _image(sheet: Sheet, message: Message) -> Bubble:
+    size, draw = (500, 375), _landscape
     if message.paper:
-        return _plain(sheet, message, (430, 760), _order, name=sheet.look.ids.picture, words="图片")
-    return _plain(sheet, message, (500, 375), _landscape, name=sheet.look.ids.picture, words="图片")
+        size, draw = (430, 760), partial(_lines_on_paper, message.text.split("\n")) if message.text else _order
+    return _plain(sheet, message, message.size or size, draw, name=sheet.look.ids.picture, words="图片")
 
 
 def _sticker(sheet: Sheet, message: Message) -> Bubble:
@@ -69,9 +71,13 @@ def _video(sheet: Sheet, message: Message) -> Bubble:
 def _landscape(canvas: Canvas, box: Rect, radius: int) -> None:
     left, top, right, bottom = box
     canvas.blend(box, "#8fc4ee", "#8cc084", radius)
-    canvas.oval((right - 140, top + 50, right - 60, top + 130), "#ffe08a")
-    canvas.polygon([(left, bottom - 70), (left + 150, top + 130), (left + 320, bottom - 70)], "#6f9f7c")
-    canvas.polygon([(left + 190, bottom - 70), (left + 360, top + 170), (right, bottom - 70)], "#588a67")
+    wide, high = right - left, bottom - top
+    foot, sun = bottom - high * 70 // 375, high * 80 // 375
+    canvas.oval((right - sun * 7 // 4, top + sun // 2, right - sun * 3 // 4, top + sun * 3 // 2), "#ffe08a")
+    peaks = ((0, 150, 130, 320, "#6f9f7c"), (190, 360, 170, 500, "#588a67"))
+    for start, peak, up, end, color in peaks:
+        places = ((start, foot), (peak, top + high * up // 375), (end, foot))
+        canvas.polygon([(left + wide * x // 500, y) for x, y in places], color)
 
 
 def _order(canvas: Canvas, box: Rect, radius: int) -> None:
@@ -99,6 +105,16 @@ def _order(canvas: Canvas, box: Rect, radius: int) -> None:
         canvas.text(right - 24, y, value, 22, "#333333", "right")
     canvas.rect((left + 24, bottom - 92, right - 24, bottom - 32), "#f5f5f5", 30)
     canvas.text((left + right) / 2, bottom - 62, "再来一单", 24, "#e8541e", "middle")
+
+
+def _lines_on_paper(lines: Sequence[str], canvas: Canvas, box: Rect, radius: int) -> None:
+    """A screenshot that was cut to a few lines of small text."""
+    left, top, right, bottom = box
+    canvas.rect(box, "#ffffff", radius)
+    step = (bottom - top) / len(lines)
+    size = min(32, round(step / 2.4))
+    for index, line in enumerate(lines):
+        canvas.text(left + 22, top + step * (index + 0.5), ellipsize(line, size, right - left - 44), size, "#333333")
 
 
 def _laughing(canvas: Canvas, box: Rect, radius: int) -> None:

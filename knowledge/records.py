@@ -1,0 +1,110 @@
+"""From what a service answers to records: one rule for every knowledge service over HTTP.
+
+A service may answer with anything. At most 50 records of it are read, a score that is none is no score, and a text that
+holds what nobody sees makes no record sure (``Record.unclean``).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from agent_core.clean_text import clean_text
+from agent_core.ports import Record
+from knowledge.entries import LONGEST_ANSWER
+
+log = structlog.get_logger(__name__)
+
+MOST_RECORDS = 50
+_LONGEST_NAME = 200  # characters of an id, and of a document's name
+_LONGEST_SCORE = 40  # characters of a score that is written as a text
+_SCORE_OF_ANOTHER_MEASURE = 1.01  # some services round 1 up
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One record as the service gave it. ``score`` is whatever stands in its place."""
+
+    text: str
+    question: str = ""
+    id: str = ""
+    document: str = ""
+    score: object = None
+
+
+def member(raw: Any, name: str) -> object:
+    """Return what stands at ``name`` in ``raw``; None if it is no object, or has no such member."""
+    return raw.get(name) if isinstance(raw, dict) else None
+
+
+def best(found: Sequence[Any], score_of: Callable[[Any], object], *, scale: float = 1.0) -> Sequence[Any]:
+    """Return the best 50 of ``found``, in the service's order: by their scores if each has one, else the first."""
+    if len(found) <= MOST_RECORDS:
+        return found
+    scores: list[float] = []
+    for raw in found:
+        score = unit_score(score_of(raw), scale)
+        if score is None:
+            return found[:MOST_RECORDS]
+        scores.append(score)
+    return [found[at] for at in sorted(heapq.nlargest(MOST_RECORDS, range(len(found)), key=scores.__getitem__))]
+
+
+def records_of(hits: Sequence[Hit], *, provider: str, min_score: float, scale: float = 1.0) -> tuple[Record, ...]:
+    """Return ``hits`` as records of ``provider``, in their order, those without a text left out.
+
+    So are those that are longer than an answer may be. ``scale`` is the score that means 1.
+    """
+    records = []
+    for index, hit in enumerate(hits):
+        if max(len(hit.text), len(hit.question)) > LONGEST_ANSWER:
+            log.info("record_too_long", provider=provider, characters=max(len(hit.text), len(hit.question)))
+            continue
+        score, document = unit_score(hit.score, scale), _name(hit.document)
+        record = Record(
+            id=_name(hit.id) or str(index),
+            text=hit.text,
+            question=clean_text(hit.question),
+            score=score,
+            sure=is_sure(score, min_score),
+            source=f"{provider}:{document}" if document else provider,
+        )
+        if record.text:
+            records.append(record)
+    return tuple(records)
+
+
+def unit_score(value: object, scale: float = 1.0) -> float | None:
+    """Return a score, a number or a text that is one, as 0–1; None for anything else.
+
+    None, too, for what is of another measure (over 1): to call it 1 would make it look sure.
+    """
+    if isinstance(value, str) and len(value) <= _LONGEST_SCORE:
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        score = value / scale
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    if not math.isfinite(score) or score > _SCORE_OF_ANOTHER_MEASURE:
+        return None
+    return min(1.0, max(0.0, score))
+
+
+def is_sure(score: float | None, min_score: float) -> bool:
+    """Return whether a record with this score answers without a person; without one only if ``min_score`` is 0."""
+    return min_score <= 0 if score is None else score >= min_score
+
+
+def _name(text: str) -> str:
+    """Return ``text`` on one line, as long as a name may be."""
+    return " ".join(clean_text(text[: 2 * _LONGEST_NAME]).split())[:_LONGEST_NAME]

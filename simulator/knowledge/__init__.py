@@ -1,0 +1,1 @@
+"""Stand-ins for knowledge services over HTTP."""
