@@ -38,6 +38,8 @@ def listening(settings: McpSettings) -> socket.socket:
             why=error,
         ) from None
     sock.setblocking(False)
+    # Connections inherit it; asyncio sets it on its own sockets alone. Without it each answer waits 40 ms for an ACK.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 
