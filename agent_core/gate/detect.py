@@ -89,8 +89,9 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 _LEADING = re.compile(
-    rf"^(?:一下|下(?=\s)|给|到|:|：|-|\s|来自|名叫|名为|昵称[为是]?|处理|{_ROLE}"
-    r"|\b(?:to|latest|newest|new|unread|the|my|our|contact|customer|client|buyer|friend|user|named|called|messages?|questions?|of|from|for|by)\b)+",
+    rf"^(?:一下|下(?=\s)|给|到|:|：|-|\s|来自|名叫|名为|昵称[为是]?|处理"
+    r"|\b(?:to|latest|newest|new|unread|the|my|our|contact|customer|client|buyer|friend|user|named|called|messages?|questions?|of|from|for|by)\b)*"
+    rf"(?:{_ROLE}[:：\s]*)?",  # one: a name may begin with another
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
@@ -99,7 +100,7 @@ _TRAILING = re.compile(
     re.IGNORECASE,
 )
 _BEFORE_VERB = (
-    re.compile(rf"{_ROLE}\s*[:：]?\s*(.+)$"),
+    re.compile(rf"({_ROLE}\s*[:：]?\s*.+)$"),
     re.compile(r"(?:给|向|对|把|将|跟|为)(.+)$"),
     re.compile(rf"^(.+?)的?(?:{_WHICH}|的)*{_NEWS}$"),
 )
@@ -174,7 +175,9 @@ def reply_task(task: str, known: Iterable[str] = (), *, certain: bool = False) -
         before += f"{clause}，"
     if certain and not ordered:
         found_contact = _CONTACT.search(text)
-        return ReplyTask(app, _names(text[found_contact.end() :], quotes, tuple(known)) if found_contact else ())
+        return ReplyTask(
+            app, _names(f"联系人{text[found_contact.end() :]}", quotes, tuple(known)) if found_contact else ()
+        )
     return ReplyTask(app) if ordered else None
 
 
@@ -200,7 +203,7 @@ def _ordered(clause: str) -> _Ordered | None:
         return None
     if verb is None:
         contact = _CONTACT.search(clause)
-        return _Ordered(clause[: contact.start()], clause[contact.end() :]) if contact is not None else None
+        return _Ordered(clause[: contact.start()], f"联系人{clause[contact.end() :]}") if contact else None
     if _stripped(after) and not _EVERYBODY.fullmatch(after):
         return _Ordered(before, after)
     for pattern in _BEFORE_VERB:
@@ -220,13 +223,14 @@ def _names(whom: str, quotes: Sequence[str], known: Sequence[str], before: str =
     if _EVERYBODY.fullmatch(whom) or _NOBODY_TOLD.match(_stripped(whom)):
         if (led := _LED_TO.search(before)) is not None:
             whom = next(filter(None, led.groups()))
-        elif (rest := _ON_THE_WAY.sub("", before).strip()) or not _EVERYBODY.fullmatch(whom):
-            raise _not_understood(rest or whom)
+        elif (left := _ON_THE_WAY.sub("", before).strip()) or not _EVERYBODY.fullmatch(whom):
+            raise _not_understood(left or whom)
         else:
             return ()
-    parts = _parts(_stripped(whom))
+    first, *rest = _parts(_stripped(whom)) or [""]
+    parts = [first, *(_LEADING.sub("", part) for part in rest)]
     whole = _known_at(_LEADING.sub("", whom), known)
-    if whole is not None and parts and len(whole) >= len(_BESIDES.split(parts[0])[0].strip()):
+    if whole is not None and len(whole) >= len(_BESIDES.split(first)[0].strip()):
         return (whole,)
     return tuple(dict.fromkeys(filter(None, (_name(part, quotes) for part in parts))))
 
@@ -258,7 +262,7 @@ def _parts(words: str) -> list[str]:
 
 def _name(words: str, quotes: Sequence[str]) -> str:
     """Return the one name that ``words`` are. InputRejected if they describe somebody, or are a pronoun."""
-    words = _stripped(_BESIDES.split(words)[0]) or _stripped(words)
+    words = _TRAILING.sub("", _BESIDES.split(words)[0]).strip() or _TRAILING.sub("", words).strip()
     held = re.search(r"\x01(\d+)\x01", words)
     if held is not None:
         return quotes[int(held[1])].strip()

@@ -267,7 +267,8 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
         min(one.most for one in sizes if one.most) < _SMALL_PRINT * surely
         or max(line.ink.height for line in lines) > _TALL * size
     )
-    return _Text(Letters(size, surely), loose or uneven, shape.tail, shape.side, shape.color)
+    whole = not (shape.cut or shape.open)  # lines at the edge of the page may be cut through, or far from the bubble's
+    return _Text(Letters(size, surely), whole and (loose or uneven), shape.tail, shape.side, shape.color)
 
 
 async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:

@@ -171,6 +171,7 @@ async def test_an_answer_stands_in_the_answer_log_once(db: Database) -> None:
             "sure": True,
             "source": "shelf",
             "aliases": [],
+            "unclean": False,
         }
     ]
     assert row.before_picture_id is not None

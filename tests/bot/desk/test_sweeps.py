@@ -185,6 +185,8 @@ async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
     made = await shop.desk.add_schedule(owner, "every 5m", "巡检 11", chat=CHAT)
     assert made.kind == "sweep"
     changed = await shop.desk.edit_schedule(owner, made.id, task="QQ回复联系人11")
+    assert changed.kind == "sweep"  # of one contact
+    changed = await shop.desk.edit_schedule(owner, made.id, task="打开QQ")
     assert changed.kind == "run"
     with pytest.raises(BadRequest, match="#viip"):
         await shop.desk.add_schedule(owner, "every 5m", "巡检 #viip", chat=CHAT)

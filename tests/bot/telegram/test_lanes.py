@@ -184,7 +184,7 @@ class TestAnswers(WithARun):
         actor = await shop.person(Role.OPERATOR, "A")
         person = tg.user(int(actor.user_id), "A", "zh")
         await person.send("/start")
-        run = await shop.desk.start_run(actor, "回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
+        run = await shop.desk.start_run(actor, "QQ回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
         options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
         questions, real, hanging = Questions(shop.db), shop.desk.question_to_answer, Hanging()
         async with TelegramAdapter(shop.desk, Inbox(shop.db), Outbox(shop.db), options):
