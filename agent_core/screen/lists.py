@@ -45,7 +45,8 @@ class ChatRow:
 
     ``preview`` is without what the app puts before it. ``draft``: it is our own unsent text. ``called``: the app says
     that somebody was called by @, so this is a group. ``sender``: who wrote, if the app tells it beyond doubt.
-    ``time`` is as the row shows it, "" without one.
+    ``time`` is as the row shows it, "" without one. ``avatar_seen`` False: only the tree says where the avatar is, and
+    the picture may show another row there.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ChatRow:
     called: bool = False
     sender: str = ""
     avatar: Box | None = None
+    avatar_seen: bool = True
 
     @property
     def is_new(self) -> bool:
@@ -197,7 +199,8 @@ def tree_rows(nodes: Sequence[Node], frame: Frame) -> list[ChatRow]:
     for row in found:
         avatar = next((box for box in avatars if box.top <= row.box.center.y < box.bottom), None)
         if row.time or avatar is not None:
-            rows.append(replace(row, avatar=avatar or _avatar_node(nodes, row.box, column)))
+            node = _avatar_node(nodes, row.box, column) if avatar is None else None
+            rows.append(replace(row, avatar=avatar or node, avatar_seen=node is None))
     return sorted(rows, key=lambda row: row.box.top)
 
 
@@ -216,10 +219,11 @@ def _avatar_node(nodes: Sequence[Node], row: Box, column: int) -> Box | None:
 
 async def count_unread(rows: Sequence[ChatRow], frame: Frame, ocr: OcrEngine | None) -> list[ChatRow]:
     """The rows with what the red marks in the picture say: at the avatar's corner, else at the row's right edge."""
-    disc = badges.round_avatars(frame.image, [row.avatar for row in rows if row.avatar is not None])
+    disc = badges.round_avatars(frame.image, [row.avatar for row in rows if row.avatar and row.avatar_seen])
     counted = []
     for row in rows:
-        mark = badges.corner_mark(frame.image, row.avatar, disc=disc) if row.avatar is not None else None
+        avatar = row.avatar if row.avatar_seen else None
+        mark = badges.corner_mark(frame.image, avatar, disc=disc) if avatar is not None else None
         if mark is None and not row.unread:
             edge = Box(round(_EDGE * row.box.width), row.box.top, row.box.right, row.box.bottom)
             mark = next(reversed(badges.red_marks(frame.image, edge)), None)

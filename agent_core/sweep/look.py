@@ -307,7 +307,7 @@ class _Looking:
     @staticmethod
     def _is_drawn(page: _Page) -> bool:
         """Whether the picture shows the rows that the tree tells of, which may be the tree of the screen before."""
-        return 2 * sum(row.avatar is not None for row in page.rows) >= len(page.rows)
+        return 2 * sum(row.avatar is not None and row.avatar_seen for row in page.rows) >= len(page.rows)
 
     async def _nodes(self, frame: Frame) -> Sequence[Node] | None:
         if not self._trees:
