@@ -18,26 +18,17 @@ async def tried(
     patience: Callable[[], float],
     failed: Callable[[ModelError], None],
 ) -> T:
-    """``call`` with its retries. A pause that is longer than ``patience`` (seconds) at that moment is not made.
+    """Run ``call`` with its retries; ``patience`` as in ``with_retries``.
 
     ``failed`` is told of each try that failed; a limit of ours is none.
     """
-    last: ModelError | None = None
 
     async def once() -> T:
-        nonlocal last
         try:
             return await call()
         except ModelError as error:
-            last = error
             if not isinstance(error, ModelLimit):
                 failed(error)
             raise
 
-    async def pause(seconds: float) -> None:
-        if seconds > patience() and last is not None:
-            last.retried = True
-            raise last
-        await sleep(seconds)
-
-    return await with_retries(once, sleep=pause)
+    return await with_retries(once, sleep=sleep, patience=patience)

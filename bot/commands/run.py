@@ -44,7 +44,7 @@ def run(
     Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
     """
     settings = settings_from(lang=lang)
-    if policy in (None, "reply") and not dry_run and (order := read_order(task)) is not None:
+    if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
     started = time.monotonic()
@@ -55,8 +55,8 @@ def run(
     raise typer.Exit(BY_STATUS[session.comes_to])
 
 
-def read_order(task: str) -> SweepOrder | None:
-    """Read the sweep that the task is: several contacts, or everybody, are to be answered."""
+def _sweep_in(task: str) -> SweepOrder | None:
+    """Return the sweep that the task is: several contacts, or everybody, are to be answered."""
     from scheduler.sweeps.order import read_task
 
     try:
