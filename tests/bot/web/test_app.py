@@ -33,7 +33,9 @@ async def test_health_and_readiness() -> None:
             assert missing.status == 404
 
 
-async def test_a_body_that_is_too_large_is_refused() -> None:
+def measuring() -> web.Application:
+    """Return a server that says how long the body of a request is."""
+
     async def ready() -> dict[str, bool]:
         return {}
 
@@ -42,7 +44,11 @@ async def test_a_body_that_is_too_large_is_refused() -> None:
 
     app = make_app(ready)
     app.router.add_post("/read", read)
-    async with serving(app, "127.0.0.1", 0) as url, ClientSession(url) as client:
+    return app
+
+
+async def test_a_body_that_is_too_large_is_refused() -> None:
+    async with serving(measuring(), "127.0.0.1", 0) as url, ClientSession(url) as client:
         async with client.post("/read", data=b"x" * 100) as fits:
             assert await fits.json() == 100
         async with client.post("/read", data=b"x" * (MAX_BODY + 1)) as large:
@@ -112,15 +118,7 @@ async def test_whatever_its_path_a_request_for_another_host_is_refused(path: str
 
 
 async def test_no_body_is_unpacked() -> None:
-    async def ready() -> dict[str, bool]:
-        return {}
-
-    async def read(request: web.Request) -> web.Response:
-        return web.json_response(len(await request.read()))
-
-    app = make_app(ready)
-    app.router.add_post("/read", read)
-    async with serving(app, "127.0.0.1", 0) as url, ClientSession(url) as client:
+    async with serving(measuring(), "127.0.0.1", 0) as url, ClientSession(url) as client:
         bomb = gzip.compress(bytes(100_000))
         async with client.post("/read", data=bomb, headers={"Content-Encoding": "gzip"}) as answer:
             assert await answer.json() == len(bomb)
