@@ -243,13 +243,14 @@ async def test_a_full_disk(tmp_path: Path) -> None:
             await asyncio.wait_for(at.in_midst.wait(), SOON)
             disk.fill()
 
-            async def full() -> None:
+            async def full(size: int) -> None:
                 while True:
-                    await Events(db).append("r", "note", {"text": "x" * 2000}, picture=b"x" * 5000)
+                    await Events(db).append("r", "note", {"text": "x" * size})
 
-            with pytest.raises(OperationalError, match="full") as caught:
-                await full()
-            assert is_away(caught.value)
+            for size in (7000, 700, 7):  # until there is no room for the smallest row either
+                with pytest.raises(OperationalError, match="full") as caught:
+                    await full(size)
+                assert is_away(caught.value)
             at.go_on.set()
             async with asyncio.timeout(SOON):
                 while not any("full" in str(entry) for entry in logs):
