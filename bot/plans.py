@@ -71,6 +71,10 @@ class PlanService:
 
     # What can be asked ------------------------------------------------------------------------------------------------
 
+    @property
+    def ready(self) -> bool:
+        return bool(self._core.settings.planner.base_url)
+
     @contextmanager
     def beginning(self, session: str) -> Iterator[None]:
         if session in self._starting or self._live(session) is not None:

@@ -17,6 +17,7 @@ from knowledge.entries import Entry
 from knowledge.personal import personal_data
 
 Style = Literal["", "danger", "success", "primary"]
+_LATIN = "\u2e7f"  # letters behind it are those of Chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,18 @@ class Card:
     album: tuple[bytes, ...] = ()
     film: FilmOrder | None = None
     question: str = ""
+
+
+def separator(title: str, label: str) -> str:
+    """Return what stands between a line's label and its text on a card with this title.
+
+    A blank after a number or a command, else a colon that is as wide as the card's own words: a label may be the name
+    of a phone or a person.
+    """
+    if label.startswith(("/", "#")) or label.endswith("."):
+        return " "
+    first = next((char for char in title if char.isalpha()), "")
+    return "：" if first > _LATIN or label[-1:] > _LATIN else ": "
 
 
 MOST_SAID = 600  # characters of what was sent, on the card of a run
@@ -603,7 +616,7 @@ def _row(run: RunView, texts: Texts) -> tuple[Button, ...]:
 
 
 def devices_card(status: StatusView, texts: Texts) -> Card:
-    """Each phone with its serial, its state, what runs on it and what waits for it."""
+    """Each phone with its serial, its state, the run that has it, those that have left it, and what waits for it."""
     lines = [line for phone in status.phones for line in _device_lines(phone, status.runs, texts)]
     waiting = sum(1 for run in status.runs if not run.serial and run.status is RunStatus.QUEUED)
     if waiting:
@@ -615,11 +628,15 @@ def devices_card(status: StatusView, texts: Texts) -> Card:
 def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> list[Line]:
     here = [run for run in runs if run.serial == phone.serial]
     queued = [run for run in here if run.status is RunStatus.QUEUED]
+    # A run that waits for a person keeps the phone for a while, then parks: only the lease tells.
+    at_work = [run for run in here if run.status is RunStatus.RUNNING or run.id == phone.run_id]
+    parked = [run for run in here if run not in queued and run not in at_work]
     lines = [
         Line(_phone_state(phone, texts), phone.name or phone.serial),
         Line(phone.serial, texts.get("devices.serial"), "code"),
     ]
-    lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in here if run not in queued]
+    lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in at_work]
+    lines += [Line(_run_line(run, texts), texts.get("devices.parked")) for run in parked]
     if queued:
         said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
         lines.append(Line(said, texts.get("devices.queue")))

@@ -119,7 +119,7 @@ class Conversation:
             return self._to_stranger(incoming, words.error(error))
         role = words.get(f"role.{actor.role.value}")
         paired = words.get("access.paired", name=actor.name, role=role)
-        card = Card(paired, helping.lines(words, actor.role))
+        card = Card(paired, helping.welcome(words, actor.role))
         return Said((Outgoing(card, incoming.chat, incoming.message_id),))
 
     @staticmethod
@@ -177,16 +177,14 @@ class Conversation:
     def _unknown(turn: Turn, command: Unknown) -> Said:
         if command.nearest:
             return turn.tell(turn.texts.get("help.nearest", command=command.written, nearest=command.nearest))
-        return turn.tell(
-            turn.texts.get("help.unknown", command=command.written), turn.texts.get("command.help") + ": /help"
-        )
+        return turn.tell(turn.texts.get("help.unknown", command=command.written), turn.texts.get("help.see"))
 
     # Commands ---------------------------------------------------------------------------------------------------------
 
     async def _hello(self, turn: Turn) -> Said:
         hello = turn.texts.get("access.hello", name=turn.actor.name)
         already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # a code stays good for somebody else
-        return turn.say(Card(hello, (*already, *helping.lines(turn.texts, turn.actor.role))))
+        return turn.say(Card(hello, (*already, *helping.welcome(turn.texts, turn.actor.role))))
 
     # Questions --------------------------------------------------------------------------------------------------------
 

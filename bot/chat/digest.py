@@ -203,7 +203,7 @@ def _model_lines(view: DigestView, words: Texts) -> list[Line]:
 
 
 def _share(share: ModelShare, currency: str, words: Texts) -> str:
-    calls = f"{share.name[:MOST_NAMED]}: {words.get('digest.calls', calls=f'{share.calls:,}')}"
+    calls = share.name[:MOST_NAMED] + words.get("common.colon") + words.get("digest.calls", calls=f"{share.calls:,}")
     return calls if share.cost is None else f"{calls} ≈ {money(share.cost)} {currency}".rstrip()
 
 

@@ -142,7 +142,8 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
-    said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}: {cut(text, 60)}" for contact, text in run.sent[:2])]
+    colon = words.get("common.colon")
+    said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}{colon}{cut(text, 60)}" for contact, text in run.sent[:2])]
     if more := len(run.sent) - 2:
         said += [words.get("history.more_sent", count=more)] if more > 0 else []
     message = run.message or (words.get("plan.interrupted") if run.cut_off else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group
 from rich.panel import Panel
 
-from bot.chat.cards import Card
+from bot.chat.cards import Card, separator
 from bot.terminal.console import Text
 
 STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
@@ -21,7 +21,7 @@ def panel(card: Card, *, style: str = "cyan") -> Panel:
     for line in card.lines:
         text = Text()
         if line.label:
-            text.append(f"{line.label}: ", style="dim")
+            text.append(line.label + separator(card.title, line.label), style="dim")
         text.append(line.text, style=STYLES[line.kind])
         lines.append(text)
     buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]

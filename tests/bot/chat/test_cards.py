@@ -12,7 +12,9 @@ from bot.chat.cards import (
     SOMEWHAT_ALIKE,
     VERY_ALIKE,
     Card,
+    Line,
     describe_action,
+    devices_card,
     question_card,
     run_card,
     status_card,
@@ -296,3 +298,24 @@ def test_status() -> None:
     ]  # fmt: skip
     assert labels(card) == [["停止 · QQ回复联系人11"]]
     assert lines(status_card(StatusView(), EN)) == ["Status", "No phone is attached.", "Nothing is running."]
+
+
+def test_the_colon_is_as_wide_as_the_words_of_the_card() -> None:
+    status = StatusView((PhoneView("127.0.0.1:39823", "", "free"), PhoneView("S2", "红米", "free")))
+    chinese, english = render.to_html(devices_card(status, ZH), 4096), render.to_html(devices_card(status, EN), 4096)
+    assert "127.0.0.1:39823：空闲" in chinese
+    assert "红米：空闲" in chinese
+    assert "127.0.0.1:39823: free" in english
+    assert "#1 x" in render.to_html(Card("标题", (Line("x", "#1"),)), 4096)
+
+
+def test_a_phone_is_not_said_to_be_at_work_on_a_run_that_has_left_it() -> None:
+    waiting = replace(RUN, id="w", serial="S1", status=RunStatus.WAITING)
+    line = "✋ 等待人工 · QQ回复联系人11 · 第 0 步"
+    free = devices_card(StatusView((PhoneView("S1", "Pixel", "free"),), (waiting,)), ZH)
+    assert lines(free) == ["手机", "Pixel: 空闲", "序列号: S1", f"停着（不占手机）: {line}"]
+    kept = devices_card(StatusView((PhoneView("S1", "Pixel", "busy", "w"),), (waiting,)), ZH)
+    assert lines(kept)[-1] == f"正在做: {line}"
+    other = replace(RUN, id="o", serial="S1", task="看看天气")
+    both = devices_card(StatusView((PhoneView("S1", "Pixel", "busy", "o"),), (waiting, other)), ZH)
+    assert lines(both)[-2:] == ["正在做: ▶️ 执行中 · 看看天气 · 第 0 步", f"停着（不占手机）: {line}"]
