@@ -84,8 +84,8 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
     for app in rules.apps:
         if not packages_named(app):
             raise InputRejected(
-                f"No app is known as {app!r}.",
-                advice="Give its name as the phone shows it, or its package.",
+                f"phonedesk does not know the app name {app!r}, even if the app is on the phone.",
+                advice="Give its package; adb shell pm list packages lists those on the phone.",
                 key="unknown_app",
                 name=app,
             )

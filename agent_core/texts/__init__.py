@@ -39,6 +39,11 @@ def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
     return said.startswith(head) and said.endswith(tail) if found else said == head
 
 
+def rule_words(lang: Lang, policy: str) -> str:
+    """Return what a rule of the gate wants, for a person; its name if it is none of ours."""
+    return catalogue(lang).get(f"rule.{policy}", policy)
+
+
 def say(lang: Lang, key: str, **values: Any) -> str:
     """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
     return catalogue(lang)[key].format(**values)

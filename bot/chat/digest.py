@@ -9,10 +9,9 @@ from datetime import timedelta
 
 from agent_core.model.prices import money
 from bot.chat import answers
-from bot.chat.cards import Button, Card, Line
+from bot.chat.cards import Button, Card, Line, cut
 from bot.chat.chart import Column, draw_chart
 from bot.chat.history import took_words
-from bot.chat.pages import cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role

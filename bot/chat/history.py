@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.chat.cards import Button, Card, Document, FilmOrder, Line, describe_action, state_of
+from bot.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
 from bot.chat.commands import Command, parse
-from bot.chat.pages import ELSEWHERE, PAGE, cut, numbers, times_of, turning
+from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.sweeps import card_of
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn

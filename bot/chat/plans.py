@@ -7,8 +7,7 @@ from datetime import datetime
 
 from agent_core.tasks import NO_RULES
 from bot.chat import cards, commands
-from bot.chat.cards import Button, Card, Line
-from bot.chat.pages import cut
+from bot.chat.cards import Button, Card, Line, cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.plans_port import PlanCallView, PlanView

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap
 from agent_core.geometry import Point
 from agent_core.session import StepRecord, StepVerdict
-from bot.chat.cards import describe_action, unread
+from bot.chat.cards import decided, describe_action
 from bot.chat.texts import Texts
 from bot.desk.history_port import RecordedStep, RecordingView
 from bot.desk.port import RunStatus
@@ -25,7 +25,6 @@ from bot.replay.page_parts import SCRIPT, STYLE
 from bot.replay.timings import Timings, timings_of
 from bot.replay.words import (
     action_of,
-    decided,
     facts_of,
     outcome_of,
     part_of,
@@ -133,7 +132,7 @@ def _step(step: RecordedStep, words: Texts) -> str:
         fields += _field(words.get("replay.proposed"), proposed)
         fields += _field(words.get("replay.done"), done or words.get("replay.nothing_done"), "" if record.ok else "bad")
     fields += [_verdict(verdict, words) for verdict in record.verdicts]
-    label = words.get("replay.told_model" if unread(record) else "card.result")
+    label = words.get("replay.told_model" if record.unread else "card.result")
     fields += _field(label, result_of(record), "" if record.ok else "bad")
     fields += [_timings(record, words)]
     fields += _details(words.get("replay.reply"), _pre(record.reply)) if record.reply else []

@@ -100,6 +100,7 @@ async def test_the_run_waits_for_a_person_and_goes_on_elsewhere(bench_lab: Lab) 
     assert session.status is Status.SUCCEEDED
     assert bench_lab.sent == {"11": ["支持7天无理由退货。"]}
     assert session.replies[0].record_id == "b"
+    assert session.replies[0].record_questions == ["能退吗"]
 
 
 async def test_a_person_may_skip(bench_lab: Lab) -> None:
