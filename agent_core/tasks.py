@@ -84,8 +84,8 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
     for app in rules.apps:
         if not packages_named(app):
             raise InputRejected(
-                f"phonedesk does not know the app name {app!r}, even if the app is on the phone.",
-                advice="Give its package; adb shell pm list packages lists those on the phone.",
+                f"The app name {app!r} is not known, even if the app is on the phone.",
+                advice="Give its package: the address of its page in an app store on the web holds it.",
                 key="unknown_app",
                 name=app,
             )
