@@ -23,8 +23,8 @@ from agent_core.texts import say
 
 CANDIDATES = 3
 RECORD = "record:"  # begins the choices that are candidates
-# A record below is no candidate: one tap would send it. In the sample shop the other wordings of an entry score 0.2 or
-# more in 89 of 100 cases; what scores less shares hardly a word. By the measure of a service it is unrelated, too.
+# A record below is no candidate: one tap would send it. Of 36 questions in customers' words to the sample shop 35 score
+# 0.2 or more with the right entry; what scores less shares hardly a word. For a service it is unrelated, too.
 LEAST_SCORE = 0.2
 LONGEST_SAID = 200  # characters of the model's words beside ours
 SKIP = "skip"

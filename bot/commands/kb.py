@@ -13,7 +13,7 @@ from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile
+from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile
 from bot.files import write
 from bot.terminal.console import Console, print_json
 from bot.terminal.render import panel
@@ -123,28 +123,40 @@ def import_(
     replace_doubles: Annotated[
         bool, typer.Option("--replace-doubles", help="What doubles takes the place of what was there.")
     ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="List every row, not the first of each kind.")] = False,
     as_json: Json = False,
 ) -> None:
     """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all.
 
     Example: phonedesk kb import faq.xlsx --dry-run
     """
-    from bot.chat.kb_cards import import_card
+    from bot.chat.kb_cards import SHOWN_OF_A_GROUP, import_card, step_words
 
     given = [KnowledgeFile(file.name, _read(file)) for file in files]
+    live = Console(stderr=True)
 
     async def call(desk: HouseDesk, me: Actor) -> ImportView:
-        if dry_run:
-            return await desk.kb.plan_import(me, given)
-        return await desk.kb.carry_out(me, given, replace_doubles=replace_doubles)
+        words = texts(me.lang)
+        with live.status(words.get("kb.import_step_read")) as shown:
+
+            def tell(step: ImportStep) -> None:
+                shown.update(step_words(step, words))
+
+            if dry_run:
+                return await desk.kb.plan_import(me, given, tell=tell)
+            return await desk.kb.carry_out(me, given, replace_doubles=replace_doubles, tell=tell)
 
     view, lang = with_desk(call)
+    plan = view.plan
     if as_json:
         print_json(_plan(view))
     else:
-        _print(import_card(view, texts(lang), most=None))
-    plan = view.plan
-    if not dry_run and plan.rejected and not (plan.writes or plan.same or plan.doubles):
+        _print(import_card(view, texts(lang), most=None if verbose else SHOWN_OF_A_GROUP))
+        groups = (plan.added, plan.changed, plan.unclear, plan.doubles, plan.rejected)
+        if not verbose and any(len(group) > SHOWN_OF_A_GROUP for group in groups):
+            Console().print(texts(lang).get("kb.import_verbose"))
+    left_out = plan.rejected or plan.unclear
+    if not dry_run and left_out and not (plan.writes or plan.same or plan.doubles):
         raise typer.Exit(Exit.FAILED)
 
 
@@ -224,7 +236,8 @@ def _plan(view: ImportView) -> dict[str, Any]:
         "added": [{"place": one.place, "entry": _plain(one.entry)} for one in plan.added],
         "changed": [{"place": one.place, "before": _plain(one.old), "after": _plain(one.new)} for one in plan.changed],
         "same": [entry.id for entry in plan.same],
-        "doubles": _rows(plan.doubles, "place", "wording", "other_place", "other", "whole", "fixed"),
+        "doubles": _rows(plan.doubles, "place", "wording", "other_place", "other", "whole", "fixed", "differs"),
+        "unclear": _rows(plan.unclear, "place", "question", "answer", "other_places"),
         "refused": _rows(plan.rejected, "place", "reason"),
         "notes": list(plan.notes),
     }

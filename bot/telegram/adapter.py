@@ -81,7 +81,7 @@ class TelegramAdapter:
             request=BotRequest(options.read_seconds, pool_seconds=options.pool_seconds, connections=16),
             get_updates_request=self._updates_request,
         )
-        self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
+        self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot), show=self._put)
         self._topics = Topics(topics, self.bot, options, no_right=self._no_right_to_topics, gone=self._topic_gone)
         telegram = Telegram(self.bot)
         self._outbox = Outbox(
