@@ -255,15 +255,20 @@ async def _progress(turn: Turn, name: str) -> AsyncIterator[Tell]:
     try:
         yield tell
     except PhonedeskError as error:  # the card would go on saying that it is under way
+        await _ended(task)
         if told[0].total >= LONG_IMPORT:
             failed = Card(turn.texts.get("kb.not_imported", name=name), (Line(turn.texts.error(error)),))
             await show(Outgoing(failed, turn.chat, replaces=turn.incoming.reply_to))
         raise
     finally:
-        task.cancel()
-        for failure in await asyncio.gather(task, return_exceptions=True):
-            if isinstance(failure, Exception):
-                log.warning("import_progress_not_shown", error=str(failure))
+        await _ended(task)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    for failure in await asyncio.gather(task, return_exceptions=True):
+        if isinstance(failure, Exception):
+            log.warning("import_progress_not_shown", error=str(failure))
 
 
 async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:

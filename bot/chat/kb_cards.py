@@ -195,9 +195,9 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     """What an import would do, with its buttons; or what it did. ``most`` rows of each kind are shown, None for all."""
     plan = view.plan
     lines = [Line(texts.get("kb.import_counts", added=len(plan.added), changed=len(plan.changed), same=len(plan.same)))]
-    if plan.doubles or plan.unclear or plan.rejected:
-        counts = {"doubles": len(plan.doubles), "unclear": len(plan.unclear), "refused": len(plan.rejected)}
-        lines.append(Line(texts.get("kb.import_left", **counts)))
+    left_out = _left_out(plan, texts, most)
+    if counts := [texts.get(f"kb.import_count_{key}", count=count) for key, _, count in left_out if count]:
+        lines.append(Line(" · ".join(counts)))
     lines += [Line(note) for note in plan.notes]
     if lost := sum(len(_less(change.old.aliases, change.new.aliases)) for change in plan.changed):
         lines.append(Line(texts.get("kb.import_lost", count=lost)))
@@ -206,7 +206,7 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     added = [added.entry.question for added in plan.added[:most]]
     changed = [_change(change, texts) for change in plan.changed[:most]]
     taken = [("added", added, len(plan.added)), ("changed", changed, len(plan.changed))]
-    for key, group, count in (*taken, *_left_out(plan, texts, most)):
+    for key, group, count in (*taken, *left_out):
         if group:
             more = [texts.get("kb.more", count=count - len(group))] if count > len(group) else []
             lines.append(Line("\n".join([*group, *more]), texts.get(f"kb.import_{key}"), "quote"))
