@@ -17,6 +17,8 @@ from bot.bench.served import RunSeen
 from bot.bench.soak import Level, grown, soak
 from bot.cli import app
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 
 @pytest.mark.parametrize(
     ("values", "share", "wanted"),
