@@ -95,7 +95,6 @@ class RepeatWatch:
             text += " " + say(session.lang, "run.no_chat", contact=session.gate.contact)
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
-
     def _searched_in_vain(self, seen: Observation) -> bool:
         """Return whether the contact's whole name stands in a search, and nothing that was found has that name.
 

@@ -21,7 +21,8 @@ OPEN = 40
 def mark(image: Image.Image, action: object) -> Image.Image:
     """A copy of ``image`` with the action's place on it: a ring for a tap, two for a long press, an arrow for a swipe.
 
-    A ring is open at both sides and has nothing in its middle, so that the words that are tapped can be read. Actions without a place (and anything else) give an unmarked copy.
+    A ring is open at both sides and has nothing in its middle, so that the words that are tapped can be read. Actions
+    without a place (and anything else) give an unmarked copy.
     """
     if isinstance(action, Swipe):
         return mark_swipe(
