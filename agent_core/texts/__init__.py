@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date as Date  # noqa: N812 - a value here is called date
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -42,6 +43,14 @@ def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
 def rule_words(lang: Lang, policy: str) -> str:
     """Return what a rule of the gate wants, for a person; its name if it is none of ours."""
     return catalogue(lang).get(f"rule.{policy}", policy)
+
+
+def weekday(lang: Lang, date: str) -> str:
+    """Return the name of the weekday of an ISO date; "" if ``date`` is none."""
+    try:
+        return say(lang, f"weekday.{Date.fromisoformat(date).isoweekday()}")
+    except ValueError:
+        return ""
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:
