@@ -5,12 +5,12 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from telegram import WebhookInfo
-from telegram.error import InvalidToken, TelegramError
+from telegram.error import TelegramError
 
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.telegram.adapter import WEBHOOK_PATH
-from bot.telegram.request import bot_at, introduce
+from bot.telegram.request import bot_at, failure_of, introduce
 
 SECONDS = 4.0
 
@@ -20,15 +20,18 @@ async def token(exam: Exam) -> Verdict:
     secret = settings.token.get_secret_value().strip()
     if not secret:
         return skipped("none")
-    bot = await exam.stack.enter_async_context(bot_at(secret, settings.api_base_url, SECONDS))
+    proxy = exam.settings.telegram_proxy
+    route = proxy.route(settings.api_base_url)
+    bot = await exam.stack.enter_async_context(bot_at(secret, settings.api_base_url, proxy, SECONDS))
     try:
         await introduce(bot)
-    except InvalidToken:
-        return failed("refused")
     except TelegramError as error:
-        return failed("not_reached", url=settings.api_base_url, error=error)
+        case: str = failure_of(error)
+        if route.proxy and case in {"not_reached", "silent"}:
+            case = "not_reached_by_proxy"
+        return failed(case, url=settings.api_base_url, **route.values).by(route)
     exam.bot = bot
-    return ok("good", name=bot.username)
+    return ok("good", name=bot.username).by(route)
 
 
 async def webhook(exam: Exam) -> Verdict:
