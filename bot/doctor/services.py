@@ -50,9 +50,10 @@ async def model(exam: Exam) -> Verdict:
     exam.model_check = await exam.model.check()
     route = exam.model.route
     if not exam.model_check.reachable:
-        case = "not_reached_by_proxy" if route.proxy else "not_reached"
-        message = _words(exam.model_check, route)
-        return failed(case, url=_address(settings.base_url), message=message, **route.values).by(route)
+        values = {"url": _address(settings.base_url), "message": _words(exam.model_check, route)}
+        if route.proxy:
+            return failed("not_reached_by_proxy", **values, **route.values).by(route)
+        return failed("not_reached", **values).by(route)
     return ok("reached", url=_address(settings.base_url), seconds=f"{time.monotonic() - started:.1f}").by(route)
 
 

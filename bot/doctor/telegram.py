@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 from telegram import WebhookInfo
 from telegram.error import TelegramError
 
+from agent_core.proxies import Route
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.telegram.adapter import WEBHOOK_PATH
-from bot.telegram.request import bot_at, failure_of, introduce
+from bot.telegram.request import Failure, bot_at, failure_of, introduce
 
 SECONDS = 4.0
 
@@ -26,12 +27,19 @@ async def token(exam: Exam) -> Verdict:
     try:
         await introduce(bot)
     except TelegramError as error:
-        case: str = failure_of(error)
-        if route.proxy and case in {"not_reached", "silent"}:
-            case = "not_reached_by_proxy"
-        return failed(case, url=settings.api_base_url, **route.values).by(route)
+        return _failure(failure_of(error), settings.api_base_url, route)
     exam.bot = bot
     return ok("good", name=bot.username).by(route)
+
+
+def _failure(why: Failure, url: str, route: Route) -> Verdict:
+    if why == "refused":
+        return failed("refused")
+    if why == "no_api":
+        return failed("no_api", url=url).by(route)
+    if route.proxy:
+        return failed("not_reached_by_proxy", url=url, **route.values).by(route)
+    return failed("not_reached", url=url) if why == "not_reached" else failed("silent", url=url)
 
 
 async def webhook(exam: Exam) -> Verdict:

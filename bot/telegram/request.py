@@ -189,7 +189,10 @@ async def introduce(bot: Bot) -> None:
         raise UnfitAnswer(f"What answers is no Bot API: {type(error).__name__}.") from error
 
 
-def failure_of(error: TelegramError) -> Literal["silent", "not_reached", "refused", "no_api"]:
+Failure = Literal["silent", "not_reached", "refused", "no_api"]
+
+
+def failure_of(error: TelegramError) -> Failure:
     """Why a call failed: no answer in time, no way to the server (or it says that it cannot), the token, or an answer
     that is none of the Bot API's. The library's own words name classes of its HTTP client.
     """
