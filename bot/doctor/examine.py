@@ -95,7 +95,7 @@ def _said(check: Check, verdict: Verdict, words: Texts) -> tuple[Status, str, st
     advised = verdict.status in {Status.WARNING, Status.FAILED}
     advice = words.get(f"{key}_advice", verdict.values) if advised else ""
     seen = [words.get(key, verdict.values), *(_by(route, words) for route in verdict.routes)]
-    return verdict.status, " ".join(seen), advice
+    return verdict.status, ("" if words.lang == "zh" else " ").join(seen), advice
 
 
 def _by(route: Route, words: Texts) -> str:
