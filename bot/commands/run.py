@@ -34,6 +34,13 @@ def run(
         list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")
     ] = None,
     lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model's name, instead of the settings' one.")] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(help="The model's address (…/v1), instead of the settings' one.")
+    ] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="How much is logged.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look and think once, touch nothing.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
@@ -43,7 +50,9 @@ def run(
 
     Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
     """
-    settings = settings_from(lang=lang)
+    settings = settings_from(
+        quiet=log_level is None, lang=lang, log_level=log_level, model=_given(name=model, base_url=endpoint)
+    )
     if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
@@ -53,6 +62,11 @@ def run(
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
         print_json(result_of(session, time.monotonic() - started) | {"timings": timings})
     raise typer.Exit(BY_STATUS[session.comes_to])
+
+
+def _given(**options: str | None) -> dict[str, str] | None:
+    """The options that were given, as a section of the settings; None for none of them."""
+    return {name: value for name, value in options.items() if value is not None} or None
 
 
 def _sweep_in(task: str) -> SweepOrder | None:

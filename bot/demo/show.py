@@ -160,7 +160,7 @@ async def show(
 
 
 async def _pair(on: Stage) -> None:
-    await on.operator(f"/start {on.running.first_code}")
+    await on.operator(f"/start {await on.running.desk.first_code()}")
     await on.until(lambda: bool(on.user.chat.from_bot), "/start")
 
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack
 
 from agent_core.errors import ConfigError, PhonedeskError
+from agent_core.proxies import LOCAL, LOOPBACK, Route
 from bot.chat.texts import Lang
 from bot.chat.texts import texts as chat_texts
 from bot.doctor import machine, phone, services, telegram
@@ -78,7 +79,7 @@ async def _made(check: Check, exam: Exam, words: Texts) -> Result:
         async with asyncio.timeout(check.seconds):
             status, seen, advice = _said(check, await check.run(exam), words)
     except PhonedeskError as error:
-        status, seen, advice = Status.FAILED, _error(error, words), words.advice_of(error.kind) or error.advice
+        status, seen, advice = Status.FAILED, _error(error, words), _advice(error, words)
     except TimeoutError:
         status, seen = Status.FAILED, words.get("output.timeout", {"seconds": f"{check.seconds:g}"})
         advice = words.get("output.timeout_advice")
@@ -93,7 +94,25 @@ def _said(check: Check, verdict: Verdict, words: Texts) -> tuple[Status, str, st
     key = f"{check.key}.{verdict.case}"
     advised = verdict.status in {Status.WARNING, Status.FAILED}
     advice = words.get(f"{key}_advice", verdict.values) if advised else ""
-    return verdict.status, words.get(key, verdict.values), advice
+    seen = [words.get(key, verdict.values), *(_by(route, words) for route in verdict.routes)]
+    return verdict.status, ("" if words.lang == "zh" else " ").join(seen), advice
+
+
+def _by(route: Route, words: Texts) -> str:
+    """Which proxy was used, and where it stands; or why none was."""
+    if route.proxy:
+        return words.get("output.by_proxy", route.values)
+    if not route.source:
+        return words.get("output.no_proxy")
+    own = f"output.no_proxy_{route.source}"
+    return words.get(own if route.source in {LOOPBACK, LOCAL} else "output.no_proxy_by", route.values)
+
+
+def _advice(error: PhonedeskError, words: Texts) -> str:
+    """The error's own advice if it has a text, else that of its kind."""
+    if chat_texts(words.lang).find(f"errors.{error.key}", ""):
+        return " ".join(chat_texts(words.lang).error(error).splitlines()[1:])
+    return words.advice_of(error.kind) or error.advice
 
 
 def _error(error: PhonedeskError, words: Texts) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from agent_core.proxies import Route
 
 
 class Status(StrEnum):
@@ -17,11 +19,18 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``."""
+    """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``.
+
+    ``routes``: how what was asked over the net was asked; the person is told of the proxies.
+    """
 
     status: Status
     case: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    routes: tuple[Route, ...] = ()
+
+    def by(self, *routes: Route) -> Verdict:
+        return replace(self, routes=tuple(dict.fromkeys(routes)))
 
 
 @dataclass(frozen=True, slots=True)

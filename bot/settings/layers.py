@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
 
+from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
 from bot.settings.free import secrets_in
 from bot.settings.sections import (
     AlertSettings,
@@ -135,10 +136,24 @@ class Settings(BaseSettings):
         """Where `serve` and `worker` log, besides the terminal."""
         return Path(self.log_file.replace("{host}", self.queue.executor_id)).expanduser() if self.log_file else None
 
+    @property
+    def telegram_proxy(self) -> ProxySetting:
+        return ProxySetting(f"{PREFIX}TELEGRAM__PROXY", self.telegram.proxy)
+
+    @property
+    def model_proxy(self) -> ProxySetting:
+        """Of every model: also those that stand in, choose, plan or help."""
+        return ProxySetting(f"{PREFIX}MODEL__PROXY", self.model.proxy)
+
+    @property
+    def knowledge_proxy(self) -> ProxySetting:
+        return ProxySetting(f"{PREFIX}KNOWLEDGE__PROXY", self.knowledge.proxy)
+
     def secrets(self) -> list[str]:
-        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases."""
+        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases and proxies."""
         passwords = [make_url(url).password for url in (self.database_url, self.queue.database_url) if url]
-        return [value for value in (*_secrets(self), *passwords) if value]
+        proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy)
+        return [value for value in (*_secrets(self), *passwords, *proxies, *environment_secrets()) if value]
 
 
 def _secrets(section: BaseModel) -> Iterator[str]:

@@ -383,10 +383,10 @@ async def test_a_dify_server_that_refuses_the_key() -> None:
     assert result.status is Status.FAILED
     assert "PHONEDESK_KNOWLEDGE__TOKEN" in result.advice
     assert SECRET not in str(result)
-    missing = (await look(load(knowledge=dify), "settings", "knowledge"))["knowledge"]
+    missing = (await look(load(knowledge={**dify, "dataset_id": ""}), "settings", "knowledge"))["knowledge"]
     assert missing.status is Status.FAILED
     assert "dify" in missing.seen
-    assert "PHONEDESK_KNOWLEDGE__TOKEN" in missing.advice
+    assert "PHONEDESK_KNOWLEDGE__DATASET_ID" in missing.advice
 
 
 async def test_the_embedded_store(tmp_path: Path) -> None:
