@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory."""
+    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory, 0 on Windows."""
 
     cpu: float
     resident: float
@@ -24,9 +23,17 @@ class Usage:
 
 def usage() -> Usage:
     """Of this process, without its children."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    most = peak / MIB if sys.platform == "darwin" else peak / 1024  # bytes there, KiB elsewhere
+    most = _peak()
     return Usage(time.process_time(), _resident() or most, most)
+
+
+def _peak() -> float:
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / MIB if sys.platform == "darwin" else peak / 1024  # bytes there, KiB elsewhere
 
 
 def _resident() -> float:

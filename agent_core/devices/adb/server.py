@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -19,7 +21,7 @@ import adbutils
 import structlog
 from adbutils.errors import AdbConnectionError, AdbTimeout
 
-from agent_core.devices.adb import transport
+from agent_core.devices.adb import guard, transport
 from agent_core.devices.adb.apps import InstalledApps
 from agent_core.devices.adb.device import AdbDevice, connection_of
 from agent_core.errors import AdbNotFound, CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputRejected
@@ -28,6 +30,7 @@ from agent_core.retry import Sleep
 log = structlog.get_logger(__name__)
 
 DEFAULT_PORT = 5037
+END_SECONDS = guard.END_SECONDS + 2
 START_SECONDS = 20.0  # adb 36 takes 3 s where there is no USB
 POLL_SECONDS = 0.02
 CONNECT_SECONDS = 15.0  # `connect` waits for TCP and for the phone's answer
@@ -230,7 +233,7 @@ def find_adb(adb_path: str | None = None) -> str:
 
 @dataclass
 class Child:
-    """An adb server that is ours to end."""
+    """An adb server that is ours to end; ``process`` is its guard."""
 
     process: asyncio.subprocess.Process
     port: int
@@ -242,30 +245,34 @@ class Child:
         return " ".join(lines[-2:])[:300]
 
     async def end(self) -> None:
-        if self.process.returncode is None:
-            self.process.terminate()
-            try:
-                await asyncio.wait_for(self.process.wait(), 3)
-            except TimeoutError:
-                self.process.kill()
-                await self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()  # what the guard ends it by
+        try:
+            await asyncio.wait_for(self.process.wait(), END_SECONDS)
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
         self.output.close()
 
 
 async def _start(program: str, host: str, port: int, environment: Mapping[str, str]) -> Child:
     output = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the child
     process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-IS",
+        guard.__file__,
         program,
         "-P",
         str(port),
         "nodaemon",
         "server",
         env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,  # closed by our end, however that comes
         stdout=output,
         stderr=output,
         # A Ctrl-C in the terminal must not end it: the phone is cleaned up through it.
         start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
     )
     child = Child(process, port, output)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from agent_core.errors import (
@@ -248,8 +248,7 @@ def test_a_second_server_of_the_same_name_is_told_of_the_first(tmp_path: Path, m
     monkeypatch.setenv("PHONEDESK_LANG", "zh")
     first = ProcessLock(tmp_path / "data" / "phonedesk-1.lock")
     first.acquire()
-    with (tmp_path / "phonedesk-1.log").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with FileLock(tmp_path / "phonedesk-1.log.lock"):
         code, _, err = call("serve")
         assert (code, "phonedesk-1" in err, "--host" in err) == (Exit.USAGE, True, True)
         assert "日志" not in err
