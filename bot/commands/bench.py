@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_PHONES = 200
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json")]
 
 bench = typer.Typer(
     name="bench",
-    help="Measure this machine with virtual phones.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -33,14 +32,11 @@ bench = typer.Typer(
 
 @bench.command("scale")
 def scale(
-    phones: Annotated[str, typer.Option(help="How many phones, with commas.")] = "1,10,50",
-    runs: Annotated[int, typer.Option(min=1, max=10_000, help="Replies in each of two rounds, at least.")] = 20,
+    phones: str = "1,10,50",
+    runs: Annotated[int, typer.Option(min=1, max=10_000)] = 20,
     as_json: Json = False,
 ) -> None:
-    """One server, many phones: runs a minute, how soon a run begins, memory. Takes some minutes.
-
-    Example: phonedesk bench scale --phones 1,10
-    """
+    """One server, many phones: runs a minute, how soon a run begins, memory. Takes some minutes."""
     from bot.bench.scale import scale as measure
     from bot.bench.usage import machine
 
@@ -63,13 +59,10 @@ def scale(
 
 @bench.command("idle")
 def idle(
-    seconds: Annotated[float, typer.Option(min=1, max=3600, help="How long it is looked at.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=1, max=3600)] = 30.0,
     as_json: Json = False,
 ) -> None:
-    """A server with one phone and nothing to do: share of a core, memory.
-
-    Example: phonedesk bench idle --seconds 60
-    """
+    """A server with one phone and nothing to do: share of a core, memory."""
     from bot.bench.scale import idle as measure
     from bot.bench.usage import machine
 
@@ -85,13 +78,10 @@ def idle(
 
 @bench.command("growth")
 def growth(
-    runs: Annotated[int, typer.Option(min=1, max=10_000, help="Replies that are given.")] = 50,
+    runs: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
     as_json: Json = False,
 ) -> None:
-    """What a run leaves in the data folder, table by table.
-
-    Example: phonedesk bench growth --runs 100
-    """
+    """What a run leaves in the data folder, table by table."""
     from bot.bench.growth import growth as measure
     from bot.bench.usage import machine
 

@@ -20,21 +20,14 @@ OUTPUT = Path("demo-output")
 
 
 def demo(
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No chat, no questions: one task, then the end.")
-    ] = False,
-    task: Annotated[str, typer.Option(help="The task of the headless demo.")] = DEFAULT_TASK,
-    scenario: Annotated[Path | None, typer.Option(help="The virtual phone's scenario file (TOML or JSON).")] = None,
-    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
-    tree: Annotated[Literal["auto", "on", "off"], typer.Option(help="Use the accessibility tree.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    headless: Annotated[bool, typer.Option("--headless")] = False,
+    task: str = DEFAULT_TASK,
+    scenario: Path | None = None,
+    lang: Literal["zh", "en"] | None = None,
+    tree: Literal["auto", "on", "off"] = "auto",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Show the main job on this machine: no phone, no token, no model, no knowledge base needed.
-
-    In a terminal the whole chat is shown, with pictures in demo-output/; without one, or with --headless, one task.
-
-    Example: phonedesk demo --headless --task "QQ回复联系人11" --json
-    """
+    """Show the main job on this machine: no phone, no token, no model, no knowledge base needed."""
     settings_from(lang=lang)
     if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
         from bot.demo.show import show

@@ -23,30 +23,21 @@ KEY_NAME = "PHONEDESK_EVAL_MODEL_KEY"
 
 
 def evaluate(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="Scenario files, and folders of them; left out: the shipped ones.")
-    ] = None,
-    mode: Annotated[
-        Literal["tree", "pictures", "both"], typer.Option(help="With the tree, by pictures only, or both.")
-    ] = "both",
+    paths: Annotated[list[Path] | None, typer.Argument()] = None,
+    mode: Literal["tree", "pictures", "both"] = "both",
     look: Annotated[
         str,
-        typer.Option(
-            help="Looks of the chat apps: qq-classic,wechat-dark …; or all. A scenario runs in each of its app."
-        ),
+        typer.Option(),
     ] = "",
-    match: Annotated[str, typer.Option(help="Only files with this in their name or title.")] = "",
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
-    model_url: Annotated[str, typer.Option(help="Measure the model at this OpenAI-compatible endpoint.")] = "",
-    model_name: Annotated[str, typer.Option(help="Its name there.")] = "",
-    model_key: Annotated[str, typer.Option(help="Its key.", envvar=KEY_NAME)] = "",
-    keep: Annotated[Path | None, typer.Option(help="Leave pictures and logs of failed cases in this folder.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    match: str = "",
+    jobs: Annotated[int, typer.Option(min=1, max=64)] = 1,
+    model_url: str = "",
+    model_name: str = "",
+    model_key: Annotated[str, typer.Option(envvar=KEY_NAME)] = "",
+    keep: Path | None = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model.
-
-    Example: phonedesk eval --mode tree --look qq-classic,wechat-dark --match injection
-    """
+    """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model."""
     from bot.eval import report
     from bot.eval.bench import RealModel
     from bot.eval.scenario import Mode

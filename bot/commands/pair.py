@@ -20,14 +20,11 @@ SECONDS = 4.0
 
 
 def pair(
-    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.OPERATOR,
-    hours: Annotated[float, typer.Option(help="How long the code is good; at most 720.")] = 24,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    role: Role = Role.OPERATOR,
+    hours: float = 24,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Print a pairing code for one more person; it can be used once.
-
-    Example: phonedesk pair --role operator --hours 2
-    """
+    """Print a pairing code for one more person; it can be used once."""
     made, lang = with_desk(lambda desk, me: desk.team.invite(me, role, hours))
     start_link = run_async(lambda: _start_link(settings_from()))
     link = f"{start_link}{made.code}" if start_link else ""

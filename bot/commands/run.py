@@ -23,26 +23,19 @@ if TYPE_CHECKING:
 
 
 def run(
-    task: Annotated[str, typer.Argument(help="What to do, in your own words.")],
-    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
-    max_steps: Annotated[int | None, typer.Option(min=1, max=1000, help="Steps at most.")] = None,
+    task: str,
+    device: str = "",
+    max_steps: Annotated[int | None, typer.Option(min=1, max=1000)] = None,
     policy: Annotated[
         Literal["reply", "careful", "open"] | None,
-        typer.Option(help="What holds for the task; without it, what its text says."),
+        typer.Option(),
     ] = None,
-    app: Annotated[
-        list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")
-    ] = None,
-    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look and think once, touch nothing.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
-    ] = False,
+    app: list[str] | None = None,
+    lang: Literal["zh", "en"] | None = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep.
-
-    Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
-    """
+    """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep."""
     settings = settings_from(lang=lang)
     if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
         sweep_for(settings, order, task, device, as_json=as_json)

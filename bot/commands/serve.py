@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 
 
 def serve(
-    no_phones: Annotated[
-        bool, typer.Option("--no-phones", help="Work no phones here: workers on other machines have them.")
-    ] = False,
+    no_phones: Annotated[bool, typer.Option("--no-phones")] = False,
 ) -> None:
-    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM.
-
-    Example: PHONEDESK_TELEGRAM__TOKEN=… phonedesk serve
-    """
+    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM."""
 
     def given(settings: Settings) -> Settings:
         if not no_phones:

@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from agent_core.devices.virtual.phone import VirtualPhone
     from agent_core.devices.virtual.scenario import Scenario
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+Port = Annotated[int, typer.Option(min=0, max=65535)]
 
 
-def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List the phones that are attached.
-
-    Example: phonedesk devices --json
-    """
+def devices(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """List the phones that are attached."""
     settings = settings_from()
     found = run_async(lambda: _devices(settings))
     rows = [
@@ -70,21 +67,16 @@ async def _devices(settings: Settings) -> list[DeviceInfo]:
 
 def virtual_phone(
     port: Port = 0,
-    scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML or JSON).")] = None,
+    scenario: Path | None = None,
     state_port: Port = 0,
     look: Annotated[
         list[str] | None,
-        typer.Option(help="How QQ or WeChat looks: qq-plain, wechat-dark …; once for each app."),
+        typer.Option(),
     ] = None,
-    kit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show the one page of this screen kit; taps are logged.")
-    ] = None,
-    auth: Annotated[str, typer.Option(help="none, key, unauthorized or mute.")] = "none",
+    kit: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    auth: str = "none",
 ) -> None:
-    """Serve a phone that needs no phone, to any adb client, until Ctrl-C.
-
-    Example: phonedesk virtual-phone --port 16001 --state-port 16002 --look qq-plain --look wechat-dark
-    """
+    """Serve a phone that needs no phone, to any adb client, until Ctrl-C."""
     from agent_core.devices.virtual.phone import VirtualPhone
     from agent_core.devices.virtual.server import run_virtual_phone
 
@@ -96,10 +88,7 @@ def virtual_phone(
 
 
 def demo_model(port: Port = 0) -> None:
-    """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C.
-
-    Example: phonedesk demo-model --port 8000
-    """
+    """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C."""
     from agent_core.model.demo.server import run_demo_model
 
     settings_from()

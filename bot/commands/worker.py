@@ -21,17 +21,10 @@ if TYPE_CHECKING:
 
 
 def worker(
-    host: Annotated[
-        str | None, typer.Option(help="This machine's name, not any other's; without it PHONEDESK_QUEUE__EXECUTOR_ID.")
-    ] = None,
-    metrics_port: Annotated[
-        int, typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0: no web server.", min=0, max=65535)
-    ] = 0,
+    host: str | None = None,
+    metrics_port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
 ) -> None:
-    """Do the runs of the phones of this machine, until Ctrl-C or SIGTERM. The bot is served elsewhere.
-
-    Example: PHONEDESK_DATABASE_URL=postgresql://… phonedesk worker --host counter-2
-    """
+    """Do the runs of the phones of this machine, until Ctrl-C or SIGTERM. The bot is served elsewhere."""
 
     def given(settings: Settings) -> Settings:
         if not host:

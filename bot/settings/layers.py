@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
 
+from agent_core.texts import system_language
 from bot.settings.free import secrets_in
 from bot.settings.sections import (
     AlertSettings,
@@ -62,7 +63,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Path("data")
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
-    lang: Literal["zh", "en"] = "zh"
+    lang: Literal["zh", "en"] = Field(default_factory=system_language)
     timezone: str = Field(default_factory=get_localzone_name)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_file: str = ""  # "": none; {host} in it is this process's name
