@@ -8,8 +8,19 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 MIB = 2**20
+
+
+class Say(Protocol):
+    """Tells what is going on, by a key of the texts (``bench.KEY``) and its values."""
+
+    def __call__(self, key: str, /, **values: object) -> None: ...
+
+
+def unheard(key: str, /, **values: object) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)

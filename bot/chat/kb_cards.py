@@ -84,7 +84,7 @@ def entry_card(entry: Entry, texts: Texts, actor: Actor, *, title: str = "", of:
 
 def edit_command(entry: Entry, texts: Texts) -> str:
     answer = entry.answer if len(entry.answer) <= LONGEST_COPY else ""
-    return f"/kb {texts.get('kb.verb_edit')} {entry.id} {texts.get('kb.answer')}{texts.get('kb.colon')}{answer}"
+    return f"/kb {texts.get('kb.verb_edit')} {entry.id} {texts.get('kb.answer')}{texts.get('common.colon')}{answer}"
 
 
 def review(entry: Entry, texts: Texts, number: str = "", page: int = 0, *, owner: bool) -> tuple[Row, ...]:
@@ -229,11 +229,11 @@ def _change(change: Change, texts: Texts) -> str:
     told = [f"#{old.id} {new.question}"]
     for key, before, after in (("question", old.question, new.question), ("answer", old.answer, new.answer)):
         if before != after:
-            told.append(f"  {texts.get(f'kb.{key}')}{texts.get('kb.colon')}{_differing(before, after)}")
+            told.append(f"  {texts.get(f'kb.{key}')}{texts.get('common.colon')}{_differing(before, after)}")
     for key, had, has in (("aliases", old.aliases, new.aliases), ("tags", old.tags, new.tags)):
         parts = [f"-{one}" for one in _less(had, has)] + [f"+{one}" for one in _less(has, had)]
         if parts or had != has:
-            told.append(f"  {texts.get(f'kb.{key}')}{texts.get('kb.colon')}{' '.join(parts) or ' | '.join(has)}")
+            told.append(f"  {texts.get(f'kb.{key}')}{texts.get('common.colon')}{' '.join(parts) or ' | '.join(has)}")
     if old.live != new.live:
         told.append(f"  {texts.get('kb.goes_live' if new.live else 'kb.waits_again')}")
     return "\n".join(told)

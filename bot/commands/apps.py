@@ -118,7 +118,7 @@ async def _exported(
 
 
 def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
-    from bot.chat.texts import texts
+    from bot.terminal.language import texts
 
     words, console = texts(spoken_language()), Console(soft_wrap=True)
     size = max(1, place.stat().st_size // 1024)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from bot.chat.texts import texts
 from bot.commands.common import run_async, settings_from
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 
 Json = Annotated[bool, typer.Option("--json")]
 

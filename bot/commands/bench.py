@@ -11,13 +11,16 @@ import typer
 from rich.table import Table
 
 from agent_core.errors import ConfigInvalid
+from bot.chat.texts import Texts
 from bot.commands.common import Exit, fail, run_async, settings_from
 from bot.terminal.console import Console, err, print_json, watched
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from bot.bench.scale import Scale
+    from bot.bench.usage import Say
 
 T = TypeVar("T")
 MOST_PHONES = 200
@@ -40,20 +43,20 @@ def scale(
     from bot.bench.scale import scale as measure
     from bot.bench.usage import machine
 
-    settings_from()
+    words = texts(settings_from().lang)
     sizes = _sizes(phones)
 
-    async def each(say: Callable[[str], None]) -> list[Scale]:
+    async def each(say: Say) -> list[Scale]:
         return [await measure(size, runs, say=say) for size in sizes]
 
-    found = _measure(each)
+    found = _measure(each, words)
     if as_json:
         print_json({"machine": machine(), "sizes": [_plain(asdict(one)) for one in found]})
     else:
-        _show(found, machine())
+        _show(found, machine(), words)
     for one in found:
         for problem in one.problems:
-            err.print(f"{one.phones}: {problem}", style="red")
+            err.print(words.get("bench.problem", phones=one.phones, problem=problem), style="red")
     raise typer.Exit(Exit.FAILED if any(one.problems for one in found) else Exit.OK)
 
 
@@ -66,12 +69,12 @@ def idle(
     from bot.bench.scale import idle as measure
     from bot.bench.usage import machine
 
-    settings_from()
-    found = _measure(lambda say: measure(seconds, say=say))
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: measure(seconds, say=say), words)
     if as_json:
         print_json({"machine": machine(), **_plain(asdict(found))})
         return
-    table = Table("seconds", "share of a core", "memory, MiB", title=machine())
+    table = Table(*(words.get(f"bench.{head}") for head in ("seconds", "cpu", "resident")), title=machine())
     table.add_row(f"{found.seconds:.0f}", f"{found.cpu:.1%}", f"{found.resident:.0f}")
     Console().print(table)
 
@@ -85,18 +88,19 @@ def growth(
     from bot.bench.growth import growth as measure
     from bot.bench.usage import machine
 
-    settings_from()
-    found = _measure(lambda say: measure(runs, say=say))
+    words = texts(settings_from().lang)
+    found = _measure(lambda say: measure(runs, say=say), words)
     if as_json:
         tables = [_plain(asdict(one)) for one in found.tables]
         totals = {"runs": found.runs, "bytes": round(found.bytes), "others": round(found.others)}
         print_json({"machine": machine(), **totals, "tables": tables})
         return
-    table = Table("file", "table", "rows a run", "KB a run", title=f"{found.runs} runs, {machine()}")
+    title = words.get("bench.title", runs=found.runs, machine=machine())
+    table = Table(*(words.get(f"bench.{head}") for head in ("file", "table", "rows", "size")), title=title)
     for one in found.tables:
         table.add_row(one.file, one.table, f"{one.rows:.1f}", f"{one.bytes / 1000:.1f}")
-    table.add_row("", "other files", "", f"{found.others / 1000:.1f}")
-    table.add_row("", "all", "", f"{found.bytes / 1000:.1f}")
+    table.add_row("", words.get("bench.others"), "", f"{found.others / 1000:.1f}")
+    table.add_row("", words.get("bench.all"), "", f"{found.bytes / 1000:.1f}")
     Console().print(table)
 
 
@@ -108,10 +112,14 @@ def _sizes(written: str) -> list[int]:
     return [int(part) for part in sizes]
 
 
-def _measure(work: Callable[[Callable[[str], None]], Awaitable[T]]) -> T:
-    """What is going on is shown on standard error, where somebody looks at it."""
+def _measure(work: Callable[[Say], Awaitable[T]], words: Texts) -> T:
+    """What is going on is shown on standard error, if somebody looks at it."""
     with watched().status("") as status:
-        return run_async(lambda: work(status.update))
+
+        def say(key: str, /, **values: object) -> None:
+            status.update(words.get(f"bench.{key}", **values))
+
+        return run_async(lambda: work(say))
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:
@@ -122,11 +130,9 @@ def _plain(values: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _show(found: list[Scale], name: str) -> None:
-    table = Table(
-        "phones", "runs", "runs a minute", "one each, s", "delay p50, s", "delay p95, s", "memory, MiB", "peak, MiB",
-        title=name,
-    )  # fmt: skip
+def _show(found: list[Scale], name: str, words: Texts) -> None:
+    heads = ("phones", "runs", "runs_a_minute", "every", "delay_p50", "delay_p95", "resident", "peak")
+    table = Table(*(words.get(f"bench.{head}") for head in heads), title=name)
     for one in found:
         numbers = (one.runs_a_minute, one.every, one.delay_p50, one.delay_p95, one.resident, one.peak)
         forms = (".0f", ".2f", ".2f", ".2f", ".0f", ".0f")

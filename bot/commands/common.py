@@ -16,12 +16,12 @@ from agent_core.session import Session, Status
 from bot import logs
 from bot.chat.cards import error_lines
 from bot.chat.elsewhere import in_terminal
-from bot.chat.texts import texts
+from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import Settings, load
 from bot.settings.loading import SettingsWrong, passed_over
 from bot.terminal.console import err
-from bot.terminal.language import speak, spoken_language
+from bot.terminal.language import speak, spoken_language, texts
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -109,19 +109,19 @@ def fail(error: PhonedeskError) -> NoReturn:
 
         err.print(refusal(words, error), style="red")
         raise typer.Exit(Exit.USAGE)
-    if words.find(f"errors.{error.key}_terminal", ""):  # where the advice for a chat is of no use
-        error.key += "_terminal"
-    if words.find(f"errors.{error.key}", ""):
-        err.print(logs.mask(in_terminal(words.error(error))), style="red")
-        raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+    shown = words.error(error) if words.find(f"errors.{error.key}", "") else _by_kind(error, words)
+    err.print(logs.mask(shown), style="red")
+    raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+
+
+def _by_kind(error: PhonedeskError, words: Texts) -> str:
+    """The text of the error's kind, with its own words, which are English, between."""
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
         advice = []  # what is wrong here is not what `config check` would tell
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
-    shown = "\n".join((said, detail, *advice))
-    err.print(logs.mask(in_terminal(shown)), style="red")
-    raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+    return "\n".join((said, words.get("common.detail", text=in_terminal(detail)), *advice))
 
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:

@@ -13,12 +13,12 @@ from rich.cells import cell_len
 
 from agent_core.errors import ConfigError, ConfigInvalid
 from bot import logs
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.common import Exit, fail, run_async, settings_from
 from bot.escapes import escaped
 from bot.settings import Settings, config_file
 from bot.terminal.console import Console, Text, err, print_json
-from bot.terminal.language import speak, spoken_language
+from bot.terminal.language import speak, spoken_language, texts
 
 if TYPE_CHECKING:
     from bot.settings.names import Name

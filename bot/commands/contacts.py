@@ -10,11 +10,11 @@ import typer
 
 from bot.chat.cards import Card
 from bot.chat.contacts import contact_lines
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor
 from bot.desk.contacts_port import ContactView
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def list_(
         print_json([asdict(contact) for contact in found])
         return
     for contact in found:
-        Console().print(panel(Card(contact.name, contact_lines(contact, words))))
+        Console().print(panel(Card(contact.name, contact_lines(contact, words)), words))
     if not found:
         Console().print(words.get("contacts.none_found" if app or text or tag else "contacts.empty"))
 
@@ -97,4 +97,4 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[ContactView]], key: str, a
         print_json(asdict(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, name=view.name), contact_lines(view, words))))
+    Console().print(panel(Card(words.get(key, name=view.name), contact_lines(view, words)), words))

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_core.errors import InputRejected
 from bot.chat.cards import Card
-from bot.chat.texts import texts
+from bot.chat.texts import Lang
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile
 from bot.files import write
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def search(words: Annotated[list[str] | None, typer.Argument()] = None,
     if as_json:
         print_json([{**_plain(one.entry), "score": one.score} for one in found])
     else:
-        _print(found_card(found, asked, texts(lang), paged=False))
+        _print(found_card(found, asked, texts(lang), paged=False), lang)
 
 
 @kb.command()
@@ -78,7 +80,7 @@ def edit(
         () if no_tags else tuple(tag) if tag else None,
     )
     if text == EntryText():
-        raise typer.BadParameter("Give what to change, for example --answer.")
+        fail(InputRejected("It is not said what to change.", advice="Give --answer, for example.", key="entry_what"))
     _one(lambda desk, me: desk.kb.edit(me, entry_id, text), "kb.edited", as_json)
 
 
@@ -97,7 +99,7 @@ def pending(as_json: Json = False) -> None:
     if as_json:
         print_json([_plain(entry) for entry in entries])
     else:
-        _print(pending_card(entries, texts(lang), paged=False))
+        _print(pending_card(entries, texts(lang), paged=False), lang)
 
 
 @kb.command()
@@ -133,7 +135,7 @@ def import_(
     if as_json:
         print_json(_plan(view))
     else:
-        _print(import_card(view, texts(lang), most=None))
+        _print(import_card(view, texts(lang), most=None), lang)
     plan = view.plan
     if not dry_run and plan.rejected and not (plan.writes or plan.same or plan.doubles):
         raise typer.Exit(Exit.FAILED)
@@ -177,7 +179,7 @@ def stats(as_json: Json = False) -> None:
         )
     else:
         words = texts(lang)
-        _print(Card(words.get("kb.title"), stats_lines(found, words)))
+        _print(Card(words.get("kb.title"), stats_lines(found, words)), lang)
 
 
 def _read(file: Path) -> bytes:
@@ -196,11 +198,11 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[Entry]], key: str, as_json
         print_json(_plain(entry))
         return
     words = texts(lang)
-    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words)))
+    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words)), lang)
 
 
-def _print(card: Card) -> None:
-    Console().print(panel(Card(card.title, card.lines)))  # what its buttons do, other commands do
+def _print(card: Card, lang: Lang) -> None:
+    Console().print(panel(Card(card.title, card.lines), texts(lang)))  # what its buttons do, other commands do
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, Role
 from bot.desk.keys import KeysDesk
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 from storage.api_keys import KeyRow
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from bot.chat.texts import texts
 from bot.commands.common import Exit, run_async, settings_from
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, err
+from bot.terminal.language import texts
 
 
 def mcp(

@@ -11,11 +11,11 @@ from rich.table import Table
 
 from bot.chat.cards import Card
 from bot.chat.people import in_short, person_lines
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.team_port import PersonView
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
@@ -94,4 +94,4 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[PersonView]], key: str, as
         return
     words = texts(lang)
     Console().print(Text(words.get(key, name=view.name) if key == "people.removed" else words.get(key)))
-    Console().print(panel(Card(f"#{view.id} {view.name}", person_lines(words, view))))
+    Console().print(panel(Card(f"#{view.id} {view.name}", person_lines(words, view)), words))

@@ -10,12 +10,13 @@ import typer
 
 from bot.chat.answering import read_answer, to_confirm, verdict
 from bot.chat.cards import Line, choice_label, question_card
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit
 from bot.desk.actors import Actor, NotFound
 from bot.desk.port import AnswerResult, QuestionView, RunView
 from bot.terminal.console import Console, confirm, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 from storage.history import History
 
@@ -37,7 +38,7 @@ def list_(as_json: Json = False) -> None:
     words = texts(lang)
     for view, run, number in found:
         card = question_card(view, words, run=run, hint=_hint(view, words))
-        Console().print(panel(replace(card, lines=(_head(view, run, number, words), *card.lines))))
+        Console().print(panel(replace(card, lines=(_head(view, run, number, words), *card.lines)), words))
     if not found:
         Console().print(words.get("ask.none"))
 

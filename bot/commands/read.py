@@ -41,12 +41,13 @@ def read(
         print_json(report(page).model_dump(mode="json"))
         return
     from bot.chat.page_reading import page_lines
-    from bot.chat.texts import texts
+    from bot.terminal.language import texts
+    from bot.terminal.render import before
 
     words = texts(spoken_language())
     console = Console(soft_wrap=True)
     for line in page_lines(report(page, words.lang), profile.name, words):
-        said = f"{line.label}: {line.text}" if line.label else line.text
+        said = f"{before(line.label, words)}{line.text}"
         console.print(said)
 
 
@@ -64,8 +65,8 @@ def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame,
 
 def _write_marks(place: Path, frame: Frame, page: Page) -> None:
     from bot.chat.page_reading import marked
-    from bot.chat.texts import texts
     from bot.files import written
+    from bot.terminal.language import texts
 
     shown = marked(frame.image, page, texts(spoken_language()))
     with written(place) as out:

@@ -11,12 +11,12 @@ import typer
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
-from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
 from bot.replay.timings import timings_of
 from bot.settings import Settings
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder

@@ -13,13 +13,13 @@ from agent_core.errors import InputRejected
 from agent_core.tasks import TaskRules
 from bot.chat.cards import Card
 from bot.chat.schedules import schedule_lines
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, settings_from, words_of_contacts
 from bot.desk.actors import Actor
 from bot.desk.schedules_port import ScheduleView, ScheduleWish
 from bot.terminal.console import Console, print_json
-from bot.terminal.render import panel
+from bot.terminal.language import texts
+from bot.terminal.render import before, panel
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
@@ -128,7 +128,7 @@ def list_(as_json: Json = False) -> None:
     else:
         words = texts(lang)
         for view in found:
-            Console().print(panel(Card(f"#{view.id}", tuple(schedule_lines(view, words)))))
+            Console().print(panel(Card(f"#{view.id}", tuple(schedule_lines(view, words))), words))
         if not found:
             Console().print(words.get("schedule.empty"))
 
@@ -194,12 +194,13 @@ def next_(
         print_json({**told, "windows": windows, "next_times": [moment.isoformat() for moment in coming]})
         return
     out, words = Console(), texts(settings.lang)
-    out.print(f"{words.get('schedule.means')}: {kept} ({timezone})")
+    out.print(f"{before(words.get('schedule.means'), words)}{kept} ({timezone})")
     for window, last in windows:
         start, _, end = window.partition("-")
         out.print(words.get("schedule.window_means", start=start, end=end, last=last))
     for moment in coming:
-        out.print(f"{moment:%a %Y-%m-%d %H:%M:%S %z}")
+        day = words.get(f"digest.day_{moment:%a}".lower())
+        out.print(f"{day} {moment:%Y-%m-%d %H:%M:%S %z}")
 
 
 def _moment(text: str) -> datetime:
@@ -220,7 +221,7 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, 
         print_json(_plain(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
+    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words))), words))
 
 
 def _plain(view: ScheduleView) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.chat.texts import texts
 from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import Settings, load
 from bot.terminal.console import Console, Text
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.serving import Server

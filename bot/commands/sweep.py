@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_core.errors import InputRejected
-from bot.chat.texts import texts
 from bot.commands.common import Exit, fail, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder

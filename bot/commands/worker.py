@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_core.errors import ConfigInvalid
-from bot.chat.texts import texts
 from bot.commands.common import fail, log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import HOST_NAME, Settings, load
 from bot.terminal.console import Console, Text
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.app import Core

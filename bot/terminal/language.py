@@ -1,10 +1,13 @@
-"""The language of this process in the terminal."""
+"""The language of this process in the terminal, and what is said there in other words than in a chat."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from agent_core.texts import Lang
+from bot.chat.elsewhere import in_terminal
+from bot.chat.texts import Texts
 from bot.settings.loading import written_language
 
 
@@ -24,3 +27,17 @@ def speak(lang: Lang | None) -> None:
 def spoken_language() -> Lang:
     """Return the language to speak, also if the settings cannot be used."""
     return _spoken.lang or written_language()
+
+
+class TerminalTexts(Texts):
+    """Names the terminal's commands for the chat's; what needs other words there has the key with ``_terminal``."""
+
+    def _found(self, key: str) -> str:
+        own = self._texts.get(f"{key}_terminal")
+        return in_terminal(self._texts[key]) if own is None else own
+
+
+@cache
+def texts(lang: Lang) -> Texts:
+    """Return the texts of a language for the terminal."""
+    return TerminalTexts(lang)

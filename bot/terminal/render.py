@@ -6,12 +6,20 @@ from rich.console import Group
 from rich.panel import Panel
 
 from bot.chat.cards import Card
+from bot.chat.texts import Texts
 from bot.terminal.console import Text
 
 STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
 
 
-def panel(card: Card, *, style: str = "cyan") -> Panel:
+def before(label: str, words: Texts) -> str:
+    """Return a label with what stands between it and its text; "" for none."""
+    if not label:
+        return ""
+    return label + (" " if label.startswith("#") or label.endswith(".") else words.get("common.colon"))
+
+
+def panel(card: Card, words: Texts, *, style: str = "cyan") -> Panel:
     """The card as a box; what it holds is text, never markup.
 
     Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button, and
@@ -20,8 +28,7 @@ def panel(card: Card, *, style: str = "cyan") -> Panel:
     lines = []
     for line in card.lines:
         text = Text()
-        if line.label:
-            text.append(f"{line.label}: ", style="dim")
+        text.append(before(line.label, words), style="dim")
         text.append(line.text, style=STYLES[line.kind])
         lines.append(text)
     buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]

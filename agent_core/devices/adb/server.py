@@ -86,7 +86,8 @@ class AdbServer:
         DeviceUnauthorized where the phone has yet to allow it, DeviceOffline for everything else.
         """
         if not _ADDRESS.fullmatch(address):
-            raise InputRejected(f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555.")
+            said = f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555."
+            raise InputRejected(said, key="bad_address", said=address)
         state = "absent"
         for _ in range(CONNECT_TRIES):
             answer = await self._connect(address)
@@ -106,9 +107,13 @@ class AdbServer:
         answer = str(await self._blocking(lambda: self._client.connect(address, timeout=CONNECT_SECONDS))).strip()
         # The server answers OKAY however it went; only the words tell.
         if "failed to authenticate" in answer:
-            raise DeviceUnauthorized(f"{address} does not accept this computer ({answer}).")
+            raise DeviceUnauthorized(
+                f"{address} does not accept this computer ({answer}).", key="phone_unauthorized", phone=address
+            )
         if not answer.startswith(("connected to", "already connected to")):
-            raise DeviceOffline(f"{address} cannot be reached ({answer}).")
+            raise DeviceOffline(
+                f"{address} cannot be reached ({answer}).", key="phone_unreachable", phone=address, why=answer
+            )
         return answer
 
     async def disconnect(self, address: str) -> None:
@@ -138,7 +143,7 @@ class AdbServer:
     ) -> AdbDevice:
         """The phone of this serial; whether it is there shows at the first call."""
         if not _SERIAL.fullmatch(serial):
-            raise InputRejected(f"{serial!r} is no serial of a phone.")
+            raise InputRejected(f"{serial!r} is no serial of a phone.", key="bad_serial", said=serial)
         if clock is not None:
             return AdbDevice(self, serial, clock=clock, sleep=sleep)
         return AdbDevice(self, serial, sleep=sleep, apps=self._apps.setdefault(serial, InstalledApps()))
@@ -187,10 +192,12 @@ class AdbServer:
 def unusable(serial: str, state: str) -> DeviceError:
     """The error for a phone that is listed in a state other than ``device``, or ``absent``."""
     if state in {"unauthorized", "authorizing"}:
-        return DeviceUnauthorized(f"{serial} does not accept this computer yet.")
+        return DeviceUnauthorized(
+            f"{serial} does not accept this computer yet.", key="phone_unauthorized", phone=serial
+        )
     if state == "absent":
-        return DeviceOffline(f"{serial} is not attached.")
-    return DeviceOffline(f"{serial} is attached but {state}.")
+        return DeviceOffline(f"{serial} is not attached.", key="phone_absent", phone=serial)
+    return DeviceOffline(f"{serial} is attached but {state}.", key="phone_offline", phone=serial, state=state)
 
 
 async def open_adb(

@@ -43,7 +43,7 @@ FORMS: dict[str, Callable[[str], RenderableType]] = {
     "string": lambda text: text,
     "text": Text,
     "table": _table,
-    "card": lambda text: panel(Card(text, (Line(text, text),), None, ((Button("d", text),),))),
+    "card": lambda text: panel(Card(text, (Line(text, text),), None, ((Button("d", text),),)), texts("en")),
     "segments": _Segments,
 }
 
