@@ -25,17 +25,22 @@ def unheard(key: str, /, **values: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory, 0 on Windows."""
+    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory, 0 on Windows.
+
+    ``descriptors`` and ``threads``: how many are open and alive; 0 where the system does not tell.
+    """
 
     cpu: float
     resident: float
     peak: float
+    descriptors: int
+    threads: int
 
 
 def usage() -> Usage:
     """Of this process, without its children."""
     most = _peak()
-    return Usage(time.process_time(), _resident() or most, most)
+    return Usage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
 
 
 def _peak() -> float:
@@ -54,6 +59,14 @@ def _resident() -> float:
     except (OSError, ValueError, IndexError):
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def _many(kind: str) -> int:
+    """The entries of a folder of ``/proc/self``."""
+    try:
+        return sum(1 for _ in Path("/proc/self", kind).iterdir())
+    except OSError:
+        return 0
 
 
 def machine() -> str:

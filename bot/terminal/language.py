@@ -30,10 +30,10 @@ def spoken_language() -> Lang:
 
 
 class TerminalTexts(Texts):
-    """Names the terminal's commands for the chat's; what needs other words there has the key with ``_terminal``."""
+    """Names the terminal's commands for the chat's; what needs other words there has the key with ``_in_terminal``."""
 
     def _found(self, key: str) -> str:
-        own = self._texts.get(f"{key}_terminal")
+        own = self._texts.get(f"{key}_in_terminal")
         return in_terminal(self._texts[key]) if own is None else own
 
 

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from bot.chat.cards import Button, Card, Line
 from bot.terminal.console import Console, Text, print_data
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 from tests.bot.hostile_texts import DANGEROUS, hostile_or_broken
 
