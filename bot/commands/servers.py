@@ -117,7 +117,7 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     except ValueError as error:
         known = ", ".join(LOOKS)
         said, advice = ", ".join(looks), f"The looks: {known}."
-        fail(InputRejected(f"{error}.", advice=advice, key="bad_looks", said=said, known=known))
+        fail(InputRejected(f"{error}.", advice=advice, key="bad_looks", said=said, known=known, why=str(error)))
     return world.model_copy(update={"look": list(chosen.values())})
 
 
