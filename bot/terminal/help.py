@@ -71,6 +71,14 @@ class Group(_Spoken, TyperGroup):
 class Root(Group):
     """All commands. Says what is wrong with a command line."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Typer adds its option afterwards; what it says of an installed completion is replaced by our own words."""
+        params = super().get_params(ctx)
+        for param in params:
+            if param.name == "install_completion":
+                param.callback = _install_completion
+        return params
+
     def make_context(self, *args: Any, **options: Any) -> Any:
         with _told():
             return super().make_context(*args, **options)
@@ -78,6 +86,18 @@ class Root(Group):
     def invoke(self, ctx: Any) -> Any:
         with _told():
             return super().invoke(ctx)
+
+
+def _install_completion(ctx: Any, param: Any, value: Any) -> None:
+    """Install the completion of the shell that we were started from, and say where."""
+    if not value or ctx.resilient_parsing:
+        return
+    from typer.completion import install  # type: ignore[attr-defined]  # its one place
+
+    shell, file = install()
+    words = catalogue(spoken_language())
+    Console().print(Text(words["usage.completed"].format(shell=shell, file=file)), soft_wrap=True)
+    raise typer.Exit
 
 
 @contextmanager
