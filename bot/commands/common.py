@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import structlog
 import typer
 
+from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
@@ -20,6 +21,7 @@ from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import Settings, load
 from bot.settings.loading import SettingsWrong, passed_over
+from bot.settings.own import own_folder, own_found
 from bot.terminal.console import err
 from bot.terminal.language import speak, spoken_language, texts
 
@@ -64,6 +66,7 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
         settings = load(**overrides)
     except PhonedeskError as error:
         fail(error)
+    own.use(own_folder(settings))
     speak(settings.lang)
     level = settings.log_level
     logs.configure("warning" if quiet and level == "info" else level, secrets=settings.secrets())
@@ -104,6 +107,8 @@ def fail(error: PhonedeskError) -> NoReturn:
     An error that has no text of its own says so by the text of its kind, with its own words between.
     """
     words = texts(spoken_language())
+    if isinstance(error, own.OwnWrong):
+        error = SettingsWrong(error.message, own_found(error.faults))
     if isinstance(error, SettingsWrong):
         from bot.commands.wrong import refusal
 
