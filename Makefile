@@ -21,9 +21,12 @@ $(STAMP): pyproject.toml constraints.txt
 	  { echo "phonedesk needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@echo "1/2 making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "2/2 installing about 110 packages; this takes some minutes"
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --disable-pip-version-check \
 	  --editable '.[ocr,demo,dev]'
+	@echo "installed; next: make demo"
 	@touch $@
 
 test: $(STAMP)

@@ -17,6 +17,7 @@ from agent_core.actions.types import (
     Wait,
 )
 from agent_core.actions.write import to_autoglm
+from agent_core.choosing import decide
 from agent_core.delivery.flow import ReplyFlow
 from agent_core.devices.base import Device, TouchWatch
 from agent_core.errors import (
@@ -30,7 +31,7 @@ from agent_core.errors import (
 from agent_core.gate import Judgement, Situation, approval
 from agent_core.hand import do_on
 from agent_core.observer import Observation
-from agent_core.ports import KnowledgeBase, Lease
+from agent_core.ports import Chooser, KnowledgeBase, Lease
 from agent_core.result import ActResult, Ending
 from agent_core.retry import RETRIES
 from agent_core.session import GateState, Session, Status
@@ -54,6 +55,7 @@ class Actor:
         flow: ReplyFlow | None,
         touches: TouchWatch,
         summary: Summary,
+        chooser: Chooser | None = None,
     ) -> None:
         self._device = device
         self._lease = lease
@@ -62,6 +64,7 @@ class Actor:
         self._flow = flow
         self._touches = touches
         self._summary = summary
+        self._chooser = chooser
         self._failed = 0
 
     async def attempt(self, judgement: Judgement, seen: Observation) -> ActResult:
@@ -92,7 +95,7 @@ class Actor:
     async def _act(self, action: Action, seen: Observation, to_ask: str) -> ActResult:
         session = self._session
         if session.dry_run:
-            told = say(session.lang, "run.dry_run", action=to_autoglm(action))
+            told = await self._rehearsed(action)
             return ActResult(told, ending=Ending(Status.SUCCEEDED, told))
         allowed = approval.holds(session, action, as_seen(seen))
         match action:
@@ -123,6 +126,16 @@ class Actor:
             case _:
                 return await self._touch(action, seen, allowed=allowed)
 
+    async def _rehearsed(self, action: Action) -> str:
+        """Say what would be done, and why a dry run ends there; of a question, also what the base would answer."""
+        lang, query = self._session.lang, action.query.strip() if isinstance(action, GetKnowledgeData) else ""
+        if not query:
+            return say(lang, "run.dry_run", action=to_autoglm(action))
+        chosen = await decide(self._chooser, query, query, await self._knowledge.retrieve(query))
+        if chosen is None:
+            return say(lang, "run.dry_run_unsure", query=query)
+        return say(lang, "run.dry_run_answer", query=query, text=chosen.text)
+
     async def _touch(self, action: Action, seen: Observation, *, allowed: bool) -> ActResult:
         """Do it; once more where it is sure that nothing was done, and the screen is as the model saw it. ``allowed``
         was one tap, not another one later that looks like it.
@@ -143,7 +156,7 @@ class Actor:
             else:
                 if allowed:
                     self._session.approval = None
-                return ActResult(say(self._session.lang, "run.done", action=action.kind))
+                return ActResult(say(self._session.lang, "run.done"))
 
     async def _same_after(self, seconds: float, seen: Observation) -> bool:
         await asyncio.sleep(seconds)

@@ -46,11 +46,14 @@ class Taken:
         self.judgement = judgement
         self._ends.append(time.monotonic())
 
-    @property
-    def timings(self) -> dict[str, float]:
-        """Seconds of its phases as far as it came, and of all of it with the look before."""
+    def timings(self, *, asked: bool) -> dict[str, float]:
+        """Seconds of its phases as far as it came, and of all of it with the look before.
+
+        asked: the model was asked; what is done without it is an act.
+        """
         ends = [*self._ends, time.monotonic()]
-        phases = dict(zip(("model", "gate", "act"), (end - begun for begun, end in pairwise(ends)), strict=False))
+        names = ("model", "gate", "act") if asked else ("act",)
+        phases = dict(zip(names, (end - begun for begun, end in pairwise(ends)), strict=False))
         return {
             "observe": self.seen.seconds,
             **self.seen.phases,
@@ -109,18 +112,18 @@ class Recorder:
         if taken.thought is not None and taken.result is not None:
             await self._step(taken, taken.result)
         elif taken.result is not None and taken.result.ending is None:
-            await self._early(seen, taken.result)
+            await self._early(taken, taken.result)
 
     async def _step(self, taken: Taken, result: ActResult) -> None:
         await self._written()
         session, seen, judgement = self._session, taken.seen, taken.judgement
-        timings = taken.timings
-        thought = taken.thought or Thought(Completion("", model=self._model), timings["model"], self._heard)
+        asked = taken.thought is not None or bool(self._model)
+        timings = taken.timings(asked=asked)
+        thought = taken.thought or Thought(Completion("", model=self._model), timings.get("model", 0.0), self._heard)
         self.last_action = judgement.action
         usage = thought.completion.usage
-        timings["model"] = thought.seconds
-        if taken.thought is None and not self._model:
-            del timings["model"]  # nobody was asked
+        if asked:
+            timings["model"] = thought.seconds
         told = {"first_token": usage.first_token, "thinking": usage.thinking_end, "reply": usage.total or None}
         timings |= {name: seconds for name, seconds in told.items() if seconds is not None}
         record = StepRecord(
@@ -152,7 +155,7 @@ class Recorder:
         await self._event("step", data, await self.picture(seen.frame, judgement.action))
         await self._store.save(session)
 
-    async def _early(self, seen: Observation, result: ActResult) -> None:
+    async def _early(self, taken: Taken, result: ActResult) -> None:
         """Add what was done without asking the model, as the query that it would have called: it is told of it so."""
         session = self._session
         newest = session.replies[-1] if session.replies else None
@@ -163,13 +166,13 @@ class Recorder:
             action=self.last_action.model_dump() if self.last_action else None,
             ok=result.ok,
             result=result.message,
-            package=seen.window.package,
+            package=taken.seen.window.package,
             cost=session.new_cost,
-            timings={name: round(seconds, 4) for name, seconds in {"observe": seen.seconds, **seen.phases}.items()},
+            timings={name: round(seconds, 4) for name, seconds in taken.timings(asked=False).items()},
         )
         session.steps.append(record)
-        data = {**record.model_dump(exclude={"reply"}), "size": list(seen.size)}
-        await self._event("step", data, await self.picture(seen.frame))
+        data = {**record.model_dump(exclude={"reply"}), "size": list(taken.seen.size)}
+        await self._event("step", data, await self.picture(taken.seen.frame))
 
     async def reply(self, reply: ReplyRecord) -> None:
         """The event first: after a crash between the two it is told once more, never not at all."""

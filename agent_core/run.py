@@ -196,7 +196,10 @@ def take_up(session: Session, outside: Outside) -> Run:
     app = profile(session.gate.app) if session.gate.enabled else None
     touches = Touches()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
-    actor = Actor(outside.device, outside.lease, session, outside.knowledge, flow, touches, outside.thinker.summary)
+    summary = outside.thinker.summary
+    actor = Actor(
+        outside.device, outside.lease, session, outside.knowledge, flow, touches, summary, chooser=outside.chooser
+    )
     policies = outside.policies
     if policies is None:
         usual = PolicyName.REPLY if session.gate.enabled else PolicyName.CAREFUL

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
-from typer.exceptions import TyperException
 
 from bot.commands.answers import answers
 from bot.commands.apps import apps
@@ -33,81 +30,60 @@ from bot.commands.serve import serve
 from bot.commands.servers import demo_model, devices, virtual_phone
 from bot.commands.sweep import sweep
 from bot.commands.worker import worker
-from bot.escapes import escaped
 from bot.release import release
 from bot.terminal.console import Console
+from bot.terminal.help import ROOT, Command, Group, Root
+from bot.terminal.language import spoken_language
+from bot.terminal.texts import catalogue
+
+# In order of use, under the headings of the help (``groups`` in its texts).
+COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
+    "start": {"demo": demo, "doctor": doctor, "devices": devices, "serve": serve, "pair": pair},
+    "work": {"run": run, "sweep": sweep, "schedule": schedule, "questions": questions, "replay": replay},
+    "knowledge": {"kb": kb, "answers": answers, "contacts": contacts},
+    "access": {"people": people, "keys": keys, "mcp": mcp},
+    "operate": {"config": config, "backup": backup, "restore": restore, "worker": worker},
+    "screens": {"apps": apps, "read": read},
+    "develop": {"virtual-phone": virtual_phone, "demo-model": demo_model, "eval": evaluate, "bench": bench},
+}
+
+
+class Phonedesk(Root):
+    """Every command."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return [name for commands in COMMANDS.values() for name in commands]
 
 
 def say_release(wanted: bool) -> None:
-    """Print the release and end, where that is what was wanted."""
+    """Print the release and end, if that is what was wanted."""
     if wanted:
-        Console().print(f"phonedesk {release() or '(not installed)'}")
+        Console().print(f"phonedesk {release() or catalogue(spoken_language())['usage.not_installed']}")
         raise typer.Exit
 
 
-class Commands(TyperGroup):
-    """Says what is wrong with a command line as everything else is said: the name of a file may be from outside."""
-
-    def make_context(self, *args: Any, **options: Any) -> Any:
-        with _message_escaped():
-            return super().make_context(*args, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _message_escaped():
-            return super().invoke(ctx)
+def phonedesk(version: Annotated[bool, typer.Option("--version", callback=say_release, is_eager=True)] = False) -> None:
+    """Take the options of ``phonedesk`` itself."""
 
 
-@contextmanager
-def _message_escaped() -> Iterator[None]:
-    try:
-        yield
-    except TyperException as error:
-        error.message = escaped(error.message)
-        raise
+def _application() -> typer.Typer:
+    made = typer.Typer(
+        name=ROOT,
+        cls=Phonedesk,
+        callback=phonedesk,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for heading, commands in COMMANDS.items():
+        for name, command in commands.items():
+            if isinstance(command, typer.Typer):
+                for part in command.registered_commands:
+                    part.cls = Command
+                made.add_typer(command, name=name, cls=Group, rich_help_panel=heading)
+            else:
+                made.command(name, cls=Command, rich_help_panel=heading)(command)
+    return made
 
 
-app = typer.Typer(
-    name="phonedesk",
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def phonedesk(
-    version: Annotated[
-        bool, typer.Option("--version", callback=say_release, is_eager=True, help="Print which release this is.")
-    ] = False,
-) -> None:
-    """A customer-service desk that runs on a real phone and is operated from Telegram."""
-
-
-app.command()(run)
-app.command()(sweep)
-app.command()(demo)
-app.command()(doctor)
-app.command()(serve)
-app.command()(worker)
-app.command()(pair)
-app.add_typer(schedule, name="schedule")
-app.add_typer(questions, name="questions")
-app.add_typer(kb, name="kb")
-app.add_typer(answers, name="answers")
-app.command()(read)
-app.add_typer(apps, name="apps")
-app.command()(replay)
-app.add_typer(contacts, name="contacts")
-app.add_typer(people, name="people")
-app.add_typer(keys, name="keys")
-app.command()(mcp)
-app.add_typer(config, name="config")
-app.command()(backup)
-app.command()(restore)
-app.command("devices")(devices)
-app.command("eval")(evaluate)
-app.add_typer(bench, name="bench")
-app.command("virtual-phone")(virtual_phone)
-app.command("demo-model")(demo_model)
+app = _application()

@@ -11,7 +11,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 
 import structlog
 
@@ -71,13 +72,37 @@ class Ending:
 def ending(say: Callable[[], None], drain_seconds: float) -> Iterator[asyncio.Event]:
     """Set by Ctrl-C and SIGTERM, while the block lasts. ``say`` tells the person who waits for the end."""
     made = Ending(say, seconds=drain_seconds + LAST_SECONDS, at_once=lambda: os._exit(EXIT))
+    with on_signals(made.ask):
+        try:
+            yield made.asked
+        finally:
+            made.over()
+
+
+@contextmanager
+def on_signals(ask: Callable[[], None]) -> Iterator[None]:
+    """Call ``ask`` in the running loop on Ctrl-C and SIGTERM, while the block lasts.
+
+    Windows' loops know no signals: there Python's own handler passes them on. Outside the main thread, which is told
+    of no signal, nothing is changed.
+    """
     loop = asyncio.get_running_loop()
+    undo: list[Callable[[], object]] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, made.ask)
+        try:
+            loop.add_signal_handler(number, ask)
+            undo.append(partial(loop.remove_signal_handler, number))
+        except NotImplementedError:
+            with suppress(ValueError):  # not the main thread
+                former = signal.signal(number, lambda *_: loop.call_soon_threadsafe(ask))
+                undo.append(partial(signal.signal, number, former))
+        except (RuntimeError, ValueError):
+            continue  # not the main thread
     try:
-        yield made.asked
+        yield
     finally:
-        made.over()
+        for one in undo:
+            one()
 
 
 def wait_no_longer(db: Database, drain_seconds: float) -> None:

@@ -4,7 +4,6 @@ library's.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -110,25 +109,34 @@ class LogFile:
 
 
 class _Lines(RotatingFileHandler):
-    """JSON lines, for its user alone; one process a file. OSError where it cannot be written, or another one has it."""
+    """JSON lines, for its user alone; one process a file. OSError if it cannot be written, or another process has it.
+
+    The lock is a file of its own beside it: what is locked cannot be put aside on Windows.
+    """
 
     def __init__(self, file: LogFile) -> None:
+        from filelock import FileLock  # few commands log to a file
+
         self._told = False
         most = max(1, int(file.megabytes * 1_000_000))
         super().__init__(file.path, maxBytes=most, backupCount=file.kept, encoding="utf-8")
+        # What would be written twice, or put aside under another process's hands.
+        self._lock = FileLock(f"{file.path}.lock", timeout=0, mode=0o600, thread_local=False)
+        try:
+            self._lock.acquire()
+        except OSError:
+            self.close()
+            raise
 
     def _open(self) -> TextIOWrapper:
         def private(path: str, flags: int) -> int:
-            opened = os.open(path, flags, 0o600)
-            try:
-                # What would be written twice, or put aside under another process's hands.
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(opened)
-                raise
-            return opened
+            return os.open(path, flags, 0o600)
 
         return open(self.baseFilename, "a", encoding="utf-8", opener=private)
+
+    def close(self) -> None:
+        super().close()
+        self._lock.release()
 
     def format(self, record: logging.LogRecord) -> str:
         event = getattr(record, "event", None)
@@ -234,7 +242,7 @@ def close_file() -> None:
 def _opened(file: LogFile) -> _Lines:
     try:
         return _Lines(file)
-    except BlockingIOError:
+    except TimeoutError:  # of its lock
         said = f"Another process writes the log file {file.path}."
         raise ConfigInvalid(
             said,

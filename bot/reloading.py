@@ -60,7 +60,8 @@ class Reloader:
         self._task = asyncio.create_task(self._forever(), name="settings-watch")
         self._asked.set()  # they may have been changed since they were read
         if not sys.stderr.isatty():  # noqa: TID251 - looked at; in a terminal the signal means that it was closed
-            with suppress(NotImplementedError, RuntimeError, ValueError):
+            # Windows has no SIGHUP.
+            with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._asked.set)
                 self._hears = True
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -20,6 +19,7 @@ from agent_core.session import FINAL, Session, Status
 from agent_core.settings import AgentSettings
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
+from bot.ending import on_signals
 from scheduler.parking import ParkingModel, store_end
 from scheduler.signals import Reason, StopSignal
 from scheduler.sweeps.order import read_task
@@ -145,16 +145,5 @@ async def stopped_by_row(runs: Runs, run_id: str, stop: StopSignal) -> AsyncIter
 @contextmanager
 def stopped_by_interrupt(stop: StopSignal) -> Iterator[None]:
     """Ctrl-C and SIGTERM ask for a stop, which waits while something must not be cut in two."""
-    loop = asyncio.get_running_loop()
-    taken = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, stop.request, Reason.STOP)
-            taken.append(number)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue  # not the main thread, or a system without it: the usual handling stays
-    try:
+    with on_signals(lambda: stop.request(Reason.STOP)):
         yield
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)

@@ -8,15 +8,29 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
+import signal
+import sys
 
+STOPPED = 130  # exit code after Ctrl-C
 COLLECT_AFTER = 20_000  # new objects; Python's own 700 is met every few lines of a module
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line. Ctrl-C ends it without a word, from the first moment on."""
+    heard = signal.getsignal(signal.SIGINT)
+    if heard is signal.default_int_handler:  # not where it is ignored, as in a background job
+        signal.signal(signal.SIGINT, lambda *_: os._exit(STOPPED))  # nothing is begun that could be left undone
     gc.set_threshold(COLLECT_AFTER, 10, 10)
     atexit.register(gc.freeze)  # what is left then goes with the process
+    from bot.terminal.greeting import greet
+
+    greet(sys.argv[1:])
     from bot.cli import app
 
     gc.freeze()
-    app()
+    try:
+        signal.signal(signal.SIGINT, heard)
+        app()
+    except KeyboardInterrupt:
+        sys.exit(STOPPED)

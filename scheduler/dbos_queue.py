@@ -9,7 +9,6 @@ same executor id; so, rarely, is one that ended as the queue stopped: the worker
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 from collections.abc import Callable
@@ -17,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO
 
 import structlog
 from dbos import DBOS, DBOSConfig, SetWorkflowID
+from filelock import FileLock, Timeout
 from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid
@@ -58,29 +57,30 @@ async def _leg(leg: str) -> str:
 
 
 class ProcessLock:
-    """A lock file held as long as the process lives; a kill frees it."""
+    """A lock file held as long as the process lives; a kill frees it.
+
+    Who holds it stands in a file beside it (``.holder``): Windows lets nobody read what is locked.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: IO[str] | None = None
+        self._holder = path.with_suffix(".holder")
+        self._lock = FileLock(path, timeout=0, thread_local=False)
 
     @property
     def held(self) -> bool:
-        return self._file is not None
+        return self._lock.is_locked
 
     def acquire(self, token: str = "") -> str:
-        """The token of the process that had it before. ConfigInvalid where another process has it.
+        """Return the token of the process that had it before. Raises ConfigInvalid if another process has it.
 
         ``token``: what this process is known by elsewhere.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("a+", encoding="utf-8")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            holder = file.read().partition(" ")[0].strip() or "unknown"
-            file.close()
+            self._lock.acquire()
+        except Timeout as error:
+            holder = self._told()[0] or "unknown"
             raise ConfigInvalid(
                 f"Another process ({holder}) on this machine works as this host.",
                 advice="Stop it, or give this one a name of its own (--host, PHONEDESK_QUEUE__EXECUTOR_ID).",
@@ -88,18 +88,20 @@ class ProcessLock:
                 host=self.path.stem,
                 process=holder,
             ) from error
-        file.seek(0)
-        former = file.read().partition(" ")[2].strip()
-        file.truncate(0)
-        file.write(f"{os.getpid()} {token}")
-        file.flush()
-        self._file = file
+        _, former = self._told()
+        self._holder.write_text(f"{os.getpid()} {token}", encoding="utf-8")
         return former
 
     def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._lock.release()
+
+    def _told(self) -> tuple[str, str]:
+        """The holder's process id and its token; "" each if nobody has held it."""
+        try:
+            holder, _, token = self._holder.read_text(encoding="utf-8").partition(" ")
+        except FileNotFoundError:
+            return "", ""
+        return holder.strip(), token.strip()
 
 
 def system_url(url: str) -> str:

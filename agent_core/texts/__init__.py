@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import locale
+import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from datetime import date as Date  # noqa: N812 - a value here is called date
@@ -15,6 +18,21 @@ Lang = Literal["zh", "en"]
 def language_of(code: str) -> Lang:
     """Our language for an IETF tag such as ``zh-hans``; English for all that is not Chinese."""
     return "zh" if code.lower().startswith("zh") else "en"
+
+
+def system_language() -> Lang:
+    """Return the language of the system's locale; Chinese if it names none.
+
+    C, POSIX and no locale at all, as in most containers and services, say nothing about the reader; the phones, their
+    apps and customers are Chinese then.
+    """
+    named = next((value for name in ("LC_ALL", "LC_MESSAGES", "LANG") if (value := os.environ.get(name))), "")
+    if not named and sys.platform in {"win32", "darwin"}:
+        named = locale.getlocale()[0] or ""
+    code = named.partition(".")[0].partition("@")[0].lower()
+    if code in {"", "c", "posix"} or code.startswith("chinese"):  # as Windows calls it
+        return "zh"
+    return language_of(code)
 
 
 def kept_language(kept: object, usual: Lang = "zh") -> Lang:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.bench.scale import customer, measured
 from bot.bench.served import Order
+from bot.bench.usage import Say, unheard
 
 WARM_UP = 3  # runs before the first look: tables and indexes have their first pages then
 REST_SECONDS = 2.0  # what follows a run is written by then
@@ -55,9 +55,9 @@ class Kept:
         return sum(size for _, size in self.tables.values()) + self.others
 
 
-async def growth(runs: int, *, say: Callable[[str], None] = lambda _: None) -> Growth:
+async def growth(runs: int, *, say: Say = unheard) -> Growth:
     """Have one phone give ``runs`` replies, and compare the data folder before and after."""
-    say("growth: starting")
+    say("starting", phones=1)
     async with measured(1, runs + WARM_UP) as made:
         serial = made.phones[0].address
 
@@ -68,7 +68,7 @@ async def growth(runs: int, *, say: Callable[[str], None] = lambda _: None) -> G
 
         await reply(0, WARM_UP)
         before = looked(made.data)
-        say(f"growth: {runs} runs")
+        say("replying", runs=runs)
         await reply(WARM_UP, runs)
         after = looked(made.data)
     nothing = (0, 0)

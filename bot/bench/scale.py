@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.errors import PhonedeskError
 from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from bot.bench.served import Order, RunSeen, Seen
+from bot.bench.usage import Say, unheard
 from knowledge.entries import sample_entries
 
 UP_SECONDS = 120.0
@@ -174,22 +175,20 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def scale(
-    phones: int, runs: int, *, say: Callable[[str], None] = lambda _: None, settle: float = SETTLE_SECONDS
-) -> Scale:
+async def scale(phones: int, runs: int, *, say: Say = unheard, settle: float = SETTLE_SECONDS) -> Scale:
     """Measure with so many phones; at least ``runs`` replies in each round, the same number for every phone."""
     each = max(1, math.ceil(runs / phones))
-    say(f"{phones}: starting")
+    say("starting", phones=phones)
     async with measured(phones, 2 * each) as made:
         addresses = [phone.address for phone in made.phones]
 
         def tasks(first: int) -> list[tuple[str, str]]:
             return [(serial, f"QQ回复联系人{customer(first + turn)}") for turn in range(each) for serial in addresses]
 
-        say(f"{phones}: {each * phones} runs at once")
+        say("at_once", phones=phones, runs=each * phones)
         once = await made.order(Order(tasks=tasks(0)))
         every = HALF * once.seconds / len(once.runs)
-        say(f"{phones}: {each * phones} runs, one each {every:.2f} s")
+        say("in_turn", phones=phones, runs=each * phones, every=every)
         in_turn = await made.order(Order(tasks=tasks(each), every=every, patience=600 + every * len(once.runs)))
         rest = await made.order(Order(idle=settle))
         delays = [run.delay for run in in_turn.runs if run.delay is not None]
@@ -207,13 +206,13 @@ async def scale(
         )
 
 
-async def idle(seconds: float, *, say: Callable[[str], None] = lambda _: None) -> Idle:
+async def idle(seconds: float, *, say: Say = unheard) -> Idle:
     """Measure a server with one phone that has answered once and has nothing to do any more."""
-    say("idle: starting")
+    say("starting", phones=1)
     async with measured(1, 1) as made:
         await made.order(Order(tasks=[(made.phones[0].address, f"QQ回复联系人{customer(0)}")]))
         await made.order(Order(idle=3.0))  # what follows a run is over by then
-        say(f"idle: {seconds:.0f} s")
+        say("looking", seconds=seconds)
         seen = await made.order(Order(idle=seconds))
         return Idle(seen.seconds, seen.cpu / seen.seconds, seen.resident)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.bench.growth import looked
 from bot.bench.scale import customer, measured, problems
 from bot.bench.served import Order, RunSeen, Seen
+from bot.bench.usage import Say, unheard
 
 WARM_UP = 50  # runs before the first look: caches and pools have filled by then
 LOOKS = 10  # after the first one
@@ -48,10 +49,10 @@ async def soak(
     *,
     warm_up: int = WARM_UP,
     rest: float = REST_SECONDS,
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = unheard,
 ) -> Soak:
     """Have ``phones`` phones give ``warm_up`` replies, then ``runs`` more; look after the first and ten times later."""
-    say("soak: starting")
+    say("starting", phones=phones)
     turns = [warm_up, *_shares(runs, LOOKS)]
     async with measured(phones, math.ceil(sum(turns) / phones)) as made:
         addresses = [phone.address for phone in made.phones]
@@ -62,7 +63,7 @@ async def soak(
         levels: list[Level] = []
         seconds = 0.0
         for count in turns:
-            say(f"soak: {len(seen)} of {len(tasks)} runs")
+            say("soaking", done=len(seen), runs=len(tasks))
             now = tasks[len(seen) : len(seen) + count]
             done = await made.order(Order(tasks=now, patience=600 + 10 * count))
             idle = await made.order(Order(idle=rest))

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 MIB = 2**20
 
 
+class Say(Protocol):
+    """Tells what is going on, by a key of the texts (``bench.KEY``) and its values."""
+
+    def __call__(self, key: str, /, **values: object) -> None: ...
+
+
+def unheard(key: str, /, **values: object) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory.
+    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory, 0 on Windows.
 
     ``descriptors`` and ``threads``: how many are open and alive; 0 where the system does not tell.
     """
@@ -29,9 +39,17 @@ class Usage:
 
 def usage() -> Usage:
     """Of this process, without its children."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    most = peak / MIB if sys.platform == "darwin" else peak / 1024  # bytes there, KiB elsewhere
+    most = _peak()
     return Usage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
+
+
+def _peak() -> float:
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / MIB if sys.platform == "darwin" else peak / 1024  # bytes there, KiB elsewhere
 
 
 def _resident() -> float:

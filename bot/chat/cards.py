@@ -76,14 +76,13 @@ class Card:
     question: str = ""
 
 
-def separator(title: str, label: str) -> str:
-    """Return what stands between a line's label and its text on a card with this title.
+def separator(label: str, colon: str) -> str:
+    """Return what stands between a line's label and its text: a blank after a number or a command, else ``colon``."""
+    return " " if label.startswith(("/", "#")) or label.endswith(".") else colon
 
-    A blank after a number or a command, else a colon that is as wide as the card's own words: a label may be the name
-    of a phone or a person.
-    """
-    if label.startswith(("/", "#")) or label.endswith("."):
-        return " "
+
+def colon_of(title: str, label: str) -> str:
+    """Return a colon as wide as the words of a card with this title: a label may be a phone's or a person's name."""
     first = next((char for char in title if char.isalpha()), "")
     return "：" if first > _LATIN or label[-1:] > _LATIN else ": "
 

@@ -6,7 +6,9 @@ import re
 
 # Paths, such as /run/desk.log, are no commands.
 _BEFORE, _BEHIND = r"(?<![\w/.:@])", r"(?![a-zA-Z0-9_/-]|\.\w)"
-_COMMAND = re.compile(rf"{_BEFORE}/([a-z]+){_BEHIND}(?: (列表|修改|搜索|添加|list|edit|search|add)\b)?")
+_COMMAND = re.compile(
+    rf"{_BEFORE}/([a-z]+){_BEHIND}(?: (列表|修改|搜索|添加|待审|立即执行|list|edit|search|add|pending|run)\b)?"
+)
 _SHOWS = {  # what stands for the bare command
     "answers": "answers",
     "ask": "questions list",
@@ -21,12 +23,12 @@ _SHOWS = {  # what stands for the bare command
     "sweep": "sweep",
     "watch": "schedule watch",
 }
-_PARTS = {"列表": "list", "修改": "edit", "搜索": "search", "添加": "add"}
+_PARTS = {"列表": "list", "修改": "edit", "搜索": "search", "添加": "add", "待审": "pending", "立即执行": "run"}
 _HAS = {  # of the commands that have parts in the terminal
     "contacts": {"list", "edit", "add"},
-    "kb": {"edit", "search", "add"},
+    "kb": {"edit", "search", "add", "pending"},
     "people": {"list"},
-    "schedule": {"list", "edit", "add"},
+    "schedule": {"list", "edit", "add", "run"},
 }
 
 

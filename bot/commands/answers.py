@@ -14,19 +14,20 @@ import typer
 from rich.table import Table
 
 from bot.chat.cards import THUMBS
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.answers_port import AnswersAsked, AnswerView
 from bot.files import write
 from bot.terminal.console import Console, Text, err, print_data, print_json
+from bot.terminal.language import texts
 from knowledge.importing.text import guarded
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json")]
 
 SHOWN = 50  # where no limit is given; a CSV file gets all
 PAGE = 500
@@ -49,29 +50,24 @@ class Thumb(Enum):
 
 RATING = {"good": 1, "bad": -1, "up": 1, "down": -1, "none": 0}
 
-answers = typer.Typer(
-    help="What was asked and answered. Example: phonedesk answers --since 7d --csv answers.csv",
-)
+answers = typer.Typer()
 
 
 @answers.callback(invoke_without_command=True)
 def list_(
     context: typer.Context,
-    since: Annotated[str, typer.Option(help="7d, 12h, today, week, month, 2026-11-01, '2026-11-01 18:30'.")] = "",
-    until: Annotated[str, typer.Option(help="As --since; a day is with that day.")] = "",
-    contact: Annotated[str, typer.Option(help="The contact's whole name.")] = "",
-    text: Annotated[str, typer.Option(help="Words of the question or the answer.")] = "",
-    state: Annotated[str, typer.Option(help="planned, typing, sending, sent, skipped, failed or unknown.")] = "",
-    rated: Annotated[Rated | None, typer.Option(help="good or bad.")] = None,
-    unanswered: Annotated[bool, typer.Option("--unanswered", help="Only what nobody answered.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help=f"At most so many; {SHOWN} unless a CSV is written.")] = None,
+    since: str = "",
+    until: str = "",
+    contact: str = "",
+    text: str = "",
+    state: str = "",
+    rated: Rated | None = None,
+    unanswered: Annotated[bool, typer.Option("--unanswered")] = False,
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
     as_json: Json = False,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write a CSV file; - is standard output.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv")] = None,
 ) -> None:
-    """What was asked and answered, the newest first.
-
-    Example: phonedesk answers --since 7d --rated bad
-    """
+    """What was asked and answered, the newest first."""
     if context.invoked_subcommand is not None:
         return
     asked = AnswersAsked(
@@ -95,11 +91,11 @@ def list_(
 
 @answers.command()
 def rate(
-    number: Annotated[str, typer.Argument(metavar="ID", help="The answer's number, see `phonedesk answers`.")],
-    thumb: Annotated[Thumb, typer.Argument(help="up, down, or none to take it away.")],
+    number: Annotated[str, typer.Argument(metavar="ID")],
+    thumb: Thumb,
     as_json: Json = False,
 ) -> None:
-    """Rate an answer. Example: phonedesk answers rate 12 down"""
+    """Rate an answer."""
     view, lang = with_desk(lambda desk, me: desk.rate_answer(me, number, RATING[thumb.value], toggle=False))
     words = texts(lang)
     if as_json:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import app_profile, fail, run_async, settings_from, spoken_language
+from bot.commands.common import app_profile, fail, run_async, settings_from
 from bot.terminal.console import Console, err, print_json
+from bot.terminal.language import spoken_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,30 +20,24 @@ if TYPE_CHECKING:
     from agent_core.screen.page_report import PageReport
     from bot.settings import Settings
 
-AppName = Annotated[str, typer.Option("--app", help="The chat app: qq or wechat.")]
-Serial = Annotated[str, typer.Option("--device", help="The phone's serial, or host:port.")]
+AppName = Annotated[str, typer.Option("--app")]
+Serial = Annotated[str, typer.Option("--device")]
 
 apps = typer.Typer(
     no_args_is_help=True,
-    help="How QQ and WeChat look on a phone. Example: phonedesk apps export chat.png --app wechat",
 )
 
 
 @apps.command()
 def export(
-    picture: Annotated[Path | None, typer.Argument(help="A screenshot: PNG or JPEG. Without it, --device.")] = None,
+    picture: Annotated[Path | None, typer.Argument()] = None,
     app: AppName = "",
-    out: Annotated[Path | None, typer.Option(metavar="FILE.kit.json", help="The file to write.")] = None,
-    tree: Annotated[
-        Path | None, typer.Option(metavar="DUMP.xml", help="The elements, as `uiautomator dump` writes them.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.kit.json")] = None,
+    tree: Annotated[Path | None, typer.Option(metavar="DUMP.xml")] = None,
     device: Serial = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Write a screen as a kit that can be given away: places and colours, other words, no faces, no pictures.
-
-    Example: phonedesk apps export chat.png --app wechat --out wechat.kit.json
-    """
+    """Write a screen as a kit that can be given away: places and colours, other words, no faces, no pictures."""
     from agent_core.errors import PhonedeskError
     from agent_core.kits import differences, kit_text
     from bot.files import write
@@ -123,7 +118,7 @@ async def _exported(
 
 
 def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
-    from bot.chat.texts import texts
+    from bot.terminal.language import texts
 
     words, console = texts(spoken_language()), Console(soft_wrap=True)
     size = max(1, place.stat().st_size // 1024)
@@ -137,21 +132,14 @@ def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
 @apps.command()
 def learn(
     app: AppName = "",
-    chat: Annotated[str, typer.Option(metavar="NAME", help="A chat of your own: a second account, or a friend.")] = "",
-    here: Annotated[bool, typer.Option("--here", help="Take the chat that is in front; you opened it.")] = False,
+    chat: Annotated[str, typer.Option(metavar="NAME")] = "",
+    here: Annotated[bool, typer.Option("--here")] = False,
     device: Serial = "",
-    allow_send: Annotated[
-        bool, typer.Option("--allow-send", help="Send one short text to that chat, to see it arrive.")
-    ] = False,
-    marks: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Where to write the picture with what was read.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    allow_send: Annotated[bool, typer.Option("--allow-send")] = False,
+    marks: Annotated[Path | None, typer.Option(metavar="OUT.png")] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Get to know QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text.
-
-    Example: phonedesk apps learn --app wechat --chat 小号
-    """
+    """Get to know QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text."""
     from agent_core.errors import PhonedeskError
     from bot.commands.learning import learn_in_terminal
     from bot.desk.actors import BadRequest

@@ -7,23 +7,18 @@ from typing import Annotated
 
 import typer
 
-from bot.chat.texts import texts
 from bot.commands.common import run_async, settings_from
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json")]
 
 
 def backup(
-    to: Annotated[Path, typer.Argument(help="The file to write, or a folder for a file with the time in its name.")],
+    to: Path,
     as_json: Json = False,
 ) -> None:
-    """Write a back-up of the data folder into one file; a server may go on working meanwhile.
-
-    With PostgreSQL nothing is written: pg_dump is for that.
-
-    Example: phonedesk backup /media/disk
-    """
+    """Write a back-up of the data folder into one file; a server may go on working meanwhile."""
     from bot.keeping import back_up
 
     settings = settings_from()
@@ -38,19 +33,10 @@ def backup(
 
 
 def restore(
-    file: Annotated[
-        Path | None, typer.Argument(help="A file of phonedesk backup; none after pg_restore.", show_default=False)
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
-    """Put a back-up in the place of what is there, which is kept. No server may run meanwhile.
-
-    With PostgreSQL pg_restore puts the database back; then run this without a file.
-
-    Runs that were not over at that time are held: a person resumes or stops each.
-
-    Example: phonedesk restore phonedesk-20261121-030000.zip
-    """
+    """Put a back-up in the place of what is there, which is kept. No server may run meanwhile."""
     from bot.keeping import restore as put_back
 
     settings = settings_from()

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import structlog
 import typer
-from dotenv import dotenv_values
 
 from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
-from agent_core.texts import language_of
 from bot import logs
 from bot.chat.cards import error_lines
 from bot.chat.elsewhere import in_terminal
-from bot.chat.texts import Lang, texts
+from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
-from bot.settings import ENV_FILE, Settings, load
+from bot.settings import Settings, load
 from bot.settings.loading import SettingsWrong, passed_over
 from bot.settings.own import own_folder, own_found
 from bot.terminal.console import err
+from bot.terminal.language import speak, spoken_language, texts
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -58,32 +55,11 @@ BY_STATUS = {
 BAD_USE = (ConfigError, InputRejected, BadRequest, NotFound)
 
 
-@dataclass
-class _Spoken:
-    """The language of this process's settings; None before they are read."""
-
-    lang: Lang | None = None
-
-
-_spoken = _Spoken()
-
-
-def speak(lang: Lang | None) -> None:
-    """What is said from now on is said in this language; None: by the environment."""
-    _spoken.lang = lang
-
-
-def spoken_language() -> Lang:
-    """Also where the settings cannot be used."""
-    written = os.environ.get("PHONEDESK_LANG") or dotenv_values(ENV_FILE).get("PHONEDESK_LANG")
-    return _spoken.lang or language_of(written or "zh")
-
-
 def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     """The settings with the command line's values on top; logging is set up by them (``quiet``: warnings only)."""
     sys.excepthook = logs.uncaught
     logs.configure("warning")  # what is said while they are read goes to standard error too
-    _spoken.lang = overrides.get("lang")
+    speak(overrides.get("lang"))
     for one in passed_over():
         log.warning(_PASSED_OVER[one.kind], name=one.name, **({"did_you_mean": one.meant} if one.meant else {}))
     try:
@@ -91,7 +67,7 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     except PhonedeskError as error:
         fail(error)
     own.use(own_folder(settings))
-    _spoken.lang = settings.lang
+    speak(settings.lang)
     level = settings.log_level
     logs.configure("warning" if quiet and level == "info" else level, secrets=settings.secrets())
     return settings
@@ -138,19 +114,19 @@ def fail(error: PhonedeskError) -> NoReturn:
 
         err.print(refusal(words, error), style="red")
         raise typer.Exit(Exit.USAGE)
-    if words.find(f"errors.{error.key}_terminal", ""):  # where the advice for a chat is of no use
-        error.key += "_terminal"
-    if words.find(f"errors.{error.key}", ""):
-        err.print(logs.mask(in_terminal(words.error(error))), style="red")
-        raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+    shown = words.error(error) if words.find(f"errors.{error.key}", "") else _by_kind(error, words)
+    err.print(logs.mask(shown), style="red")
+    raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+
+
+def _by_kind(error: PhonedeskError, words: Texts) -> str:
+    """The text of the error's kind, with its own words, which are English, between."""
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
         advice = []  # what is wrong here is not what `config check` would tell
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
-    shown = "\n".join((said, detail, *advice))
-    err.print(logs.mask(in_terminal(shown)), style="red")
-    raise typer.Exit(Exit.USAGE if isinstance(error, BAD_USE) else Exit.FAILED)
+    return "\n".join((said, words.get("common.detail", text=in_terminal(detail)), *advice))
 
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:

@@ -13,11 +13,12 @@ from rich.cells import cell_len
 
 from agent_core.errors import ConfigError, ConfigInvalid
 from bot import logs
-from bot.chat.texts import Texts, texts
-from bot.commands.common import Exit, fail, run_async, settings_from, speak, spoken_language
+from bot.chat.texts import Texts
+from bot.commands.common import Exit, fail, run_async, settings_from
 from bot.escapes import escaped
 from bot.settings import Settings, config_file
 from bot.terminal.console import Console, Text, err, print_json
+from bot.terminal.language import speak, spoken_language, texts
 
 if TYPE_CHECKING:
     from bot.settings.names import Name
@@ -28,27 +29,22 @@ NAME_CELLS, VALUE_CELLS = 18, 40  # of the columns: at least, at most
 REACHED = ("database", "model", "model_name", "knowledge", "token")  # of the doctor's checks
 LONGEST_SECRET = 65536  # characters that are read from standard input
 
-NameOf = Annotated[str, typer.Argument(help="model.name, or PHONEDESK_MODEL__NAME.", metavar="NAME")]
-File = Annotated[Path | None, typer.Option("--file", help="Another TOML file than the one that phonedesk reads.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NameOf = Annotated[str, typer.Argument(metavar="NAME")]
+File = Annotated[Path | None, typer.Option("--file")]
+Json = Annotated[bool, typer.Option("--json")]
 
 config = typer.Typer(
     no_args_is_help=True,
-    help="The settings: where each comes from, whether all are right, changing one. "
-    "Example: phonedesk config show --changed",
 )
 
 
 @config.command()
 def show(
-    name: Annotated[str, typer.Argument(help="One setting, or a section.", metavar="[NAME]")] = "",
-    changed: Annotated[bool, typer.Option("--changed", help="Only what is not as it is by default.")] = False,
+    name: Annotated[str, typer.Argument(metavar="[NAME]")] = "",
+    changed: Annotated[bool, typer.Option("--changed")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show every setting: its value, and where it comes from; secrets hidden. Example: phonedesk config show model
-
-    Where some are wrong, they are shown as they were written, with what is wrong below; the exit code is 2.
-    """
+    """Show every setting: its value, and where it comes from; secrets hidden."""
     from bot.commands.wrong import refusal
     from bot.settings.loading import SettingsWrong, attempt
     from bot.settings.origin import survey
@@ -155,13 +151,10 @@ def _told(words: Texts, place: Place) -> str:
 
 @config.command()
 def check(
-    reach: Annotated[bool, typer.Option("--reach", help="Also ask database, model, knowledge base and bot.")] = False,
+    reach: Annotated[bool, typer.Option("--reach")] = False,
     as_json: Json = False,
 ) -> None:
-    """Check every setting, in all places. Exit code 0 where all are right, else 2. Example: phonedesk config check
-
-    What is wrong is listed with its place. `phonedesk doctor` looks at everything else: phone, keyboard, screen.
-    """
+    """Check every setting, in all places. Exit code 0 where all are right, else 2."""
     from bot.commands.wrong import told
     from bot.settings.loading import attempt, passed_over
     from bot.settings.origin import Places
@@ -252,16 +245,11 @@ def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:
 @config.command("set", context_settings={"ignore_unknown_options": True})
 def set_(
     name: NameOf,
-    value: Annotated[
-        str, typer.Argument(help="As in the environment. '-': read it from standard input, as for secrets.")
-    ],
+    value: str,
     file: File = None,
     as_json: Json = False,
 ) -> None:
-    """Write a setting into phonedesk.toml; the rest of it stays. Example: phonedesk config set model.name my-model
-
-    The value is checked first. A secret is best given by standard input: phonedesk config set telegram.token -
-    """
+    """Write a setting into phonedesk.toml; the rest of it stays."""
     from bot.settings.free import secrets_given
     from bot.settings.names import find
     from bot.settings.writing import set_value
@@ -284,7 +272,7 @@ def set_(
 
 @config.command()
 def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
-    """Take a setting out of phonedesk.toml, so that its default holds. Example: phonedesk config unset model.name"""
+    """Take a setting out of phonedesk.toml, so that its default holds."""
     from bot.settings.names import find
     from bot.settings.writing import unset as take_out
     from bot.whole import incomplete

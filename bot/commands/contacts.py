@@ -10,35 +10,34 @@ import typer
 
 from bot.chat.cards import Card
 from bot.chat.contacts import contact_lines
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor
 from bot.desk.contacts_port import ContactView
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
 
-Name = Annotated[str, typer.Argument(help="The name as it stands in the app.")]
-App = Annotated[str, typer.Option(help="The app that the contact is in.")]
-Serial = Annotated[str, typer.Option(help="Only on this phone; without it on any.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = str
+App = Annotated[str, typer.Option()]
+Serial = Annotated[str, typer.Option()]
+Json = Annotated[bool, typer.Option("--json")]
 
 contacts = typer.Typer(
     no_args_is_help=True,
-    help="Customers that are known beforehand. Example: phonedesk contacts add 11 --number 12345678",
 )
 
 
 @contacts.command("list")
 def list_(
-    app: Annotated[str, typer.Option(help="Only of this app.")] = "",
-    text: Annotated[str, typer.Option(help="Words of name, number or note.")] = "",
-    tag: Annotated[str, typer.Option(help="Only with this tag.")] = "",
+    app: str = "",
+    text: str = "",
+    tag: str = "",
     as_json: Json = False,
 ) -> None:
-    """List the contacts. Example: phonedesk contacts list --tag 老客户"""
+    """List the contacts."""
     found, lang = with_desk(lambda desk, me: desk.contacts(me, app=app, text=text, tag=tag))
     words = texts(lang)
     if as_json:
@@ -54,13 +53,13 @@ def list_(
 def add(
     name: Name,
     app: App = "qq",
-    number: Annotated[str, typer.Option(help="The account's number in the app, digits only.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be given several times.")] = None,
+    number: str = "",
+    tag: list[str] | None = None,
     serial: Serial = "",
-    note: Annotated[str, typer.Option(help="A note for yourself.")] = "",
+    note: str = "",
     as_json: Json = False,
 ) -> None:
-    """Add a contact. Example: phonedesk contacts add 11 --number 12345678 --tag 老客户"""
+    """Add a contact."""
     contact = ContactView(app, name, serial, number, tuple(tag or ()), note)
     _one(lambda desk, me: desk.add_contact(me, contact), "contacts.added", as_json)
 
@@ -69,14 +68,14 @@ def add(
 def edit(
     name: Name,
     app: App = "qq",
-    serial: Annotated[str, typer.Option(help="The phone of the contact that is meant.")] = "",
-    rename: Annotated[str | None, typer.Option(help="The new name.")] = None,
-    number: Annotated[str | None, typer.Option(help="The new number; '' for none.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="The tags from now on; '' for none.")] = None,
-    note: Annotated[str | None, typer.Option(help="The new note; '' for none.")] = None,
+    serial: str = "",
+    rename: str | None = None,
+    number: str | None = None,
+    tag: list[str] | None = None,
+    note: str | None = None,
     as_json: Json = False,
 ) -> None:
-    """Change what is given. Example: phonedesk contacts edit 11 --number 87654321"""
+    """Change what is given."""
     _one(
         lambda desk, me: desk.edit_contact(
             me, name, app=app, serial=serial, rename=rename, number=number, tags=tag, note=note
@@ -88,7 +87,7 @@ def edit(
 
 @contacts.command()
 def remove(name: Name, app: App = "qq", serial: Serial = "", as_json: Json = False) -> None:
-    """Remove a contact. Example: phonedesk contacts remove 11"""
+    """Remove a contact."""
     _one(lambda desk, me: desk.remove_contact(me, name, app=app, serial=serial), "contacts.removed", as_json)
 
 

@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from agent_core.errors import ConfigMissing
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
-from bot.chat.texts import texts
-from bot.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
+DEMO_PACKAGE = "aiogram"  # of the extra "demo"
 
 
 def demo(
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No chat, no questions: one task, then the end.")
-    ] = False,
-    task: Annotated[str, typer.Option(help="The task of the headless demo.")] = DEFAULT_TASK,
-    scenario: Annotated[Path | None, typer.Option(help="The virtual phone's scenario file (TOML or JSON).")] = None,
-    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
-    tree: Annotated[Literal["auto", "on", "off"], typer.Option(help="Use the accessibility tree.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    headless: Annotated[bool, typer.Option("--headless")] = False,
+    task: str = DEFAULT_TASK,
+    scenario: Path | None = None,
+    lang: Literal["zh", "en"] | None = None,
+    tree: Literal["auto", "on", "off"] = "auto",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Show the main job on this machine: no phone, no token, no model, no knowledge base needed.
-
-    In a terminal the whole chat is shown, with pictures in demo-output/; without one, or with --headless, one task.
-
-    Example: phonedesk demo --headless --task "QQ回复联系人11" --json
-    """
+    """Show the main job on this machine: no phone, no token, no model, no knowledge base needed."""
     settings_from(lang=lang)
     if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
-        from bot.demo.show import show
-
+        show = _full_demo()
         shown = run_async(lambda: show(Console(), OUTPUT, scenario=scenario, lang=lang))
         raise typer.Exit(Exit.OK if shown else Exit.FAILED)
     folder = None if headless else OUTPUT
@@ -46,6 +41,18 @@ def demo(
     if as_json:
         print_json(result)
     raise typer.Exit(BY_STATUS.get(session.comes_to, Exit.FAILED))
+
+
+def _full_demo() -> Callable[..., Awaitable[bool]]:
+    """Load the demo with the chat, which needs a package that others do not."""
+    try:
+        from bot.demo.show import show
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != DEMO_PACKAGE:
+            raise
+        said, advice = "The demo with the chat needs a package that is not here.", "Install phonedesk[demo]."
+        fail(ConfigMissing(said, advice=advice, key="no_demo"))
+    return show
 
 
 async def _headless(
@@ -74,6 +81,7 @@ async def _headless(
         if folder is not None:
             await leave_pictures(core.db, world.phone, folder)
             console.print(Text(words.get("demo.done", folder=folder)))
+        console.print(Text(words.get("demo.finished")))
         report = world.phone.report()
         phone = {"sent": report["sent"], "opened": report["opened"]}
         result = {**result_of(session, time.monotonic() - started), "phone": phone}

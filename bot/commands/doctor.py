@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from contextlib import nullcontext
 from typing import Annotated, Literal
@@ -13,7 +12,6 @@ from rich.table import Table
 
 from agent_core import own
 from agent_core.errors import ConfigError
-from agent_core.texts import language_of
 from bot import logs
 from bot.chat.texts import Lang
 from bot.commands.common import Exit, run_async
@@ -22,6 +20,7 @@ from bot.doctor.texts import Texts
 from bot.settings import Settings, load
 from bot.settings.own import own_folder
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import spoken_language
 
 MARKS = {
     Status.OK: ("✓", "green"),
@@ -32,19 +31,13 @@ MARKS = {
 
 
 def doctor(
-    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
-    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of the output.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: check, status, seen, advice.")] = False,
+    device: str = "",
+    lang: Literal["zh", "en"] | None = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Check settings, phone, model, knowledge and bot, and say what to do. Nothing is changed.
-
-    Exit code 0 where nothing failed, else 1.
-
-    Example: phonedesk doctor --device 127.0.0.1:16001 --lang en
-    """
+    """Check settings, phone, model, knowledge and bot, and say what to do. Nothing is changed."""
     settings = _settings(lang)
-    known = settings.lang if isinstance(settings, Settings) else language_of(os.environ.get("PHONEDESK_LANG", "zh"))
-    spoken: Lang = lang or known
+    spoken = lang or (settings.lang if isinstance(settings, Settings) else spoken_language())
     results = run_async(lambda: _examine(settings, device, spoken, None if as_json else Console()))
     if as_json:
         print_json([result.as_json() for result in results])

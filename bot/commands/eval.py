@@ -12,8 +12,10 @@ import typer
 from pydantic import SecretStr
 
 from agent_core.errors import ConfigError, ConfigMissing
+from bot.chat.texts import Texts
 from bot.commands.common import Exit, fail, run_async, settings_from
 from bot.terminal.console import Console, err, print_json, watched
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.eval.result import Case, CaseResult
@@ -23,44 +25,36 @@ KEY_NAME = "PHONEDESK_EVAL_MODEL_KEY"
 
 
 def evaluate(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="Scenario files, and folders of them; left out: the shipped ones.")
-    ] = None,
-    mode: Annotated[
-        Literal["tree", "pictures", "both"], typer.Option(help="With the tree, by pictures only, or both.")
-    ] = "both",
+    paths: Annotated[list[Path] | None, typer.Argument()] = None,
+    mode: Literal["tree", "pictures", "both"] = "both",
     look: Annotated[
         str,
-        typer.Option(
-            help="Looks of the chat apps: qq-classic,wechat-dark …; or all. A scenario runs in each of its app."
-        ),
+        typer.Option(),
     ] = "",
-    match: Annotated[str, typer.Option(help="Only files with this in their name or title.")] = "",
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
-    model_url: Annotated[str, typer.Option(help="Measure the model at this OpenAI-compatible endpoint.")] = "",
-    model_name: Annotated[str, typer.Option(help="Its name there.")] = "",
-    model_key: Annotated[str, typer.Option(help="Its key.", envvar=KEY_NAME)] = "",
-    keep: Annotated[Path | None, typer.Option(help="Leave pictures and logs of failed cases in this folder.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+    match: str = "",
+    jobs: Annotated[int, typer.Option(min=1, max=64)] = 1,
+    model_url: str = "",
+    model_name: str = "",
+    model_key: Annotated[str, typer.Option(envvar=KEY_NAME)] = "",
+    keep: Path | None = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model.
-
-    Example: phonedesk eval --mode tree --look qq-classic,wechat-dark --match injection
-    """
+    """Run scenarios on virtual phones and tell what came out; with a model's address, measure that model."""
     from bot.eval import report
     from bot.eval.bench import RealModel
     from bot.eval.scenario import Mode
     from bot.eval.suite import BrokenFiles, Options, find_cases
 
-    settings_from()
-
+    words = texts(settings_from().lang)
     try:
         if bool(model_url) != bool(model_name):
             raise ConfigMissing("A model has an address and a name.", advice="Give --model-url and --model-name.")
         cases = find_cases(paths or [], mode=None if mode == "both" else Mode(mode), match=match, looks=_looks(look))
     except BrokenFiles as error:
-        err.print(error.message, style="red")
-        err.print(error.advice)
+        err.print(words.get("error.config.scenario"), style="red")
+        for line in error.message.splitlines():
+            err.print(words.get("common.detail", text=line), style="red")
+        err.print(words.get("advice.config.scenario"))
         raise typer.Exit(Exit.USAGE) from None
     except ConfigError as error:
         fail(error)
@@ -69,7 +63,7 @@ def evaluate(
     results: list[CaseResult] = []
     stopped = None
     try:
-        run_async(lambda: _run(cases, Options(real, keep, jobs), results))
+        run_async(lambda: _run(cases, Options(real, keep, jobs), results, words))
     except typer.Exit as ending:  # somebody has seen enough: what there is, is told
         if ending.exit_code != Exit.STOPPED:
             raise
@@ -80,9 +74,9 @@ def evaluate(
     if as_json:
         print_json(report.as_json(results, model, seconds))
     else:
-        report.show(Console(), results, model, seconds)
+        report.show(Console(), results, model, seconds, words)
     if stopped is not None:
-        err.print(f"Stopped: {len(cases) - len(results)} of {len(cases)} were not run.")
+        err.print(words.get("eval.stopped", left=len(cases) - len(results), count=len(cases)))
         raise stopped
     raise typer.Exit(Exit.OK if all(result.passed for result in results) else Exit.FAILED)
 
@@ -94,7 +88,7 @@ def _looks(words: str) -> list[str]:
     return list(LOOKS) if words.strip() == "all" else [part.strip() for part in words.split(",") if part.strip()]
 
 
-async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult]) -> None:
+async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult], words: Texts) -> None:
     """Adds the results as they come. What is going on is shown on standard error, where somebody looks at it."""
     from contextlib import aclosing
 
@@ -102,15 +96,16 @@ async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult
     from bot.eval.suite import run_cases
 
     console = watched()
-    with console.status(f"0 of {len(cases)}") as status:
+    with console.status(f"0/{len(cases)}") as status:
         try:
             async with aclosing(run_cases(cases, options)) as coming:
                 async for result in coming:
                     results.append(result)
                     failed = sum(not one.passed for one in results)
                     name = f"{Path(result.file).stem} {result.mode} {result.look}".rstrip()
-                    status.update(f"{len(results)} of {len(cases)}, {failed} failed: {name}")
+                    done = words.get("eval.progress", done=len(results), count=len(cases), failed=failed, name=name)
+                    status.update(done)
                     if not result.passed:
-                        console.print(f"{name}: {result.problems[0]}", style="red")
+                        console.print(words.get("eval.failed", name=name, problem=result.problems[0]), style="red")
         except Interrupted:
             raise asyncio.CancelledError from None

@@ -8,35 +8,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_core.errors import InputRejected
 from bot.chat.cards import Card
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile
 from bot.files import write
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
     from knowledge.entries import Entry
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The entry's id, see `phonedesk kb search`.")]
-Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another way to ask it; may be given again.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="May be given again.")]
+Json = Annotated[bool, typer.Option("--json")]
+Id = Annotated[str, typer.Argument(metavar="ID")]
+Aliases = Annotated[list[str] | None, typer.Option("--alias")]
+Tags = Annotated[list[str] | None, typer.Option("--tag")]
 
 kb = typer.Typer(
     no_args_is_help=True,
-    help="What customers are answered. Example: phonedesk kb import faq.xlsx --dry-run",
 )
 
 
 @kb.command()
-def search(words: Annotated[list[str] | None, typer.Argument(help="None: the newest changes.")] = None,
+def search(words: Annotated[list[str] | None, typer.Argument()] = None,
            as_json: Json = False) -> None:  # fmt: skip
-    """Look entries up, those that wait for approval too. Example: phonedesk kb search 退货"""
+    """Look entries up, those that wait for approval too."""
     from bot.chat.kb_cards import found_card
 
     asked = " ".join(words or [])
@@ -49,13 +49,13 @@ def search(words: Annotated[list[str] | None, typer.Argument(help="None: the new
 
 @kb.command()
 def add(
-    question: Annotated[str, typer.Argument(help="What customers ask.")],
-    answer: Annotated[str, typer.Argument(help="What they get, word for word.")],
+    question: str,
+    answer: str,
     alias: Aliases = None,
     tag: Tags = None,
     as_json: Json = False,
 ) -> None:
-    """Add an entry; it is live at once. Example: phonedesk kb add 怎么退货 "七天内可退" --alias 能退吗"""
+    """Add an entry; it is live at once."""
     text = EntryText(question, answer, tuple(alias or ()), tuple(tag or ()))
     _one(lambda desk, me: desk.kb.add(me, text), "kb.added", as_json)
 
@@ -63,18 +63,15 @@ def add(
 @kb.command()
 def edit(
     entry_id: Id,
-    question: Annotated[str | None, typer.Option(help="The new question.")] = None,
-    answer: Annotated[str | None, typer.Option(help="The new answer.")] = None,
+    question: str | None = None,
+    answer: str | None = None,
     alias: Aliases = None,
     tag: Tags = None,
-    no_aliases: Annotated[bool, typer.Option("--no-aliases", help="Take its other ways to ask away.")] = False,
-    no_tags: Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")] = False,
+    no_aliases: Annotated[bool, typer.Option("--no-aliases")] = False,
+    no_tags: Annotated[bool, typer.Option("--no-tags")] = False,
     as_json: Json = False,
 ) -> None:
-    """Change what is given; --alias and --tag take the place of all that were there.
-
-    Example: phonedesk kb edit a1b2 --answer "十五天内可退"
-    """
+    """Change what is given; --alias and --tag take the place of all that were there."""
     text = EntryText(
         question,
         answer,
@@ -82,19 +79,19 @@ def edit(
         () if no_tags else tuple(tag) if tag else None,
     )
     if text == EntryText():
-        raise typer.BadParameter("Give what to change, for example --answer.")
+        fail(InputRejected("It is not said what to change.", advice="Give --answer, for example.", key="entry_what"))
     _one(lambda desk, me: desk.kb.edit(me, entry_id, text), "kb.edited", as_json)
 
 
 @kb.command()
 def delete(entry_id: Id, as_json: Json = False) -> None:
-    """Delete an entry, and show what it was. Example: phonedesk kb delete a1b2"""
+    """Delete an entry, and show what it was."""
     _one(lambda desk, me: desk.kb.delete(me, entry_id), "kb.deleted", as_json)
 
 
 @kb.command()
 def pending(as_json: Json = False) -> None:
-    """What was learnt and waits for approval, oldest first. Example: phonedesk kb pending"""
+    """What was learnt and waits for approval, oldest first."""
     from bot.chat.kb_cards import pending_card
 
     entries, lang = with_desk(lambda desk, me: desk.kb.pending(me))
@@ -106,30 +103,25 @@ def pending(as_json: Json = False) -> None:
 
 @kb.command()
 def approve(entry_id: Id, as_json: Json = False) -> None:
-    """Let a waiting entry answer customers. Example: phonedesk kb approve a1b2"""
+    """Let a waiting entry answer customers."""
     _one(lambda desk, me: desk.kb.approve(me, entry_id), "kb.approved", as_json)
 
 
 @kb.command()
 def reject(entry_id: Id, as_json: Json = False) -> None:
-    """Throw a waiting entry away, and show what it was. Example: phonedesk kb reject a1b2"""
+    """Throw a waiting entry away, and show what it was."""
     _one(lambda desk, me: desk.kb.reject(me, entry_id), "kb.rejected", as_json)
 
 
 @kb.command("import")
 def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True)],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change and what doubles.")] = False,
-    replace_doubles: Annotated[
-        bool, typer.Option("--replace-doubles", help="What doubles takes the place of what was there.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="List every row, not the first of each kind.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+    replace_doubles: Annotated[bool, typer.Option("--replace-doubles")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose")] = False,
     as_json: Json = False,
 ) -> None:
-    """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all.
-
-    Example: phonedesk kb import faq.xlsx --dry-run
-    """
+    """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all."""
     from bot.chat.kb_cards import SHOWN_OF_A_GROUP, import_card, step_words
 
     given = [KnowledgeFile(file.name, _read(file)) for file in files]
@@ -162,10 +154,10 @@ def import_(
 
 @kb.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="Its ending is the form: .csv, .xlsx, .jsonl or .md.", dir_okay=False)],
+    file: Annotated[Path, typer.Argument(dir_okay=False)],
     as_json: Json = False,
 ) -> None:
-    """Write every entry to a file, which can be imported again. Example: phonedesk kb export faq.xlsx"""
+    """Write every entry to a file, which can be imported again."""
     made, lang = with_desk(lambda desk, me: desk.kb.export(me, file.suffix))
     try:
         write(file, made.data)
@@ -179,7 +171,7 @@ def export(
 
 @kb.command()
 def stats(as_json: Json = False) -> None:
-    """How many entries there are, and whether they answer customers. Example: phonedesk kb stats --json"""
+    """How many entries there are, and whether they answer customers."""
     from bot.chat.kb_cards import stats_lines
 
     found, lang = with_desk(lambda desk, me: desk.kb.stats(me))

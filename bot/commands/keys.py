@@ -8,33 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, Role
 from bot.desk.keys import KeysDesk
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 from storage.api_keys import KeyRow
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Name = Annotated[str, typer.Argument(help="What the key is called, such as the program that has it.")]
+Json = Annotated[bool, typer.Option("--json")]
+Name = str
 
 keys = typer.Typer(
     no_args_is_help=True,
-    help="API keys for programs. Example: phonedesk keys add my-editor --role operator",
 )
 
 
 @keys.command()
 def add(
     name: Name,
-    role: Annotated[Role, typer.Option(help="What it may do: viewer, operator or owner.")] = Role.OPERATOR,
-    phone: Annotated[list[str] | None, typer.Option(help="Only this phone; may be given again.")] = None,
+    role: Role = Role.OPERATOR,
+    phone: list[str] | None = None,
     as_json: Json = False,
 ) -> None:
-    """Make a key. It is shown once. Example: phonedesk keys add my-editor --phone 192.168.1.20:5555"""
+    """Make a key. It is shown once."""
 
     async def added(desk: HouseDesk, me: Actor) -> tuple[str, KeyRow]:
         return await KeysDesk(desk.house).add(me, name, role, phones=phone or ())
@@ -50,7 +49,7 @@ def add(
 
 @keys.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the keys, without the keys themselves. Example: phonedesk keys list"""
+    """List the keys, without the keys themselves."""
 
     async def found(desk: HouseDesk, me: Actor) -> list[KeyRow]:
         return await KeysDesk(desk.house).all(me)
@@ -70,7 +69,7 @@ def list_(as_json: Json = False) -> None:
 
 @keys.command()
 def remove(name: Name, as_json: Json = False) -> None:
-    """Make a key void at once, and stop what it has at work. Example: phonedesk keys remove my-editor"""
+    """Make a key void at once, and stop what it has at work."""
 
     async def removed(desk: HouseDesk, me: Actor) -> tuple[KeyRow, int]:
         return await KeysDesk(desk.house).remove(me, name)

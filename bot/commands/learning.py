@@ -14,14 +14,16 @@ from agent_core.screen.page_report import report
 from agent_core.texts import say
 from bot.app import open_core
 from bot.chat.learning import result_lines, shown_lines, shown_picture
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.common import Exit
 from bot.desk.learning_port import ShownChat
 from bot.files import written
 from bot.learning import correct, keep, show_chat, try_input
 from bot.settings import Settings
 from bot.terminal.console import Console, err
+from bot.terminal.language import texts
 from bot.terminal.lines import read_line
+from bot.terminal.render import before
 
 PERSON = "terminal"
 _YES = {"y", "yes", "j", "是", "对", "好", "1"}
@@ -73,7 +75,7 @@ async def learn_in_terminal(
 
 def _show(console: Console, shown: ShownChat, words: Texts, place: Path) -> None:
     for line in shown_lines(shown, words):
-        said = f"{line.label}: {line.text}" if line.label else line.text
+        said = f"{before(line.label, words)}{line.text}"
         console.print(said)
     console.print(words.get("learn.picture", file=str(place)))
 

@@ -7,21 +7,18 @@ from typing import Annotated
 
 import typer
 
-from bot.chat.texts import texts
 from bot.commands.common import Exit, run_async, settings_from
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, err
+from bot.terminal.language import texts
 
 
 def mcp(
-    http: Annotated[bool, typer.Option("--http", help="Streamable HTTP, with API keys, instead of stdio.")] = False,
-    host: Annotated[str | None, typer.Option(help="Where to listen, with --http.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port, with --http; 0 for any.")] = None,
+    http: Annotated[bool, typer.Option("--http")] = False,
+    host: str | None = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
 ) -> None:
-    """Serve MCP clients: over standard input and output, or HTTP, until Ctrl-C or SIGTERM.
-
-    Example: phonedesk mcp --http --port 8738
-    """
+    """Serve MCP clients: over standard input and output, or HTTP, until Ctrl-C or SIGTERM."""
     settings = settings_from()
     given = {"host": host, "port": port}
     changed = settings.mcp.model_copy(update={name: value for name, value in given.items() if value is not None})

@@ -7,12 +7,13 @@ from typing import Annotated
 import structlog
 import typer
 
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import run_async, settings_from
 from bot.desk.actors import Role
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
+from bot.terminal.render import before
 
 log = structlog.get_logger(__name__)
 
@@ -20,14 +21,11 @@ SECONDS = 4.0
 
 
 def pair(
-    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.OPERATOR,
-    hours: Annotated[float, typer.Option(help="How long the code is good; at most 720.")] = 24,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    role: Role = Role.OPERATOR,
+    hours: float = 24,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Print a pairing code for one more person; it can be used once.
-
-    Example: phonedesk pair --role operator --hours 2
-    """
+    """Print a pairing code for one more person; it can be used once."""
     made, lang = with_desk(lambda desk, me: desk.team.invite(me, role, hours))
     start_link = run_async(lambda: _start_link(settings_from()))
     link = f"{start_link}{made.code}" if start_link else ""
@@ -39,8 +37,9 @@ def pair(
     console = Console()
     console.print(Text(words.get("serve.pair", code=made.code)))
     if link:
-        console.print(Text(f"{words.get('invite.link')}: {link}"))
-    console.print(Text(f"{words.get('invite.until')}: {made.expires_at:%Y-%m-%d %H:%M}"))
+        console.print(Text(f"{before(words.get('invite.link'), words)}{link}"))
+    until = f"{made.expires_at:%Y-%m-%d %H:%M}"
+    console.print(Text(f"{before(words.get('invite.until'), words)}{until}"))
 
 
 async def _start_link(settings: Settings) -> str:

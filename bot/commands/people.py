@@ -11,28 +11,27 @@ from rich.table import Table
 
 from bot.chat.cards import Card
 from bot.chat.people import in_short, person_lines
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.team_port import PersonView
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
 
-Who = Annotated[str, typer.Argument(help="The name, or the number of the list: '#3' or 3.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Who = str
+Json = Annotated[bool, typer.Option("--json")]
 
 people = typer.Typer(
     no_args_is_help=True,
-    help="Who may use the bot. Example: phonedesk people role 3 viewer",
 )
 
 
 @people.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the people, with roles and limits. Example: phonedesk people list"""
+    """List the people, with roles and limits."""
     found, lang = with_desk(lambda desk, me: desk.team.people(me))
     if as_json:
         print_json([_plain(person) for person in found])
@@ -45,21 +44,19 @@ def list_(as_json: Json = False) -> None:
 
 
 @people.command()
-def role(
-    who: Who, new: Annotated[Role, typer.Argument(help="The new role.", metavar="ROLE")], as_json: Json = False
-) -> None:
-    """Give somebody another role. Example: phonedesk people role 3 viewer"""
+def role(who: Who, new: Annotated[Role, typer.Argument(metavar="ROLE")], as_json: Json = False) -> None:
+    """Give somebody another role."""
     _one(lambda desk, me: desk.team.set_role(me, _who(who), new), "people.changed", as_json)
 
 
 @people.command()
 def limit(
     who: Who,
-    phone: Annotated[list[str] | None, typer.Option(help="Only this phone; may be given again. '' for all.")] = None,
-    chat: Annotated[list[str] | None, typer.Option(help="Only this chat, by its id; again. '' for all.")] = None,
+    phone: list[str] | None = None,
+    chat: list[str] | None = None,
     as_json: Json = False,
 ) -> None:
-    """Limit somebody to phones and chats. Example: phonedesk people limit 3 --phone 192.168.1.20:5555"""
+    """Limit somebody to phones and chats."""
 
     async def limited(desk: HouseDesk, me: Actor) -> PersonView:
         if phone is None and chat is None:
@@ -72,7 +69,7 @@ def limit(
 
 @people.command()
 def remove(who: Who, as_json: Json = False) -> None:
-    """Take somebody's access away. Example: phonedesk people remove 3"""
+    """Take somebody's access away."""
     _one(lambda desk, me: desk.team.remove(me, _who(who)), "people.removed", as_json)
 
 

@@ -10,28 +10,27 @@ import typer
 
 from bot.chat.answering import read_answer, to_confirm, verdict
 from bot.chat.cards import Line, choice_label, question_card
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit
 from bot.desk.actors import Actor, NotFound
 from bot.desk.port import AnswerResult, QuestionView, RunView
 from bot.terminal.console import Console, confirm, print_json
+from bot.terminal.language import texts
 from bot.terminal.render import panel
 from storage.history import History
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, typer.Option("--json")]
 
-questions = typer.Typer(
-    no_args_is_help=True, help="What runs ask people. Example: phonedesk questions answer 3f2a9c1d0b7e 1"
-)
+questions = typer.Typer(no_args_is_help=True)
 
 
 @questions.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the open questions, the oldest first. Example: phonedesk questions list"""
+    """List the open questions, the oldest first."""
     found, lang = with_desk(_open)
     if as_json:
         print_json([{**_plain(view), "run": number, "task": run.task if run else ""} for view, run, number in found])
@@ -46,14 +45,11 @@ def list_(as_json: Json = False) -> None:
 
 @questions.command()
 def answer(
-    question: Annotated[str, typer.Argument(help="The question's id, see `phonedesk questions list`.")],
-    said: Annotated[str, typer.Argument(help="The number of a choice, its words, or your own words.")],
+    question: str,
+    said: str,
     as_json: Json = False,
 ) -> None:
-    """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins.
-
-    Example: phonedesk questions answer 3f2a9c1d0b7e "今天发货"
-    """
+    """Answer a question; its run goes on where `phonedesk serve` is at work. The first answer wins."""
     (view, result), lang = with_desk(_given(question, said))
     words = texts(lang)
     meant = read_answer(view.question, said) if result is None else None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import app_profile, fail, run_async, spoken_language
+from bot.commands.common import app_profile, fail, run_async
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import spoken_language
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -17,20 +18,13 @@ if TYPE_CHECKING:
 
 
 def read(
-    picture: Annotated[Path, typer.Argument(help="A screenshot: PNG or JPEG.")],
-    app: Annotated[str, typer.Option(help="The chat app that it is of: qq or wechat.")] = "",
-    tree: Annotated[
-        Path | None, typer.Option(metavar="DUMP.xml", help="The elements, as `uiautomator dump` writes them.")
-    ] = None,
-    marks: Annotated[
-        Path | None, typer.Option(metavar="OUT.png", help="Write the picture with a box around each part.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    picture: Path,
+    app: str = "",
+    tree: Annotated[Path | None, typer.Option(metavar="DUMP.xml")] = None,
+    marks: Annotated[Path | None, typer.Option(metavar="OUT.png")] = None,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Show what the reader makes of one screenshot: whose chat it is, the messages, the question, the input.
-
-    Needs no phone and asks no model. Example: phonedesk read chat.png --app wechat --marks seen.png
-    """
+    """Show what the reader makes of one screenshot: whose chat it is, the messages, the question, the input."""
     from agent_core.errors import PhonedeskError
     from agent_core.screen.page_report import report
     from bot import logs
@@ -47,12 +41,13 @@ def read(
         print_json(report(page).model_dump(mode="json"))
         return
     from bot.chat.page_reading import page_lines
-    from bot.chat.texts import texts
+    from bot.terminal.language import texts
+    from bot.terminal.render import before
 
     words = texts(spoken_language())
     console = Console(soft_wrap=True)
     for line in page_lines(report(page, words.lang), profile.name, words):
-        said = f"{line.label}: {line.text}" if line.label else line.text
+        said = f"{before(line.label, words)}{line.text}"
         console.print(said)
 
 
@@ -70,8 +65,8 @@ def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame,
 
 def _write_marks(place: Path, frame: Frame, page: Page) -> None:
     from bot.chat.page_reading import marked
-    from bot.chat.texts import texts
     from bot.files import written
+    from bot.terminal.language import texts
 
     shown = marked(frame.image, page, texts(spoken_language()))
     with written(place) as out:

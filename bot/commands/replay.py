@@ -43,41 +43,33 @@ class Wanted:
 
 
 def replay(
-    run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="The run's number or id. Without one: the newest runs.")
-    ] = "",
-    gif: Annotated[Path | None, typer.Option("--gif", help="Write a moving picture of it to this file.")] = None,
-    sheet: Annotated[Path | None, typer.Option("--sheet", help="Write all its pictures as one JPEG.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write it as a page, in one file.")] = None,
-    jsonl: Annotated[
-        str, typer.Option("--jsonl", metavar="FILE|-", help="Write a line of JSON for each step; - is standard output.")
-    ] = "",
-    embed: Annotated[bool, typer.Option("--embed", help="With --jsonl: the pictures in the lines, as base64.")] = False,
-    step: Annotated[int | None, typer.Option("--step", min=1, help="One step, with what the model was asked.")] = None,
-    timings: Annotated[bool, typer.Option("--timings", help="How long each phase of the steps took.")] = False,
+    run: Annotated[str, typer.Argument(metavar="[RUN]")] = "",
+    gif: Annotated[Path | None, typer.Option("--gif")] = None,
+    sheet: Annotated[Path | None, typer.Option("--sheet")] = None,
+    html: Annotated[Path | None, typer.Option("--html")] = None,
+    jsonl: Annotated[str, typer.Option("--jsonl", metavar="FILE|-")] = "",
+    embed: Annotated[bool, typer.Option("--embed")] = False,
+    step: Annotated[int | None, typer.Option("--step", min=1)] = None,
+    timings: Annotated[bool, typer.Option("--timings")] = False,
     last: Annotated[
         int | None,
-        typer.Option("--last", min=1, max=10_000, help="With --timings, --jsonl: the newest so many runs."),
+        typer.Option("--last", min=1, max=10_000),
     ] = None,
-    since: Annotated[
-        str, typer.Option("--since", help="With --timings, --jsonl: runs since then, such as 7d or 2026-11-01.")
-    ] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask a model again for each step, and compare. Touches no phone.")
-    ] = False,
-    model_url: Annotated[str, typer.Option(help="With --dry-run: another endpoint than the settings'.")] = "",
-    model_name: Annotated[str, typer.Option(help="With --dry-run: another model.")] = "",
-    profile: Annotated[str, typer.Option(help="With --dry-run: how it is asked; else by its name.")] = "",
-    key_env: Annotated[str, typer.Option(help="With --dry-run: the variable that holds the endpoint's key.")] = "",
+    since: Annotated[str, typer.Option("--since")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+    model_url: str = "",
+    model_name: str = "",
+    profile: str = "",
+    key_env: str = "",
     least: Annotated[
         int | None,
-        typer.Option("--least", min=0, max=100, help="With --dry-run: fail under this agreement, percent."),
+        typer.Option("--least", min=0, max=100),
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Also what is covered for people, where it was recorded.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    raw: Annotated[bool, typer.Option("--raw")] = False,
+    force: Annotated[bool, typer.Option("--force")] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Show a run again, step by step. Example: phonedesk replay 12 --html run-12.html"""
+    """Show a run again, step by step."""
     wanted = Wanted(
         run, gif, sheet, html, jsonl, embed, step, timings, last, since, dry_run,
         model_url, model_name, profile, key_env, least, raw, force, as_json,

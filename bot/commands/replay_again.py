@@ -13,7 +13,7 @@ from rich.table import Table
 
 from agent_core.errors import ModelError
 from agent_core.model.profile import BY_NAME, profile_of_model
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail, settings_from
 from bot.desk.actors import Actor, BadRequest
@@ -23,6 +23,7 @@ from bot.replay.dry_run import Comparison, Tried, try_again
 from bot.replay.words import action_of
 from bot.settings import EndpointSettings
 from bot.terminal.console import Console, Text, err, print_json, watched
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from agent_core.actions.types import Action

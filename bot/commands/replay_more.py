@@ -13,7 +13,7 @@ from rich.table import Table
 
 from agent_core.session import StepRecord
 from agent_core.trajectory import picture_url
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_port import HistoryAsked, RecordedStep
@@ -22,6 +22,7 @@ from bot.replay.covering import covered
 from bot.replay.export import lines_of
 from bot.replay.timings import PARTS, Timings, timings_of
 from bot.terminal.console import Console, Text, err, print_data, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.commands.replay import Wanted

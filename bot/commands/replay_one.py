@@ -13,7 +13,7 @@ from agent_core.model.prices import money
 from agent_core.session import Session
 from bot.chat.cards import describe_action
 from bot.chat.history import film_lines, past_lines, shots_of, took_words
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, run_async
 from bot.desk.actors import Actor, BadRequest
@@ -31,6 +31,7 @@ from bot.files import check_new, write
 from bot.replay.covering import covered
 from bot.replay.words import action_of, facts_of, outcome_of, part_of, result_of, role_word, ruled, text_of_message
 from bot.terminal.console import Console, Text, err, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from agent_core.session import StepRecord

@@ -11,45 +11,34 @@ import typer
 from agent_core.errors import PhonedeskError
 from agent_core.session import Session
 from agent_core.tasks import TaskRules
-from bot.chat.texts import texts
 from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
 from bot.replay.timings import timings_of
 from bot.settings import Settings
 from bot.terminal.console import Console, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder
 
 
 def run(
-    task: Annotated[str, typer.Argument(help="What to do, in your own words.")],
-    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
-    max_steps: Annotated[int | None, typer.Option(min=1, max=1000, help="Steps at most.")] = None,
+    task: str,
+    device: str = "",
+    max_steps: Annotated[int | None, typer.Option(min=1, max=1000)] = None,
     policy: Annotated[
         Literal["reply", "careful", "open"] | None,
-        typer.Option(help="What holds for the task; without it, what its text says."),
+        typer.Option(),
     ] = None,
-    app: Annotated[
-        list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")
-    ] = None,
-    lang: Annotated[Literal["zh", "en"] | None, typer.Option(help="The language of prompts and output.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model's name, instead of the settings' one.")] = None,
-    endpoint: Annotated[
-        str | None, typer.Option(help="The model's address (…/v1), instead of the settings' one.")
-    ] = None,
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, typer.Option(help="How much is logged.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look and think once, touch nothing.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
-    ] = False,
+    app: list[str] | None = None,
+    lang: Literal["zh", "en"] | None = None,
+    model: str | None = None,
+    endpoint: str | None = None,
+    log_level: Literal["debug", "info", "warning", "error"] | None = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep.
-
-    Example: phonedesk run "QQ回复联系人11" --device 127.0.0.1:16001
-    """
+    """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep."""
     settings = settings_from(
         quiet=log_level is None, lang=lang, log_level=log_level, model=_given(name=model, base_url=endpoint)
     )

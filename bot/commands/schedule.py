@@ -13,49 +13,46 @@ from agent_core.errors import InputRejected
 from agent_core.tasks import TaskRules
 from bot.chat.cards import Card
 from bot.chat.schedules import schedule_lines
-from bot.chat.texts import texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, settings_from, words_of_contacts
 from bot.desk.actors import Actor
 from bot.desk.schedules_port import ScheduleView, ScheduleWish
 from bot.terminal.console import Console, print_json
-from bot.terminal.render import panel
+from bot.terminal.language import texts
+from bot.terminal.render import before, panel
 
 if TYPE_CHECKING:
     from bot.desk.desk import HouseDesk
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Number = Annotated[str, typer.Argument(help="The schedule's number, see `phonedesk schedule list`.")]
+Json = Annotated[bool, typer.Option("--json")]
+Number = str
 Policy = Annotated[
     Literal["reply", "careful", "open"] | None,
-    typer.Option(help="What holds for the task; without it, what its text says."),
+    typer.Option(),
 ]
-Apps = Annotated[list[str] | None, typer.Option(help="An app that the task may use, and no other; may be given again.")]
-Device = Annotated[str | None, typer.Option(help="The phone, by serial or name; '' for any.")]
-Zone = Annotated[str | None, typer.Option("--tz", help="The time zone, such as Asia/Shanghai.")]
+Apps = Annotated[list[str] | None, typer.Option()]
+Device = Annotated[str | None, typer.Option()]
+Zone = Annotated[str | None, typer.Option("--tz")]
 Missed = Annotated[
     Literal["skip", "catch_up"] | None,
-    typer.Option(help="A tick that was missed while nothing ran: pass over it, or make up for it once."),
+    typer.Option(),
 ]
 Overlap = Annotated[
     Literal["skip", "queue"] | None,
-    typer.Option(help="A tick while the run before is still going: pass over it, or let one wait."),
+    typer.Option(),
 ]
-Quiet = Annotated[str | None, typer.Option(help="Hours without runs, 22:00-07:00; '' for none.")]
-Jitter = Annotated[int | None, typer.Option(min=0, help="Start by chance up to so many seconds later.")]
+Quiet = Annotated[str | None, typer.Option()]
+Jitter = Annotated[int | None, typer.Option(min=0)]
 
 schedule = typer.Typer(
     no_args_is_help=True,
-    help='What is done when. Example: phonedesk schedule add "工作日 9:00-18:00 每5分钟" "QQ回复联系人11"',
 )
 
 
 @schedule.command()
 def add(
-    expression: Annotated[
-        str, typer.Argument(help='Words such as "weekdays 9:00-18:00 every 5m" or "每天9点", or five cron fields.')
-    ],
-    task: Annotated[str, typer.Argument(help="What to do.")],
+    expression: str,
+    task: str,
     policy: Policy = None,
     app: Apps = None,
     device: Device = None,
@@ -66,10 +63,7 @@ def add(
     jitter: Jitter = None,
     as_json: Json = False,
 ) -> None:
-    """Add a schedule and show its next three times.
-
-    Example: phonedesk schedule add "weekdays 9:00-18:00 every 5m" "QQ回复联系人11"
-    """
+    """Add a schedule and show its next three times."""
     rules = TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
@@ -81,19 +75,16 @@ def add(
 
 @schedule.command()
 def watch(
-    contacts: Annotated[list[str] | None, typer.Argument(help="Contacts, as their names stand in the app.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Contacts with this tag; may be given again.")] = None,
-    everybody: Annotated[bool, typer.Option("--all", help="Everybody, but for groups.")] = False,
-    app: Annotated[str, typer.Option(help="The chat app: qq or wechat.")] = "qq",
+    contacts: Annotated[list[str] | None, typer.Argument()] = None,
+    tag: list[str] | None = None,
+    everybody: Annotated[bool, typer.Option("--all")] = False,
+    app: str = "qq",
     device: Device = None,
     tz: Zone = None,
     quiet: Quiet = None,
     as_json: Json = False,
 ) -> None:
-    """Answer contacts as soon as they write, by the phone's notifications, where serve or a worker is at work.
-
-    Example: phonedesk schedule watch 11 小王 --quiet 22:00-07:00
-    """
+    """Answer contacts as soon as they write, by the phone's notifications, where serve or a worker is at work."""
     names = contacts or []
     if everybody == bool(names or tag):
         fail(InputRejected("Either contacts and tags, or --all.", advice="Name who is to be watched."))
@@ -106,8 +97,8 @@ def watch(
 @schedule.command()
 def edit(
     number: Number,
-    when: Annotated[str | None, typer.Option(help="The new time, as with add.")] = None,
-    task: Annotated[str | None, typer.Option(help="The new task.")] = None,
+    when: str | None = None,
+    task: str | None = None,
     policy: Policy = None,
     app: Apps = None,
     device: Device = None,
@@ -118,7 +109,7 @@ def edit(
     jitter: Jitter = None,
     as_json: Json = False,
 ) -> None:
-    """Change what is given. Example: phonedesk schedule edit 1 --when "daily at 10:00" --missed catch_up"""
+    """Change what is given."""
     rules = None if policy is None and app is None else TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
@@ -130,10 +121,7 @@ def edit(
 
 @schedule.command("list")
 def list_(as_json: Json = False) -> None:
-    """List the schedules: next three times, what became of the last tick, counts.
-
-    Example: phonedesk schedule list --json
-    """
+    """List the schedules: next three times, what became of the last tick, counts."""
     found, lang = with_desk(lambda desk, me: desk.list_schedules(me))
     if as_json:
         print_json([_plain(view) for view in found])
@@ -147,19 +135,19 @@ def list_(as_json: Json = False) -> None:
 
 @schedule.command()
 def pause(number: Number, as_json: Json = False) -> None:
-    """Pause a schedule. Example: phonedesk schedule pause 1"""
+    """Pause a schedule."""
     _one(lambda desk, me: desk.pause_schedule(me, number), "schedule.paused", as_json)
 
 
 @schedule.command()
 def resume(number: Number, as_json: Json = False) -> None:
-    """Let a paused schedule go on. Example: phonedesk schedule resume 1"""
+    """Let a paused schedule go on."""
     _one(lambda desk, me: desk.resume_schedule(me, number), "schedule.resumed", as_json)
 
 
 @schedule.command()
 def run(number: Number, as_json: Json = False) -> None:
-    """Start its task now, where `phonedesk serve` is at work. Example: phonedesk schedule run 1"""
+    """Start its task now, where `phonedesk serve` is at work."""
     started, lang = with_desk(lambda desk, me: desk.run_schedule(me, number))
     if as_json:
         print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
@@ -169,28 +157,25 @@ def run(number: Number, as_json: Json = False) -> None:
 
 @schedule.command()
 def remove(number: Number, as_json: Json = False) -> None:
-    """Remove a schedule. Example: phonedesk schedule remove 1"""
+    """Remove a schedule."""
     _one(lambda desk, me: desk.remove_schedule(me, number), "schedule.removed", as_json)
 
 
 @schedule.command()
 def undo(number: Number, as_json: Json = False) -> None:
-    """Bring back a schedule that was removed within a week. Example: phonedesk schedule undo 1"""
+    """Bring back a schedule that was removed within a week."""
     _one(lambda desk, me: desk.put_back_schedule(me, number), "schedule.back", as_json)
 
 
 @schedule.command("next")
 def next_(
-    expression: Annotated[str, typer.Argument(help="A time as with add.")],
-    tz: Annotated[str, typer.Option("--tz", help="The time zone; without it the configured one.")] = "",
-    since: Annotated[str, typer.Option("--from", help="After this time: 2026-03-28T12:00; without it now.")] = "",
-    count: Annotated[int, typer.Option(min=1, max=1000, help="How many times.")] = 3,
+    expression: str,
+    tz: Annotated[str, typer.Option("--tz")] = "",
+    since: Annotated[str, typer.Option("--from")] = "",
+    count: Annotated[int, typer.Option(min=1, max=1000)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show what a time means: the form that is kept of it, and its next times.
-
-    Example: phonedesk schedule next "30 2 * * *" --tz Europe/Berlin --from 2026-03-28T12:00 --count 3 --json
-    """
+    """Show what a time means: the form that is kept of it, and its next times."""
     from scheduler.times import parse_schedule, parse_zone
     from scheduler.times.natural import understand, windows_of
 
@@ -209,12 +194,13 @@ def next_(
         print_json({**told, "windows": windows, "next_times": [moment.isoformat() for moment in coming]})
         return
     out, words = Console(), texts(settings.lang)
-    out.print(f"{words.get('schedule.means')}: {kept} ({timezone})")
+    out.print(f"{before(words.get('schedule.means'), words)}{kept} ({timezone})")
     for window, last in windows:
         start, _, end = window.partition("-")
         out.print(words.get("schedule.window_means", start=start, end=end, last=last))
     for moment in coming:
-        out.print(f"{moment:%a %Y-%m-%d %H:%M:%S %z}")
+        day = words.get(f"digest.day_{moment:%a}".lower())
+        out.print(f"{day} {moment:%Y-%m-%d %H:%M:%S %z}")
 
 
 def _moment(text: str) -> datetime:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import Settings, load
 from bot.terminal.console import Console, Text
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.serving import Server
@@ -19,14 +20,9 @@ if TYPE_CHECKING:
 
 
 def serve(
-    no_phones: Annotated[
-        bool, typer.Option("--no-phones", help="Work no phones here: workers on other machines have them.")
-    ] = False,
+    no_phones: Annotated[bool, typer.Option("--no-phones")] = False,
 ) -> None:
-    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM.
-
-    Example: PHONEDESK_TELEGRAM__TOKEN=… phonedesk serve
-    """
+    """Serve: runs, schedules and the Telegram bot, until Ctrl-C or SIGTERM."""
 
     def given(settings: Settings) -> Settings:
         if not no_phones:

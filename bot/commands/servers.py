@@ -10,24 +10,21 @@ import typer
 from rich.table import Table
 
 from agent_core.devices.base import DeviceInfo
-from agent_core.errors import ConfigInvalid, DeviceError
-from bot.chat.texts import texts
+from agent_core.errors import ConfigInvalid, DeviceError, InputRejected
 from bot.commands.common import fail, run_async, settings_from
 from bot.settings import Settings
-from bot.terminal.console import Console, err, print_json
+from bot.terminal.console import Console, Text, err, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from agent_core.devices.virtual.phone import VirtualPhone
     from agent_core.devices.virtual.scenario import Scenario
 
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")]
+Port = Annotated[int, typer.Option(min=0, max=65535)]
 
 
-def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List the phones that are attached.
-
-    Example: phonedesk devices --json
-    """
+def devices(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """List the phones that are attached."""
     settings = settings_from()
     found = run_async(lambda: _devices(settings))
     rows = [
@@ -47,10 +44,14 @@ def devices(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
     if not rows:
         err.print(texts(settings.lang).get("status.no_phones"))
         return
-    table = Table("serial", "model", "status", "connection", "size", "sdk")
+    words = texts(settings.lang)
+    heads = ("serial", "model", "status", "connection", "size", "sdk")
+    table = Table(*(words.get(f"attached.{head}") for head in heads))
     for info in found:
         size = f"{info.size[0]}×{info.size[1]}"
-        table.add_row(info.serial, info.model, info.status, info.connection, size, str(info.sdk))
+        status = words.find(f"attached.is_{info.status}", info.status)
+        connection = words.find(f"attached.by_{info.connection}", info.connection)
+        table.add_row(*map(Text, (info.serial, info.model, status, connection, size, str(info.sdk))))
     Console().print(table)
 
 
@@ -64,42 +65,36 @@ async def _devices(settings: Settings) -> list[DeviceInfo]:
             try:
                 await connect(server, address)
             except DeviceError as error:
-                err.print(str(error), style="yellow")
+                words = texts(settings.lang)
+                err.print(words.get("attached.not_connected", phone=address, why=words.error(error)), style="yellow")
         return await list_devices(server)
 
 
 def virtual_phone(
     port: Port = 0,
-    scenario: Annotated[Path | None, typer.Option(help="A scenario file (TOML or JSON).")] = None,
+    scenario: Path | None = None,
     state_port: Port = 0,
     look: Annotated[
         list[str] | None,
-        typer.Option(help="How QQ or WeChat looks: qq-plain, wechat-dark …; once for each app."),
+        typer.Option(),
     ] = None,
-    kit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Show the one page of this screen kit; taps are logged.")
-    ] = None,
-    auth: Annotated[str, typer.Option(help="none, key, unauthorized or mute.")] = "none",
+    kit: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    auth: str = "none",
 ) -> None:
-    """Serve a phone that needs no phone, to any adb client, until Ctrl-C.
-
-    Example: phonedesk virtual-phone --port 16001 --state-port 16002 --look qq-plain --look wechat-dark
-    """
+    """Serve a phone that needs no phone, to any adb client, until Ctrl-C."""
     from agent_core.devices.virtual.phone import VirtualPhone
     from agent_core.devices.virtual.server import run_virtual_phone
 
     settings_from()
     if kit is not None and (scenario is not None or look):
-        raise typer.BadParameter("A kit is one page; it goes with no --scenario and no --look.", param_hint="--kit")
+        said, advice = "A kit is one page; it goes with no --scenario and no --look.", "Leave --kit or the others out."
+        fail(InputRejected(said, advice=advice, key="kit_alone"))
     phone = _kit_phone(kit) if kit is not None else VirtualPhone(_world(scenario, look or []))
     run_async(lambda: _taken(port, run_virtual_phone(port, phone, state_port, auth, say=_say)))
 
 
 def demo_model(port: Port = 0) -> None:
-    """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C.
-
-    Example: phonedesk demo-model --port 8000
-    """
+    """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C."""
     from agent_core.model.demo.server import run_demo_model
 
     settings_from()
@@ -108,6 +103,7 @@ def demo_model(port: Port = 0) -> None:
 
 def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     """Load a scenario, which may also say what is tried in it, and give its chat apps other ``looks``."""
+    from agent_core.devices.virtual.apps.looks import LOOKS
     from agent_core.devices.virtual.scenario import looks_by_app
     from agent_core.devices.virtual.scenario_file import default_scenario, load_scenario
     from bot.eval.scenario import EvalScenario
@@ -119,7 +115,9 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     try:
         chosen = world.looks | looks_by_app(looks)
     except ValueError as error:
-        raise typer.BadParameter(f"{error}.", param_hint="--look") from None
+        known = ", ".join(LOOKS)
+        said, advice = ", ".join(looks), f"The looks: {known}."
+        fail(InputRejected(f"{error}.", advice=advice, key="bad_looks", said=said, known=known, why=str(error)))
     return world.model_copy(update={"look": list(chosen.values())})
 
 

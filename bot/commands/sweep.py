@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_core.errors import InputRejected
-from bot.chat.texts import texts
 from bot.commands.common import Exit, fail, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, print_json
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from scheduler.sweeps.order import SweepOrder
@@ -21,21 +21,14 @@ BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITIN
 
 
 def sweep(
-    contacts: Annotated[list[str] | None, typer.Argument(help="Contacts, as their names stand in the app.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Contacts with this tag; may be given again.")] = None,
-    unread: Annotated[
-        bool, typer.Option("--unread", help="Everybody who has written something new; meant where nobody is named.")
-    ] = False,
-    app: Annotated[str | None, typer.Option(help="The chat app: qq or wechat.", show_default="qq")] = None,
-    device: Annotated[str, typer.Option(help="The phone's serial, or host:port.")] = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object at the end; questions are left open.")
-    ] = False,
+    contacts: Annotated[list[str] | None, typer.Argument()] = None,
+    tag: list[str] | None = None,
+    unread: Annotated[bool, typer.Option("--unread")] = False,
+    app: Annotated[str | None, typer.Option(show_default="qq")] = None,
+    device: str = "",
+    as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Look who has written something new, and answer them, one after the other. Without news no model is asked.
-
-    Example: phonedesk sweep --unread
-    """
+    """Look who has written something new, and answer them, one after the other. Without news no model is asked."""
     settings = settings_from()
 
     async def named() -> tuple[SweepOrder, str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_core.errors import ConfigInvalid
-from bot.chat.texts import texts
 from bot.commands.common import fail, log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import HOST_NAME, Settings, load
 from bot.terminal.console import Console, Text
+from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.app import Core
@@ -21,17 +21,10 @@ if TYPE_CHECKING:
 
 
 def worker(
-    host: Annotated[
-        str | None, typer.Option(help="This machine's name, not any other's; without it PHONEDESK_QUEUE__EXECUTOR_ID.")
-    ] = None,
-    metrics_port: Annotated[
-        int, typer.Option(help="Serve /metrics, /healthz and /readyz on this port; 0: no web server.", min=0, max=65535)
-    ] = 0,
+    host: str | None = None,
+    metrics_port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
 ) -> None:
-    """Do the runs of the phones of this machine, until Ctrl-C or SIGTERM. The bot is served elsewhere.
-
-    Example: PHONEDESK_DATABASE_URL=postgresql://… phonedesk worker --host counter-2
-    """
+    """Do the runs of the phones of this machine, until Ctrl-C or SIGTERM. The bot is served elsewhere."""
 
     def given(settings: Settings) -> Settings:
         if not host:

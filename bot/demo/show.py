@@ -1,4 +1,4 @@
-"""The demo in a terminal: the chat as it happens, and the customer's side beside it.
+"""The demo in a terminal: what the customer, the operator and the bot say, a row each, so that it fits one screen.
 
 Everything is the product as it is; the operator's part is played through the local stand-in of Telegram.
 """
@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from agent_core.texts import say
-from bot.chat.cards import Card, Line
-from bot.chat.texts import Texts, texts
+from bot.chat.texts import Texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
 from bot.serving import Server, server
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.fake.world import Button, Message
 from bot.terminal.console import Console, Text
+from bot.terminal.language import spoken_language, texts
 from bot.terminal.lines import read_line
-from bot.terminal.render import panel
 from scheduler.times import parse_schedule
 
 OPERATOR = 10001
@@ -39,7 +38,7 @@ class NotShown(Exception):
 
 @dataclass
 class Stage:
-    """The house, the people in front of it, and what has been printed already."""
+    """The house, the people in front of it, and what they see: a line for each thing that happens."""
 
     world: World
     telegram: FakeTelegram
@@ -48,47 +47,38 @@ class Stage:
     words: Texts
     read: Callable[[], Awaitable[str | None]]
     user: FakeUser
-    shown: dict[int, int] = field(default_factory=dict)
-    printed: dict[int, str] = field(default_factory=dict)
 
     def say(self, text: str, style: str = "") -> None:
-        self.console.print(Text(text, style=style))
+        """Print one row; what is longer is cut."""
+        self.console.print(Text(text, style=style), no_wrap=True, overflow="ellipsis")
 
     async def operator(self, text: str) -> None:
         self.say(self.words.get("demo.operator", text=text), "cyan")
-        sent = await self.user.send(text)
-        self.shown[sent.id] = len(sent.edits)
+        await self.user.send(text)
 
     async def until(self, met: Callable[[], bool], what: str, seconds: float = STEP_SECONDS) -> None:
-        """Show the chat until ``met``; NotShown where it does not come."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not met():
-                    self.follow()
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            raise NotShown(what) from None
-        self.follow()
+        """Show what the bot says until ``met``; NotShown if it does not come."""
+        with self.console.status(self.newest) as status:
+            try:
+                async with asyncio.timeout(seconds):
+                    while not met():
+                        status.update(self.newest)
+                        await asyncio.sleep(0.1)
+            except TimeoutError:
+                raise NotShown(what) from None
 
-    def follow(self) -> None:
-        """Print what is new in the chat: a message in full, of an edited card what it says now."""
-        for message in self.user.chat.messages:
-            edits = len(message.edits)
-            if not message.from_bot or self.shown.get(message.id) == edits:
-                continue
-            first = message.id not in self.shown
-            self.shown[message.id] = edits
-            goes_on = any(button.data.startswith(("stop:", "q:")) for button in _buttons(message))
-            if first or not goes_on:
-                self.console.print(panel(Card(self.words.get("demo.bot"), (Line(message.words),)), style="none"))
-            else:
-                self._edited(message)
+    @property
+    def newest(self) -> str:
+        """The head of what the bot said last, with what it does now."""
+        said = self.user.chat.from_bot[-1].words.splitlines() if self.user.chat.from_bot else []
+        return " · ".join(part for part in said[:1] + said[3:6] if part)
 
-    def _edited(self, message: Message) -> None:
-        line = " · ".join(part for part in message.words.splitlines()[:1] + message.words.splitlines()[3:6] if part)
-        if self.printed.get(message.id) != line:
-            self.printed[message.id] = line
-            self.say("  " + self.words.get("demo.step", text=line), "dim")
+    @property
+    def outcome(self) -> str:
+        """How the newest run ended, as its card says it."""
+        states = {self.words.get(f"card.{state}") for state in ("succeeded", "failed", "stopped", "waiting")}
+        heads = (message.words.partition("\n")[0] for message in reversed(self.user.chat.from_bot))
+        return next((head for head in heads if head in states), "")
 
     @property
     def question(self) -> Message | None:
@@ -142,8 +132,10 @@ async def show(
     async def from_terminal() -> str | None:
         return await read_line(console)
 
-    async with stage(console, scenario, lang, read or from_terminal) as on:
-        on.say(on.words.get("demo.welcome", folder=folder), "bold")
+    async with AsyncExitStack() as stack:
+        with console.status(texts(spoken_language()).get("demo.starting")):
+            on = await stack.enter_async_context(stage(console, scenario, lang, read or from_terminal))
+        on.say(on.words.get("demo.welcome"), "bold")
         try:
             await _pair(on)
             await _first(on)
@@ -156,11 +148,12 @@ async def show(
         finally:
             await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
         on.say(on.words.get("demo.done", folder=folder), "bold green")
+        on.say(on.words.get("demo.next_step"))
         return True
 
 
 async def _pair(on: Stage) -> None:
-    await on.operator(f"/start {await on.running.desk.first_code()}")
+    await on.user.send(f"/start {await on.running.desk.first_code()}")
     await on.until(lambda: bool(on.user.chat.from_bot), "/start")
 
 
@@ -178,8 +171,9 @@ async def _second(on: Stage) -> None:
     card = on.question
     if card is None:
         raise NotShown("question")
+    on.say(on.words.get("demo.bot", text=card.words.partition("\n")[0]), "yellow")
     for number, button in enumerate(_choices(card), start=1):
-        on.say(f"  [{number}] {button.text.removeprefix(f'{number}. ')}", "yellow")
+        on.say(f"    [{number}] {button.text.removeprefix(f'{number}. ')}", "yellow")
     on.say(on.words.get("demo.ask"), "yellow")
     await _answer(on, card, await on.read())
 
@@ -198,13 +192,16 @@ async def _answer(on: Stage, card: Message, line: str | None) -> None:
     elif not said:
         on.say(on.words.get("demo.skipped"), "dim")
     if said:
-        on.say(on.words.get("demo.operator", text=said), "cyan")
         await on.user.send(said, reply_to=card)
         await _answer_is_seen(on, sent + 1)
         return
     on.say(on.words.get("demo.operator", text=f"[{skip.text}]"), "cyan")
     await on.user.tap(card, skip.data)
     await _over(on)
+    if len(on.sent()) > sent:
+        await _answer_is_seen(on, sent + 1)
+    else:
+        on.say(on.words.get("demo.bot", text=on.outcome), "bold green")
 
 
 async def third_act(on: Stage, tick: str = TICK) -> None:
@@ -224,10 +221,9 @@ async def third_act(on: Stage, tick: str = TICK) -> None:
         on.say(on.words.get("demo.next", time=time), "dim")
     await on.until(lambda: len(on.sent(OTHER)) > sent, "tick")
     await _answer_is_seen(on, sent + 1, OTHER)
-    for command in ("/schedule list", "/schedule remove 1"):
-        messages = len(on.user.chat.from_bot)
-        await on.operator(command)
-        await on.until(lambda before=messages: len(on.user.chat.from_bot) > before, command)  # type: ignore[misc]
+    messages = len(on.user.chat.from_bot)
+    await on.user.send("/schedule remove 1")
+    await on.until(lambda: len(on.user.chat.from_bot) > messages, "/schedule remove")
 
 
 async def _customer_and_run(on: Stage, text: str | None) -> None:
@@ -242,8 +238,8 @@ async def _customer_and_run(on: Stage, text: str | None) -> None:
 
 async def _answer_is_seen(on: Stage, count: int, contact: str = CONTACT) -> None:
     await on.until(lambda: len(on.sent(contact)) >= count, "answer")
-    on.say(on.words.get("demo.answered", contact=contact, text=on.sent(contact)[-1]), "bold green")
     await _over(on)
+    on.say(on.words.get("demo.answered", outcome=on.outcome, contact=contact, text=on.sent(contact)[-1]), "bold green")
 
 
 async def _over(on: Stage) -> None:

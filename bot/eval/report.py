@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Column, Table
 
+from bot.chat.texts import Texts
 from bot.escapes import escaped
 from bot.eval.result import CaseResult
 from bot.terminal.console import Console, Text
@@ -28,15 +29,19 @@ def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[s
     }
 
 
-def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float) -> None:
+def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> None:
     """Show a row for each case, below it what went wrong in full, then the sums.
 
     A narrow screen gets the case, its mode and its result; JSON has everything.
     """
     wide = console.width >= WIDE
-    table = Table(Column("case", overflow="fold"), Column("mode", no_wrap=True), Column("result", overflow="fold"))
+    table = Table(
+        Column(words.get("eval.case"), overflow="fold"),
+        Column(words.get("eval.mode"), no_wrap=True),
+        Column(words.get("eval.result"), overflow="fold"),
+    )
     for name in ("look", "replies", "asked", "calls", "seconds") if wide else ():
-        table.add_column(name, justify="right" if name in ("calls", "seconds") else "left")
+        table.add_column(words.get(f"eval.{name}"), justify="right" if name in ("calls", "seconds") else "left")
     for result in results:
         figures = [
             result.look or "–",
@@ -48,7 +53,7 @@ def show(console: Console, results: Sequence[CaseResult], model: str, seconds: f
         table.add_row(
             Text(result.title),
             result.mode,
-            Text("passed", "green") if result.passed else Text(_short(result.problems[0]), "red"),
+            Text(words.get("eval.passed"), "green") if result.passed else Text(_short(result.problems[0]), "red"),
             *(map(Text, figures) if wide else ()),
         )
     console.print(table)
@@ -56,20 +61,27 @@ def show(console: Console, results: Sequence[CaseResult], model: str, seconds: f
         if not result.passed:
             console.print(Text(f"{result.file} ({', '.join(filter(None, (result.mode, result.look)))})", "bold red"))
             for problem in result.problems:
-                console.print(Text(f"  {problem}"))
+                console.print(Text(words.get("eval.problem", problem=problem)))
             if result.kept:
-                console.print(Text(f"  kept in {result.kept}", "dim"))
-    console.print(Text(total(results, model, seconds), "bold"))
+                console.print(Text(words.get("eval.kept", folder=result.kept), "dim"))
+    console.print(Text(total(results, model, seconds, words), "bold"))
 
 
-def total(results: Sequence[CaseResult], model: str, seconds: float) -> str:
+def total(results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> str:
     passed = sum(result.passed for result in results)
     calls = sum(result.model_calls for result in results)
     thinking = sum(result.model_seconds for result in results)
     tokens = sum(result.tokens_in for result in results), sum(result.tokens_out for result in results)
-    return (
-        f"{passed} of {len(results)} passed in {seconds:.1f} s. "
-        f"Model {model}: {calls} calls, {thinking:.1f} s, {tokens[0]} tokens in, {tokens[1]} out."
+    return words.get(
+        "eval.total",
+        passed=passed,
+        count=len(results),
+        seconds=seconds,
+        model=model,
+        calls=calls,
+        thinking=thinking,
+        tokens_in=tokens[0],
+        tokens_out=tokens[1],
     )
 
 

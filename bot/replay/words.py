@@ -29,8 +29,7 @@ def ruled(verdict: StepVerdict, words: Texts) -> str:
 
 def result_of(step: StepRecord) -> str:
     """What came of a step; "" where that is only that it was done: the model is told so, a person sees it."""
-    kind = str((step.action or {}).get("kind", ""))
-    bare = {say("zh", "run.done", action=kind), say("en", "run.done", action=kind)}
+    bare = {say("zh", "run.done"), say("en", "run.done")}
     return "" if step.ok and step.result in bare else step.result.strip()
 
 

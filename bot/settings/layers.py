@@ -19,6 +19,7 @@ from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
 
 from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
+from agent_core.texts import system_language
 from bot.settings.free import secrets_in
 from bot.settings.sections import (
     AlertSettings,
@@ -64,7 +65,7 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     own_dir: str = ""  # the owner's prompts, profiles and tools; "": phonedesk.d beside the TOML file, if it is there
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
-    lang: Literal["zh", "en"] = "zh"
+    lang: Literal["zh", "en"] = Field(default_factory=system_language)
     timezone: str = Field(default_factory=get_localzone_name)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_file: str = ""  # "": none; {host} in it is this process's name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
 from agent_core.errors import ConfigInvalid
+from agent_core.texts import Lang, language_of, system_language
 from bot.settings.layers import Settings
 from bot.settings.names import Path, environment_name, names, nearest
 from bot.settings.own import own_problems
@@ -28,6 +30,7 @@ from bot.settings.sources import (
     written,
 )
 
+_LANGUAGE = re.compile(r"""^[ \t]*lang[ \t]*=[ \t]*["'](zh|en)["']""", re.MULTILINE)
 UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
 
@@ -55,6 +58,26 @@ def load(**overrides: Any) -> Settings:
         problems,
         advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
     )
+
+
+def written_language() -> Lang:
+    """Return the language that the settings name, or the system's, even if the settings cannot be used.
+
+    In a file that is no TOML, the line is still found.
+    """
+    name = f"{PREFIX}LANG"
+    try:
+        given = os.environ.get(name) or written().get(name) or _language_line()
+    except (OSError, ValueError):  # a file that is no text
+        given = ""
+    return language_of(given) if given else system_language()
+
+
+def _language_line() -> str:
+    file = config_file()
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    found = _LANGUAGE.search(text.partition("\n[")[0])
+    return found[1] if found else ""
 
 
 def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:

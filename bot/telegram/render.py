@@ -10,7 +10,7 @@ from html import escape
 from PIL import Image
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
-from bot.chat.cards import Card, Line, separator
+from bot.chat.cards import Card, Line, colon_of, separator
 from bot.chat.turn import Person
 from bot.telegram.lengths import CUT, cut, split, units
 from bot.telegram.parcel import Film, Key, Parcel, Topic
@@ -88,7 +88,7 @@ def _line(line: Line, title: str) -> str:
         return f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>"
     if line.kind == "code":
         return f"{label} <code>{text}</code>" if label else f"<code>{text}</code>"
-    return f"{label}{separator(title, line.label)}{text}" if label else text
+    return f"{label}{separator(line.label, colon_of(title, line.label))}{text}" if label else text
 
 
 def fits(card: Card, *, captioned: bool) -> bool:

@@ -12,6 +12,7 @@ from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
 from bot.terminal.console import Console, Text
+from bot.terminal.render import before
 
 
 class LiveRuns:
@@ -40,7 +41,7 @@ class LiveRuns:
                 self._line(f"▶ {event.data['task']}", "bold")
                 serial = str(event.data["serial"])
                 phone = self._names.get(serial, serial)
-                self._line(f"  {self._texts.get('card.phone')}: {phone} · {run_id}", "dim")
+                self._line(f"  {before(self._texts.get('card.phone'), self._texts)}{phone} · {run_id}", "dim")
             case "step":
                 self._step(StepRecord.model_validate(dict(event.data)))
                 self._tell_replies()
@@ -57,7 +58,8 @@ class LiveRuns:
         seconds = step.timings.get("step", 0.0)
         said = describe_action(self._texts, step)
         action = said or step.result.partition("\n")[0] or "—"  # an error's advice stands below the end of the run
-        self._line(f"{step.index:>3}  {action}  ({seconds:.1f} s)", "" if step.ok else "yellow")
+        took = self._texts.get("common.seconds", seconds=f"{seconds:.1f}")
+        self._line(f"{step.index:>3}  {action}  ({took})", "" if step.ok else "yellow")
         if step.instead_of and step.model != self._model:
             why = self._texts.find(f"error.{step.instead_of}", self._texts.get("error.model"))
             self._line(f"     {self._texts.get('card.fallback', model=step.model, why=why)}", "yellow")
@@ -72,17 +74,18 @@ class LiveRuns:
         asked = self._question
         if asked is not None and asked.id == question:
             text = next((choice.label for choice in asked.choices if choice.value == text and choice.label), text)
-        self._line(f"    {self._texts.get('card.terminal') if by == PERSON else by}: {text}", "yellow")
+        who = self._texts.get("card.terminal") if by == PERSON else by
+        self._line(f"    {before(who, self._texts)}{text}", "yellow")
 
     def _tell_replies(self) -> None:
         for reply in self._replies:
             for line in reply_lines(reply, self._texts):
-                self._line(f"    {line.label}: {line.text}", "green")
+                self._line(f"    {before(line.label, self._texts)}{line.text}", "green")
         self._replies.clear()
 
     def _tell_notes(self, notes: Sequence[KeptNote]) -> None:
         for line in note_lines(notes, self._texts):
-            self._line(f"    {line.label}: {line.text}" if line.label else f"    {line.text}", "cyan")
+            self._line(f"    {before(line.label, self._texts)}{line.text}", "cyan")
 
     def _line(self, text: str, style: str) -> None:
         self._console.print(Text(text, style=style))
@@ -119,7 +122,9 @@ def timings_line(session: Session, words: Texts) -> Text:
     seconds = {phase.name: phase for phase in timings.phases}
     if "step" not in seconds:
         return Text()
-    told = {name: seconds[name].total if name in seconds else 0.0 for name in ("model", "observe", "act")}
+    told = {name: round(seconds[name].total, 1) if name in seconds else 0.0 for name in ("model", "observe", "act")}
     mean = seconds["model"].mean if "model" in seconds else 0.0
-    line = words.get("timings.short", steps=timings.steps, seconds=seconds["step"].total, mean=mean, **told)
+    whole = max(round(seconds["step"].total, 1), sum(told.values()))
+    rest = whole - sum(told.values())  # the rules, and what is between the phases
+    line = words.get("timings.short", steps=timings.steps, seconds=whole, mean=mean, rest=rest, **told)
     return Text(f"    {line}", style="dim")

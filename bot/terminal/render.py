@@ -5,10 +5,16 @@ from __future__ import annotations
 from rich.console import Group
 from rich.panel import Panel
 
-from bot.chat.cards import Card, separator
+from bot.chat.cards import Card, colon_of, separator
+from bot.chat.texts import Texts
 from bot.terminal.console import Text
 
 STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
+
+
+def before(label: str, words: Texts) -> str:
+    """Return a label with what stands between it and its text; "" for none."""
+    return label + separator(label, words.get("common.colon")) if label else ""
 
 
 def panel(card: Card, *, style: str = "cyan") -> Panel:
@@ -21,7 +27,7 @@ def panel(card: Card, *, style: str = "cyan") -> Panel:
     for line in card.lines:
         text = Text()
         if line.label:
-            text.append(line.label + separator(card.title, line.label), style="dim")
+            text.append(line.label + separator(line.label, colon_of(card.title, line.label)), style="dim")
         text.append(line.text, style=STYLES[line.kind])
         lines.append(text)
     buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from bot import logs
-from bot.commands.common import speak
+from bot.terminal.language import speak
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,6 @@ async def test_the_first_signal_asks_for_the_end() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(10):
             await asked.wait()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().remove_signal_handler(number)
     assert said == ["ending"]
 
 

@@ -159,7 +159,7 @@ def test_the_file_is_put_aside_when_it_is_full(tmp_path: Path) -> None:
     logs.configure("info", file=logs.LogFile(file, megabytes=0.001, kept=2))
     for number in range(60):
         structlog.get_logger().info("said", number=number)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["desk.log", "desk.log.1", "desk.log.2"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["desk.log", "desk.log.1", "desk.log.2", "desk.log.lock"]
     assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in tmp_path.iterdir())
     assert lines_of(file)[-1]["number"] == 59

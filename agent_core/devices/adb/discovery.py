@@ -45,10 +45,12 @@ def _only(entries: list[DeviceEntry]) -> str:
         raise ConfigInvalid(
             f"Several phones are attached ({', '.join(usable)}).",
             advice="Say which one: PHONEDESK_DEVICE__SERIAL or --device.",
+            key="several_phones",
+            known=", ".join(usable),
         )
     if entries:
         raise unusable(entries[0].serial, entries[0].state)
-    raise DeviceOffline("No phone is attached.")
+    raise DeviceOffline("No phone is attached.", key="no_phones")
 
 
 async def _describe(server: AdbServer, entry: DeviceEntry) -> DeviceInfo:

@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -19,7 +21,7 @@ import adbutils
 import structlog
 from adbutils.errors import AdbConnectionError, AdbTimeout
 
-from agent_core.devices.adb import transport
+from agent_core.devices.adb import guard, transport
 from agent_core.devices.adb.apps import InstalledApps
 from agent_core.devices.adb.device import AdbDevice, connection_of
 from agent_core.errors import AdbNotFound, CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, InputRejected
@@ -28,6 +30,7 @@ from agent_core.retry import Sleep
 log = structlog.get_logger(__name__)
 
 DEFAULT_PORT = 5037
+END_SECONDS = guard.END_SECONDS + 2
 START_SECONDS = 20.0  # adb 36 takes 3 s where there is no USB
 POLL_SECONDS = 0.02
 CONNECT_SECONDS = 15.0  # `connect` waits for TCP and for the phone's answer
@@ -83,7 +86,8 @@ class AdbServer:
         DeviceUnauthorized where the phone has yet to allow it, DeviceOffline for everything else.
         """
         if not _ADDRESS.fullmatch(address):
-            raise InputRejected(f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555.")
+            said = f"{address!r} is no address of a phone; it looks like 192.168.1.20:5555."
+            raise InputRejected(said, key="bad_address", said=address)
         state = "absent"
         for _ in range(CONNECT_TRIES):
             answer = await self._connect(address)
@@ -103,9 +107,13 @@ class AdbServer:
         answer = str(await self._blocking(lambda: self._client.connect(address, timeout=CONNECT_SECONDS))).strip()
         # The server answers OKAY however it went; only the words tell.
         if "failed to authenticate" in answer:
-            raise DeviceUnauthorized(f"{address} does not accept this computer ({answer}).")
+            raise DeviceUnauthorized(
+                f"{address} does not accept this computer ({answer}).", key="phone_unauthorized", phone=address
+            )
         if not answer.startswith(("connected to", "already connected to")):
-            raise DeviceOffline(f"{address} cannot be reached ({answer}).")
+            raise DeviceOffline(
+                f"{address} cannot be reached ({answer}).", key="phone_unreachable", phone=address, why=answer
+            )
         return answer
 
     async def disconnect(self, address: str) -> None:
@@ -135,7 +143,7 @@ class AdbServer:
     ) -> AdbDevice:
         """The phone of this serial; whether it is there shows at the first call."""
         if not _SERIAL.fullmatch(serial):
-            raise InputRejected(f"{serial!r} is no serial of a phone.")
+            raise InputRejected(f"{serial!r} is no serial of a phone.", key="bad_serial", said=serial)
         if clock is not None:
             return AdbDevice(self, serial, clock=clock, sleep=sleep)
         return AdbDevice(self, serial, sleep=sleep, apps=self._apps.setdefault(serial, InstalledApps()))
@@ -184,10 +192,12 @@ class AdbServer:
 def unusable(serial: str, state: str) -> DeviceError:
     """The error for a phone that is listed in a state other than ``device``, or ``absent``."""
     if state in {"unauthorized", "authorizing"}:
-        return DeviceUnauthorized(f"{serial} does not accept this computer yet.")
+        return DeviceUnauthorized(
+            f"{serial} does not accept this computer yet.", key="phone_unauthorized", phone=serial
+        )
     if state == "absent":
-        return DeviceOffline(f"{serial} is not attached.")
-    return DeviceOffline(f"{serial} is attached but {state}.")
+        return DeviceOffline(f"{serial} is not attached.", key="phone_absent", phone=serial)
+    return DeviceOffline(f"{serial} is attached but {state}.", key="phone_offline", phone=serial, state=state)
 
 
 async def open_adb(
@@ -230,7 +240,7 @@ def find_adb(adb_path: str | None = None) -> str:
 
 @dataclass
 class Child:
-    """An adb server that is ours to end."""
+    """An adb server that is ours to end; ``process`` is its guard."""
 
     process: asyncio.subprocess.Process
     port: int
@@ -242,30 +252,34 @@ class Child:
         return " ".join(lines[-2:])[:300]
 
     async def end(self) -> None:
-        if self.process.returncode is None:
-            self.process.terminate()
-            try:
-                await asyncio.wait_for(self.process.wait(), 3)
-            except TimeoutError:
-                self.process.kill()
-                await self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()  # what the guard ends it by
+        try:
+            await asyncio.wait_for(self.process.wait(), END_SECONDS)
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()
         self.output.close()
 
 
 async def _start(program: str, host: str, port: int, environment: Mapping[str, str]) -> Child:
     output = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the child
     process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-IS",
+        guard.__file__,
         program,
         "-P",
         str(port),
         "nodaemon",
         "server",
         env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,  # closed by our end, however that comes
         stdout=output,
         stderr=output,
         # A Ctrl-C in the terminal must not end it: the phone is cleaned up through it.
         start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
     )
     child = Child(process, port, output)
     try:

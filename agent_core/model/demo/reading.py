@@ -19,6 +19,7 @@ from agent_core.actions import parse_reply
 from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError
 from agent_core.screen.ocr import OcrEngine
+from agent_core.texts import Lang
 
 _CALL = re.compile(r"<answer>\s*(.*?)\s*(?:</answer>|$)", re.IGNORECASE | re.DOTALL)
 _INFO_MARK = "** Screen Info **"
@@ -101,6 +102,14 @@ class View:
     picture: Image.Image | None = field(default=None, repr=False)
     calls: tuple[str, ...] = ()
     instruction: str = ""
+    lang: Lang = "zh"
+
+
+def _language(request: ChatRequest) -> Lang:
+    """The language that the system prompt begins in; Chinese without one."""
+    prompt = next((message.text for message in request.messages if message.role == "system"), "")
+    head = prompt.strip().partition("\n")[0]
+    return "en" if head.isascii() and head else "zh"
 
 
 def read_request(request: ChatRequest) -> View:
@@ -109,10 +118,11 @@ def read_request(request: ChatRequest) -> View:
     if not users:
         raise BadRequest("the request has no user message")
     newest = users[-1]
+    lang = _language(request)
     picture = _picture(newest.picture) if newest.picture else None
     info = _screen_info(newest.text)
     if info is None:
-        return View(picture=picture, instruction=newest.text)
+        return View(picture=picture, instruction=newest.text, lang=lang)
     calls = [_call(message.text) for message in request.messages if message.role == "assistant"]
     return View(
         task=_task(users[0].text),
@@ -121,6 +131,7 @@ def read_request(request: ChatRequest) -> View:
         seen=_with_avatars(_elements(info.get("elements")), picture),
         picture=picture,
         calls=tuple(filter(None, calls)),
+        lang=lang,
     )
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from agent_core.actions import types
@@ -19,6 +17,7 @@ from agent_core.errors import ActionParseError, InputRejected
 from agent_core.gate.detect import ReplyTask, reply_task
 from agent_core.model.demo.reading import Seen, SeenBubble, View, bubbles, without_keyboard
 from agent_core.screen.compare import fold
+from agent_core.texts import Lang, load_texts
 from agent_core.wording import asks, query_of, sentences
 
 _TITLE = (35, 110)  # heights, in thousandths, between which a page's title stands
@@ -63,14 +62,11 @@ class Move:
         return f"<think>{self.thinking}</think><answer>{self.call}</answer>"
 
 
-@cache
-def _sayings() -> dict[str, str]:
-    source = resources.files("agent_core.model.demo").joinpath("sayings.toml")
-    return {key: str(text) for key, text in tomllib.loads(source.read_text(encoding="utf-8")).items()}
+_lang: ContextVar[Lang] = ContextVar("lang", default="zh")  # of the request that is answered
 
 
 def say(key: str, **values: str) -> str:
-    return _sayings()[key].format(**values)
+    return load_texts("agent_core.model.demo", _lang.get())[f"sayings.{key}"].format(**values)
 
 
 _ACTIONS: dict[str, type[Any]] = {
@@ -99,13 +95,15 @@ def abort(message: str) -> str:
     return to_autoglm(types.Finish(message=message, success=False))
 
 
-def blind() -> Move:
+def blind(lang: Lang) -> Move:
     """Neither elements nor eyes."""
+    _lang.set(lang)
     return Move(say("blind"), do("Interact", question=say("blind_question")))
 
 
 def decide(view: View) -> Move:
     """The next move. ``view.seen`` must be there."""
+    _lang.set(view.lang)
     seen = without_keyboard(view.seen or ())
     reply = _reply(view.task)
     if reply is not None:

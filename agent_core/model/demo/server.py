@@ -7,7 +7,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
@@ -100,9 +100,9 @@ class DemoModel:
         if view.seen or (view.seen is not None and view.picture is None):
             return rules.decide(view).text
         if view.picture is None or self._engine is None:
-            return rules.blind().text
+            return rules.blind(view.lang).text
         seen = await read_picture(self._engine, view.picture)
-        return rules.decide(View(view.task, view.current_app, view.observation, seen, None, view.calls)).text
+        return rules.decide(replace(view, seen=seen, picture=None)).text
 
     async def _plain(self, view: View) -> str:
         if view.picture is None:

@@ -32,11 +32,14 @@ class Texts:
 
     def get(self, key: str, **values: Any) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return self._texts[key].format(**values)
+        return self._found(key).format(**values)
 
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""
-        return self._texts.get(key, default)
+        return self._found(key) if key in self._texts else default
+
+    def _found(self, key: str) -> str:
+        return self._texts[key]
 
     def error(self, error: PhonedeskError) -> str:
         """What happened in the person's language: the error's own text where it has one, else that of its kind.
@@ -48,7 +51,7 @@ class Texts:
         kind = error.kind
         while f"error.{kind}" not in self._texts and "." in kind:
             kind = kind.rpartition(".")[0]
-        said = self.find(f"error.{kind}", self._texts["error.error"])
+        said = self.find(f"error.{kind}", self.get("error.error"))
         more = str(error) if self.lang == "en" else self.find(f"advice.{kind}", "")
         return f"{said}\n{more}" if more else said
 

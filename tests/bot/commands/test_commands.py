@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from agent_core.errors import (
@@ -202,14 +202,16 @@ def test_an_error_is_told_in_the_language_of_the_settings(lang: Lang, capfd: pyt
         fail(ModelAuth("HTTP 401."))
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.splitlines() == [told["error.model.auth"], "HTTP 401.", told["advice.model.auth"]]
+    own = told["common.detail"].format  # the error's own words are English
+    assert err.splitlines() == [told["error.model.auth"], own(text="HTTP 401."), told["advice.model.auth"]]
     with pytest.raises(typer.Exit):
         fail(ConfigMissing("No token.", advice="Set THIS."))  # more exact than what is said of the kind
-    said, own, advice = capfd.readouterr().err.splitlines()
-    assert (said, own, advice) == (told["error.config.missing"], "No token. Set THIS.", told["advice.config.missing"])
+    said, detail, advice = capfd.readouterr().err.splitlines()
+    assert (said, detail) == (told["error.config.missing"], own(text="No token. Set THIS."))
+    assert advice == told["advice.config.missing"]
     with pytest.raises(typer.Exit):
         fail(ConfigInvalid("No port.", advice="Choose another."))  # the settings are right: no word of checking them
-    assert capfd.readouterr().err.splitlines() == [told["error.config.invalid"], "No port. Choose another."]
+    assert capfd.readouterr().err.splitlines() == [told["error.config.invalid"], own(text="No port. Choose another.")]
 
 
 @pytest.mark.parametrize(("lang", "spoken"), [("zh", "zh"), ("en", "en"), (None, "zh"), ("", "zh")])
@@ -248,8 +250,7 @@ def test_a_second_server_of_the_same_name_is_told_of_the_first(tmp_path: Path, m
     monkeypatch.setenv("PHONEDESK_LANG", "zh")
     first = ProcessLock(tmp_path / "data" / "phonedesk-1.lock")
     first.acquire()
-    with (tmp_path / "phonedesk-1.log").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with FileLock(tmp_path / "phonedesk-1.log.lock"):
         code, _, err = call("serve")
         assert (code, "phonedesk-1" in err, "--host" in err) == (Exit.USAGE, True, True)
         assert "日志" not in err

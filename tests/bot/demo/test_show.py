@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from agent_core.errors import ConfigMissing
-from bot.demo.show import CONTACT, TICK, NotShown, Stage, show, stage, third_act
+from bot.chat.texts import Lang
+from bot.demo.show import TICK, NotShown, show, stage, third_act
 from bot.terminal.console import Console
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
@@ -43,19 +45,20 @@ def says(*lines: str | None) -> Callable[[], Awaitable[str | None]]:
 
 @pytest.mark.parametrize(
     ("line", "seen"),
-    [("可以定制，请把文字发给我们。\n", "we answer 11: 可以定制，请把文字发给我们。"), ("\n", "Nothing typed")],
+    [("可以定制，请把文字发给我们。\n", "✅ Done, sent to 11: 可以定制，请把文字发给我们。"), ("\n", "Nothing typed")],
     ids=["own words", "enter"],
 )
 async def test_both_acts_without_a_schedule(tmp_path: Path, line: str, seen: str) -> None:
     console, folder = printed(), tmp_path / "out"
     assert await show(console, folder, lang="en", read=says(line), tick="")
     shown = text_of(console)
-    assert "QQ · customer 11: 你好，请问几天能发货？" in shown
+    assert "Customer 11 on QQ: 你好，请问几天能发货？" in shown
     assert "48小时内发出" in shown
     assert "[1]" in shown
     assert seen in shown
     assert "3/3" not in shown
     assert "The demo is over" in shown
+    assert "phonedesk doctor" in shown.splitlines()[-1]
     assert (folder / "demo.gif").exists()
     assert len(list(folder.glob("demo-*.jpg"))) > 5
 
@@ -85,21 +88,22 @@ def test_the_tick_of_the_demo_is_every_minute() -> None:
     assert TICK == "* * * * *"
 
 
-async def test_what_does_not_come_is_told(tmp_path: Path) -> None:
+async def test_what_does_not_come_is_told() -> None:
     async with stage(printed(), None, "zh", says()) as on:
         with pytest.raises(NotShown, match="nothing"):
             await on.until(lambda: False, "nothing", seconds=0.05)
-        await _follows(on)
+        assert (on.newest, on.outcome, on.sent()) == ("", "", [])
 
 
-async def _follows(on: Stage) -> None:
-    """What a stranger is told is shown once, however often one looks."""
-    await on.user.send("你好")
-    await on.until(lambda: bool(on.user.chat.from_bot), "answer")
-    on.follow()
-    assert text_of(on.console).count(on.user.chat.from_bot[0].words.splitlines()[0]) == 1
-    assert on.sent() == []
-    assert CONTACT in on.world.phone.report()["chats"]
+@pytest.mark.parametrize("lang", ["zh", "en"])
+async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lang, tmp_path: Path) -> None:
+    """24 rows of 80 columns, with the line of the start, the typed answer and the third act's five rows."""
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    assert await show(console, tmp_path / "out", lang=lang, read=says("2\n"), tick="")
+    rows = text_of(console).splitlines()
+    assert len(rows) + 1 + 5 <= 24
+    assert all(cell_len(row) <= 80 for row in rows)
+    assert "phonedesk doctor" in rows[-1]
 
 
 async def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:

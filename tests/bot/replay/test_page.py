@@ -102,7 +102,7 @@ def kind_run() -> RecordingView:
     verdict = StepVerdict(policy="delivery_alone", decision="block", message="不要点")
     records = [
         StepRecord(index=1, thinking="想", asked=tap, ok=False, result="不要点", verdicts=[verdict]),
-        StepRecord(index=2, asked=tap, action=tap, result="完成：tap"),
+        StepRecord(index=2, asked=tap, action=tap, result="已执行。"),
     ]
     steps = tuple(RecordedStep(record, shown=screen(record.index)) for record in records)
     run = RunView(id="r", task="QQ回复联系人11", status=RunStatus.FAILED, message="没有人回答")
@@ -129,5 +129,5 @@ def test_a_hand_gets_through_it_and_its_head_comes_first() -> None:
     assert "规则：已拦截 · 发消息只由发送程序来做" in seen.text
     assert "1 已拦截 · 点击 (500, 500)" in seen.text
     assert "delivery_alone" not in page
-    assert "完成：tap" not in page
+    assert "已执行。" not in page
     assert 'setAttribute("aria-current", "step")' in page

@@ -331,5 +331,5 @@ def test_a_run_ends_with_where_its_seconds_went() -> None:
     for model in (1.0, 2.0):
         timings = {"observe": 0.25, "model": model, "act": 0.5, "step": model + 1}
         session.steps.append(StepRecord(index=len(session.steps) + 1, timings=timings))
-    said = "2 steps in 5.0 s: model 3.0 s (1.50 s each), screen 0.5 s, acts 1.0 s"
+    said = "2 steps in 5.0 s: model 3.0 s (1.50 s each), screen 0.5 s, acts 1.0 s, other 0.5 s"
     assert timings_line(session, texts("en")).plain.strip() == said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from contextlib import aclosing
 from pathlib import Path
 
@@ -42,6 +43,38 @@ async def test_a_server_of_our_own_ends_with_us(tmp_path: Path) -> None:
         port = server.port
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_a_server_of_our_own_ends_when_we_are_killed(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys\nfrom pathlib import Path\nfrom agent_core.devices.adb.server import open_adb\n"
+        "async def main():\n"
+        "    server = await open_adb(port=0, usb=False, home=Path(sys.argv[1]))\n"
+        "    print(server.port, file=sys.stderr, flush=True)\n"
+        "    await asyncio.Event().wait()\n"
+        "asyncio.run(main())\n"
+    )
+    killed = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, str(tmp_path), stderr=asyncio.subprocess.PIPE, env=with_our_path()
+    )
+    assert killed.stderr is not None
+    try:
+        port = int(await killed.stderr.readline())
+    finally:
+        killed.kill()
+        await killed.wait()
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionRefusedError:
+                break
+            writer.close()
+            await asyncio.sleep(0.05)
+
+
+def with_our_path() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 async def test_a_server_that_died_is_not_replaced_behind_our_back(

@@ -1,0 +1,43 @@
+"""The language of this process in the terminal, and what is said there in other words than in a chat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from agent_core.texts import Lang
+from bot.chat.elsewhere import in_terminal
+from bot.chat.texts import Texts
+from bot.settings.loading import written_language
+
+
+@dataclass
+class _Spoken:
+    lang: Lang | None = None  # None before the settings are read
+
+
+_spoken = _Spoken()
+
+
+def speak(lang: Lang | None) -> None:
+    """Say everything from now on in this language; None: in the one that the settings name."""
+    _spoken.lang = lang
+
+
+def spoken_language() -> Lang:
+    """Return the language to speak, also if the settings cannot be used."""
+    return _spoken.lang or written_language()
+
+
+class TerminalTexts(Texts):
+    """Names the terminal's commands for the chat's; what needs other words there has the key with ``_in_terminal``."""
+
+    def _found(self, key: str) -> str:
+        own = self._texts.get(f"{key}_in_terminal")
+        return in_terminal(self._texts[key]) if own is None else own
+
+
+@cache
+def texts(lang: Lang) -> Texts:
+    """Return the texts of a language for the terminal."""
+    return TerminalTexts(lang)
