@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from agent_core import extras
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
 from bot.chat.texts import texts
@@ -37,15 +38,20 @@ def demo(
     """
     settings_from(lang=lang)
     if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
-        from bot.demo.show import show
-
-        shown = run_async(lambda: show(Console(), OUTPUT, scenario=scenario, lang=lang))
+        shown = run_async(lambda: _shown(scenario, lang))
         raise typer.Exit(Exit.OK if shown else Exit.FAILED)
     folder = None if headless else OUTPUT
     result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
     if as_json:
         print_json(result)
     raise typer.Exit(BY_STATUS.get(session.comes_to, Exit.FAILED))
+
+
+async def _shown(scenario: Path | None, lang: str | None) -> bool:
+    extras.require("demo")
+    from bot.demo.show import show
+
+    return await show(Console(), OUTPUT, scenario=scenario, lang=lang)
 
 
 async def _headless(
@@ -60,6 +66,8 @@ async def _headless(
     from scheduler.ports import StoredHuman
 
     check_task(task)
+    if tree == "off":
+        extras.require("ocr")  # without either the demo's model sees nothing
     started = time.monotonic()
     async with demo_world(scenario, lang=lang, observe={"tree": tree}) as world, open_core(world.settings) as core:
         words = texts(world.settings.lang)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agent_core import extras
 from bot.chat.texts import texts
 from bot.commands.common import Exit, run_async, settings_from
 from bot.settings import Settings
@@ -30,6 +31,7 @@ def mcp(
 
 
 async def _over_stdio(settings: Settings) -> None:
+    extras.require("mcp")
     from bot.app import open_core
     from bot.ending import ending
     from bot.mcp.house import open_house
@@ -45,6 +47,7 @@ async def _over_stdio(settings: Settings) -> None:
 
 
 async def _over_http(settings: Settings) -> None:
+    extras.require("mcp")
     from bot.app import open_core
     from bot.ending import ending
     from bot.mcp.door import address_of, listening
