@@ -27,12 +27,6 @@ PACKAGES: Mapping[Extra, tuple[str, ...]] = {
     "postgres": ("asyncpg",),
 }
 
-# A tool that installs applications leaves a file in the environment that it has made; it installs them whole.
-_INSTALLERS = {
-    "uv-receipt.toml": ("uv", "tool", "install", "--force"),
-    "pipx_metadata.json": ("pipx", "install", "--force"),
-}
-
 
 class ExtraMissing(ConfigError):
     """A part of the product is asked for whose packages are not installed."""
@@ -63,13 +57,12 @@ def require(extra: Extra) -> None:
 
 def install_command(extra: Extra) -> str:
     """Return the command line that adds the extra to this very installation."""
-    clone = Path(__file__).parents[1]
     pip = (sys.executable, "-m", "pip", "install")
+    clone = Path(__file__).parents[1]
     if (clone / "pyproject.toml").is_file():
         return shlex.join((*pip, "--editable", f"{clone}[{extra}]"))
     wheel = f"phonedesk-{metadata.version('phonedesk')}-py3-none-any.whl"
-    for file, command in _INSTALLERS.items():
-        if (Path(sys.prefix) / file).is_file():  # what is installed already is named too, else it would go
-            wanted = sorted({extra, *filter(installed, PACKAGES)})
-            return shlex.join((*command, f"{wheel}[{','.join(wanted)}]"))
+    if (Path(sys.prefix) / "uv-receipt.toml").is_file():  # no pip is in there, and what is not named again goes
+        wanted = sorted({extra, *filter(installed, PACKAGES)})
+        return shlex.join(("uv", "tool", "install", "--force", f"{wheel}[{','.join(wanted)}]"))
     return shlex.join((*pip, f"{wheel}[{extra}]"))

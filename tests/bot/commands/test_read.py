@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from agent_core import extras
 from agent_core.devices.base import Node
 from agent_core.screen.ocr import OcrEngine
 from bot.cli import app
