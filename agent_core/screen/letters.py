@@ -129,7 +129,7 @@ def ems(text: str) -> float:
 
 def _gap_least(text: str) -> float:
     """The narrowest gap that can only be a blank, in heights of the letters: signs have room around them."""
-    signs = [char for char in text if not char.isalnum()]
+    signs = [char for char in text if not char.isalnum() and char not in "()"]  # these stand close to the letters
     if not signs:
         return _WIDE_GAP
     return _SIGN_GAP if all(unicodedata.east_asian_width(char) in ("N", "Na") for char in signs) else _WIDE_SIGN_GAP

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+from PIL import Image, ImageChops, ImageDraw, ImageFilter
+
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
@@ -162,18 +164,26 @@ async def without_marks(readings: Sequence[Reading], frame: Frame, ocr: OcrEngin
 
 
 async def _read_beside(one: Reading, mark: Box, column: int, frame: Frame, ocr: OcrEngine) -> Reading | None:
-    """Read a name from ``column`` on, with the mark painted over; None if the mark lies on its letters."""
+    """Read a name from ``column`` on, with the mark painted over; None if there is nothing else in it.
+
+    A name whose letters the mark covers is unsure.
+    """
     width = frame.size[0]
     area = Box(column - round(0.004 * width), one.box.top - 4, one.box.right + 4, one.box.bottom + 4)
     crop = frame.image.crop(area.as_tuple())
     ground = picture.common_color(crop)
-    right, bottom = max(0, mark.right + 2 - area.left), max(0, mark.bottom + 2 - area.top)
-    crop.paste(ground, (0, 0, right, bottom))
+    pill = Image.new("L", crop.size)
+    left, top, right, bottom = mark.left - area.left, mark.top - area.top, mark.right - area.left, mark.bottom - area.top
+    ImageDraw.Draw(pill).rounded_rectangle((left - 2, top - 2, right + 1, bottom + 1), mark.height // 2 + 2, fill=255)
+    crop.paste(ground, mask=pill)
     lines = picture.text_lines(crop, Box(0, 0, *crop.size), ground, width=width)
-    if not lines or picture.ink(crop.crop((0, 0, right + 1, bottom + 1)), ground).getbbox() is not None:
+    if not lines:
         return None
     line = lines[-1]
     text, confidence = await ocr.recognise(crop.crop(line.as_tuple()))
+    touched = ImageChops.multiply(picture.ink(crop, ground), pill.filter(ImageFilter.MaxFilter(3)))
+    if touched.getbbox() is not None:
+        confidence = 0.0
     box = Box(area.left + line.left, area.top + line.top, area.left + line.right, area.top + line.bottom)
     return replace(one, text=text, box=box, confidence=confidence)
 

@@ -43,6 +43,18 @@ class Growth:
         return sum(table.bytes for table in self.tables) + self.others
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows and bytes of each table of a data folder, by file and name, and the bytes of what is no database."""
+
+    tables: dict[tuple[str, str], tuple[int, int]]
+    others: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.tables.values()) + self.others
+
+
 async def growth(runs: int, *, say: Callable[[str], None] = lambda _: None) -> Growth:
     """Have one phone give ``runs`` replies, and compare the data folder before and after."""
     say("growth: starting")
@@ -55,21 +67,25 @@ async def growth(runs: int, *, say: Callable[[str], None] = lambda _: None) -> G
             await made.order(Order(idle=REST_SECONDS))
 
         await reply(0, WARM_UP)
-        before, other = _looked(made.data)
+        before = looked(made.data)
         say(f"growth: {runs} runs")
         await reply(WARM_UP, runs)
-        after, other_after = _looked(made.data)
+        after = looked(made.data)
     nothing = (0, 0)
     grown = [
-        Grown(*key, (rows - before.get(key, nothing)[0]) / runs, (size - before.get(key, nothing)[1]) / runs)
-        for key, (rows, size) in after.items()
+        Grown(
+            *key,
+            (rows - before.tables.get(key, nothing)[0]) / runs,
+            (size - before.tables.get(key, nothing)[1]) / runs,
+        )
+        for key, (rows, size) in after.tables.items()
     ]
     told = sorted((one for one in grown if one.rows or one.bytes), key=lambda one: -one.bytes)
-    return Growth(runs, tuple(told), (other_after - other) / runs)
+    return Growth(runs, tuple(told), (after.others - before.others) / runs)
 
 
-def _looked(folder: Path) -> tuple[dict[tuple[str, str], tuple[int, int]], int]:
-    """Rows and bytes of each table by file and name, and the bytes of what is no database."""
+def looked(folder: Path) -> Kept:
+    """What a data folder holds now."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for file in sorted(folder.glob("*.sqlite3")):
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -78,4 +94,4 @@ def _looked(folder: Path) -> tuple[dict[tuple[str, str], tuple[int, int]], int]:
                 ((rows,),) = connection.execute(f'SELECT count(*) FROM "{name}"')  # noqa: S608 - a table's own name
                 found[file.name, name] = (rows, sizes.get(name, 0))
     others = [file for file in folder.rglob("*") if file.is_file() and ".sqlite3" not in file.name]
-    return found, sum(file.stat().st_size for file in others)
+    return Kept(found, sum(file.stat().st_size for file in others))

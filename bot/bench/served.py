@@ -56,6 +56,8 @@ class Seen(BaseModel):
     cpu: float
     resident: float
     peak: float
+    descriptors: int
+    threads: int
     runs: list[RunSeen] = []
 
 
@@ -104,7 +106,15 @@ def _between(first: datetime, second: datetime | None) -> float | None:
 
 
 def _seen(seconds: float, before: Usage, after: Usage, runs: list[RunSeen]) -> Seen:
-    return Seen(seconds=seconds, cpu=after.cpu - before.cpu, resident=after.resident, peak=after.peak, runs=runs)
+    return Seen(
+        seconds=seconds,
+        cpu=after.cpu - before.cpu,
+        resident=after.resident,
+        peak=after.peak,
+        descriptors=after.descriptors,
+        threads=after.threads,
+        runs=runs,
+    )
 
 
 async def _until_there(running: Server, phones: int) -> None:

@@ -15,18 +15,23 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory."""
+    """``cpu``: seconds of a core since the process began; ``resident`` and ``peak``: MiB of memory.
+
+    ``descriptors`` and ``threads``: how many are open and alive; 0 where the system does not tell.
+    """
 
     cpu: float
     resident: float
     peak: float
+    descriptors: int
+    threads: int
 
 
 def usage() -> Usage:
     """Of this process, without its children."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     most = peak / MIB if sys.platform == "darwin" else peak / 1024  # bytes there, KiB elsewhere
-    return Usage(time.process_time(), _resident() or most, most)
+    return Usage(time.process_time(), _resident() or most, most, _many("fd"), _many("task"))
 
 
 def _resident() -> float:
@@ -36,6 +41,14 @@ def _resident() -> float:
     except (OSError, ValueError, IndexError):
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def _many(kind: str) -> int:
+    """The entries of a folder of ``/proc/self``."""
+    try:
+        return sum(1 for _ in Path("/proc/self", kind).iterdir())
+    except OSError:
+        return 0
 
 
 def machine() -> str:

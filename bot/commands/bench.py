@@ -110,6 +110,37 @@ def growth(
     Console().print(table)
 
 
+@bench.command("soak")
+def soak(
+    runs: Annotated[int, typer.Option(min=1, max=100_000, help="Replies after the first 50.")] = 1000,
+    phones: Annotated[int, typer.Option(min=1, max=MOST_PHONES, help="How many phones share them.")] = 4,
+    as_json: Json = False,
+) -> None:
+    """Whether many runs leave something behind: memory, descriptors, threads. Takes about an hour for 1,000.
+
+    Example: phonedesk bench soak --runs 200
+    """
+    from bot.bench.soak import soak as measure
+    from bot.bench.usage import machine
+
+    settings_from()
+    found = _measure(lambda say: measure(runs, phones, say=say))
+    if as_json:
+        levels = [_plain(asdict(one)) for one in found.levels]
+        totals = {"phones": phones, "seconds": round(found.seconds), "bytes_a_run": round(found.bytes_a_run)}
+        print_json({"machine": machine(), **totals, "levels": levels, "problems": list(found.problems)})
+    else:
+        title = f"{phones} phones, {found.seconds:.0f} s, {machine()}"
+        table = Table("runs", "memory, MiB", "descriptors", "threads", "data folder, MB", title=title)
+        for one in found.levels:
+            kept = f"{one.kept / 1e6:.1f}"
+            table.add_row(str(one.runs), f"{one.resident:.0f}", str(one.descriptors), str(one.threads), kept)
+        Console().print(table)
+    for problem in found.problems:
+        err.print(problem, style="red")
+    raise typer.Exit(Exit.FAILED if found.problems else Exit.OK)
+
+
 def _sizes(written: str) -> list[int]:
     sizes = [part.strip() for part in written.split(",") if part.strip()]
     if not sizes or not all(part.isdecimal() and 1 <= int(part) <= MOST_PHONES for part in sizes):

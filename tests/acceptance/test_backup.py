@@ -12,6 +12,8 @@ from scheduler.runs import RunService
 from storage.runs import RunRow, Runs
 from tests.acceptance.stage import ANSWER, TASK, Stage, stage, until_async
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 
 async def row(on: Stage, run_id: str) -> RunRow:
     async with on.database() as db:

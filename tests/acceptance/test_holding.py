@@ -12,6 +12,8 @@ import pytest
 from tests.acceptance.stage import ANSWER, CANDIDATE, OPEN_QUESTION, QUICK_TASK, Stage, asked, stage, until
 from tests.support.model_server import Hang
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 
 def front(on: Stage) -> str:
     """The app that is in front on the phone."""

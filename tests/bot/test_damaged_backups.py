@@ -86,7 +86,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_damaged_back_up_is_one_error_and_changes_nothing(
     name: str, whole: tuple[Path, bytes], settings: Settings, tmp_path: Path

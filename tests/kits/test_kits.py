@@ -38,6 +38,8 @@ from tests.support.adb import adb_server
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
 from tests.support.ocr import needs_ocr
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 
 async def exported(
     drawn: Drawn | DrawnList, look: str, *, seed: str | None = "test", tree: bool = True, ocr: OcrEngine | None = None

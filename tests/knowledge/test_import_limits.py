@@ -93,7 +93,7 @@ async def whole(folder: str) -> list[int]:
     return counts
 
 
-@pytest.mark.rotating(parts=5)
+@pytest.mark.rotating(parts=10)
 def test_the_largest_import_does_not_hold_the_server_up(tmp_path: Path) -> None:
     cost = measure(whole, str(tmp_path))
     assert cost.error == "", cost.message

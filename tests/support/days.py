@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable
+from zlib import crc32
 
 import pytest
 
@@ -20,10 +21,13 @@ def day() -> int | None:
 
 
 def due(cases: Iterable[tuple[str, int]], today: int) -> list[bool]:
-    """Return for each case of (test, parts) whether today is its turn; each comes round once in so many days."""
+    """Return for each case of (test, parts) whether today is its turn; each comes round once in so many days.
+
+    Each test begins with another of its cases, so that every day has about as many.
+    """
     seen: Counter[str] = Counter()
     found = []
     for test, parts in cases:
-        found.append((seen[test] + today) % parts == 0)
+        found.append((crc32(test.encode()) + seen[test] + today) % parts == 0)
         seen[test] += 1
     return found

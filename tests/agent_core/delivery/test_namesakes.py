@@ -17,6 +17,8 @@ from agent_core.session import Answer, QuestionKind, RowMark, Status
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 CONTACTS = [
     ContactPart(name="11 ", history=[MessagePart(text="可以退吗？", ago=30, unread=True)]),  # shown as 11
     ContactPart(name="11", history=[MessagePart(text="你好，请问几天能发货？", ago=60, unread=True)]),

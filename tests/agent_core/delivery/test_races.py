@@ -18,6 +18,8 @@ from agent_core.session import Answer, QuestionKind, Session, Status
 from tests.support.lab import ANSWER, ASK, BACK, FINISH, Lab, Shelf, lab
 from tests.support.model_server import ScriptedModel
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 ASKED = MessagePart(text="你好，请问几天能发货？", ago=60, unread=True)
 
 

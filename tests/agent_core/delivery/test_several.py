@@ -15,6 +15,8 @@ from tests.agent_core.delivery.dying import Killed, Reaper, mortal
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, FINISH, INVOICE, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 SHIP, BILL = "请问几天能发货？", "能开发票吗？"
 LONG = "".join(f"第{n}步，打开我的订单，选择要处理的商品，再点申请售后。" for n in range(1, 40))
 BOTH = {"发货": ANSWER, "发票": INVOICE}
@@ -96,7 +98,7 @@ async def test_a_query_of_other_words_is_replaced_by_the_customers() -> None:
         assert bench.knowledge.queries == [SHIP]
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("tree", ["full", "empty"])
 async def test_a_new_question_while_the_second_answer_is_chosen(tree: str) -> None:
     async with lab(asked(SHIP, BILL)) as bench:
@@ -137,7 +139,7 @@ def with_long_answer(bench: Lab) -> list[str]:
     return in_parts(LONG, 500)
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("tree", ["full", "empty"])
 async def test_a_long_answer_goes_out_in_parts(tree: str) -> None:
     async with lab(asked(SHIP)) as bench:
@@ -152,7 +154,7 @@ async def test_a_long_answer_goes_out_in_parts(tree: str) -> None:
         assert bench.drafts == {}
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=8)
 @pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
 @pytest.mark.parametrize("at", range(1, 11))
 async def test_a_long_answer_that_was_killed_is_finished(at: int, new_run: bool) -> None:
@@ -179,7 +181,7 @@ def _sensible(body: dict[str, Any]) -> str:
     return FINISH if any(words in told for words in ("已经发送给", "已在聊天里看到")) else ASK
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize(("choice", "sent"), [("send", 3), ("skip", 1)])
 async def test_the_chat_changes_between_two_parts(choice: str, sent: int) -> None:
     """A person says whether the rest goes out; what was asked meanwhile is not lost."""
@@ -203,7 +205,7 @@ async def test_the_chat_changes_between_two_parts(choice: str, sent: int) -> Non
 # What is no text --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @pytest.mark.parametrize("tree", ["full", "empty"])
 @pytest.mark.parametrize("kind", [Kind.IMAGE, Kind.VOICE, Kind.STICKER])
 async def test_what_cannot_be_read_is_told_to_a_person_without_a_model(kind: Kind, tree: str) -> None:

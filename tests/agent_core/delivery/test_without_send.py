@@ -23,6 +23,8 @@ from tests.agent_core.delivery.test_crashes import sensible
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab
 from tests.support.model_server import Script, ScriptedModel
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 QUESTION = "请问几天能发货？"
 ASK = do('do(action="GET_KNOWLEDGE_DATA", query="几天能发货")')
 TASKS = {"qq": "QQ回复联系人11", "wechat": "微信回复联系人11"}
@@ -75,7 +77,7 @@ def kinds(bench: Lab) -> list[QuestionKind]:
     return bench.people.kinds
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=6)
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("look", ["qq-plain", "qq-classic", "wechat-light", "wechat-dark", "wechat-voice"])
 async def test_the_customer_gets_the_answer_once(look: str, tree: bool) -> None:
@@ -221,7 +223,7 @@ async def test_what_was_given_up_while_another_page_is_in_front_ends_the_run() -
 REPLY = ("kept_awake", "keyboard", "advance", "type", "advance", "key", "advance")  # to typing, to sending, to sent
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=6)
 @pytest.mark.parametrize("new_run", [False, True], ids=["next_leg", "new_run"])
 @pytest.mark.parametrize("at", range(3, len(REPLY) + 1), ids=lambda n: f"{n}_{REPLY[n - 1]}")
 async def test_killed_before(at: int, new_run: bool) -> None:

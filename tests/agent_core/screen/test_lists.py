@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from PIL import ImageDraw
 
 from agent_core.apps.profile import profile
-from agent_core.devices.base import Node
+from agent_core.devices.base import Frame, Node
+from agent_core.devices.virtual.apps.looks import LOOKS
+from agent_core.devices.virtual.scenario import ContactPart, MessagePart
 from agent_core.geometry import Box
 from agent_core.screen.lists import ChatRow, chat_rows, described_name, is_list_page, with_preview
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
 from agent_core.screen.times import is_time
 from tests.agent_core.screen.drawn_lists import SIZE, THEMES, Drawn, Line, Pen, draw, draw_mark
+from tests.support.drawing import draw_list
 from tests.support.lab import OCR
 
 QQ, WECHAT = profile("qq"), profile("wechat")
@@ -118,6 +122,31 @@ async def test_a_name_under_a_wide_mark_keeps_its_first_letter() -> None:
     for name in ("一家人", "111", "国家队"):
         (row,) = await rows_of(draw([Line(name, "在吗", "14:05", "99+")], "wechat dark"))
         assert (row.name, row.unread) == (name, 99)
+
+
+@pytest.mark.parametrize("look", ["wechat-light", "wechat-dark", "qq-plain"])
+async def test_no_row_is_lost_where_marks_reach_the_names(look: str) -> None:
+    counts = {"小王的店": 1, "李先生": 88, "老同学": 12, "北京客户": 120}
+    contacts = [
+        ContactPart(name=name, app=LOOKS[look].app, unread=count, history=[MessagePart(text="在不在", ago=600)])
+        for name, count in counts.items()
+    ]
+    frame = Frame(draw_list(look, contacts).image, look, 0.0)
+    rows = await PICTURES.rows(frame, None)
+    assert {row.name: row.unread for row in rows} == {name: min(count, 99) for name, count in counts.items()}
+    assert all(row.confidence > 0.9 for row in rows)
+
+
+async def test_a_name_that_a_mark_covers_is_unsure_and_its_row_stays() -> None:
+    drawn = draw([Line("小李", "好", "14:06"), Line("老客户A", "在吗", "14:05", "7"), Line("小王", "好", "14:04")])
+    rows = await rows_of(drawn)
+    (row,) = [row for row in rows if row.name == "老客户A"]
+    assert row.avatar is not None
+    over = Box(row.avatar.right - 30, row.avatar.top - 12, row.avatar.right + 80, row.avatar.top + 38)
+    ImageDraw.Draw(drawn.image).rounded_rectangle(over.as_tuple(), 25, fill=THEMES["qq"].mark)
+    covered = await rows_of(drawn)
+    assert len(covered) == len(rows)
+    assert [one.confidence for one in covered if one.box.top <= row.box.center.y < one.box.bottom] == [0.0]
 
 
 # The list page

@@ -14,7 +14,10 @@ from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.devices.virtual.server import RunningPhone
 from bot.bench.scale import customer, problems, quantile, scale, world
 from bot.bench.served import RunSeen
+from bot.bench.soak import Level, grown, soak
 from bot.cli import app
+
+pytestmark = pytest.mark.rotating(parts=2)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +79,19 @@ def test_idle_prints_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     done = CliRunner().invoke(app, ["bench", "idle", "--seconds", "1", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout).keys() == {"machine", "seconds", "cpu", "resident"}
+
+
+async def test_a_short_soak_looks_at_what_the_server_holds() -> None:
+    found = await soak(2, 1, warm_up=1, rest=0)
+    assert found.problems == ()
+    assert [level.runs for level in found.levels] == [1, 2, 3]
+    assert all(level.resident > 50 and level.descriptors > 10 and level.threads > 1 for level in found.levels)
+    assert 10_000 < found.bytes_a_run < 1_000_000
+
+
+def test_what_grows_in_a_soak_is_found() -> None:
+    first = Level(50, 200.0, 40, 20, 0)
+    assert grown([first, Level(1050, 219.0, 43, 23, 10**9)]) == []
+    memory, descriptors, threads = grown([first, Level(1050, 221.0, 44, 24, 0)])
+    assert memory == "memory: 200 MiB after 50 runs, 221 MiB at the end"
+    assert (descriptors[:12], threads[:8]) == ("descriptors:", "threads:")

@@ -28,7 +28,7 @@ from scheduler.worker import lease_of
 from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 
-pytestmark = needs_ocr
+pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
 
 FRIEND, OTHER = "小号", "真客户"
 

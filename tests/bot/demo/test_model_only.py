@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent_core.session import Session, Status
 from bot.app import open_core
 from bot.demo.world import World, demo_world
@@ -9,7 +11,7 @@ from bot.running import run_here
 from scheduler.ports import StoredHuman, StoredRuns
 from tests.support.ocr import needs_ocr
 
-pytestmark = needs_ocr
+pytestmark = [needs_ocr, pytest.mark.rotating(parts=2)]
 PICTURES_ONLY = {"tree": "off", "ocr": "off", "elements": False}
 
 

@@ -15,6 +15,8 @@ from bot.terminal.console import Console
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from bot.eval.case import Interrupted
 from bot.eval.result import Case, CaseResult
 from bot.eval.suite import find_cases
 
+pytestmark = pytest.mark.rotating(parts=2)
+
 NOTHING_NEW = """
 title = "{title}"
 modes = ["tree"]

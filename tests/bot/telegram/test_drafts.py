@@ -71,8 +71,10 @@ class TestDrafts(WithARun):
             self.think(house, run_id, "一")
             await operator.sees(lambda chat: chat.draft is not None and "一" in card.words)
             await operator.sees(lambda chat: "排队" not in card.words)
-            edits = len(card.edits)
-            for words in ("二", "三", "四"):
+            self.think(house, run_id, "二")
+            await operator.sees(drafted("二"))
+            edits = len(card.edits)  # those of the run's begin have come by now
+            for words in ("三", "四", "五"):
                 self.think(house, run_id, words)
                 await operator.sees(drafted(words))
             assert len(card.edits) == edits
