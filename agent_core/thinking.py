@@ -84,7 +84,7 @@ class Thinker:
             await listener.asked(seen, messages.written_for(answered), name, answered)
         completion = replace(completion, model=name, profile=answered)
         try:
-            reply = parse_reply(completion.text, dialect=answered.dialect)
+            reply = parse_reply(completion.text, dialect=answered.dialect, ended=completion.ended)
         except ActionParseError as error:
             return Thought(completion, seconds, problem=self._unreadable(session, error))
         session.parse_failures = 0

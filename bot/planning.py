@@ -20,6 +20,7 @@ import structlog
 
 from agent_core.apps.profile import profile
 from agent_core.devices.adb.server import DeviceEntry
+from agent_core.devices.base import Battery
 from agent_core.errors import PhonedeskError
 from agent_core.gate import PolicyName
 from agent_core.planner import CallResult, PhoneInfo
@@ -176,10 +177,10 @@ class PlanExecutor:
         finally:
             self._calls.discard(call)
 
-    async def battery(self, device_id: str) -> int | None:
+    async def battery(self, device_id: str) -> Battery:
         serial = await self._serial(device_id)
         if serial is None:
-            return None
+            return Battery()
         device = await self._core.device(serial)
         try:
             return await device.battery()

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from agent_core import extras
-from agent_core.errors import ConfigMissing
+from agent_core.errors import ConfigError, ConfigInvalid, ConfigMissing
 from agent_core.planner import (
     Order,
     PlanDone,
@@ -24,6 +24,7 @@ from agent_core.planner import (
     knowledge_tool,
     phone_tools,
 )
+from agent_core.planner.own_tools import own_tools
 from agent_core.planner.planner import Planner
 from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
@@ -69,6 +70,8 @@ class PlanService:
         self._extra: dict[str, Tool] = {
             tool.name: tool for tool in (knowledge_tool(lambda: core.knowledge), battery_tool())
         }
+        if core.settings.planner.base_url.strip():
+            own_tools(core.settings.planner.tools)  # what is wrong with them is told now, and not by the first plan
 
     # What can be asked ------------------------------------------------------------------------------------------------
 
@@ -280,7 +283,10 @@ class PlanService:
             return PlanDone("", success=False)
         zone = ZoneInfo(core.settings.timezone) if core.settings.timezone else None
         order = Order(new.task, new.lang, datetime.now(zone).date().isoformat(), new.only)
-        planner = await self._planner_now()
+        try:
+            planner = await self._planner_now()
+        except ConfigError as error:  # of a tool that was named while we ran
+            return PlanFailed(str(error))
         memory = Memory(self._conversations, new.session)
         return await planner.plan(order, executor, memory, partial(self._tell, plan))
 
@@ -317,7 +323,11 @@ class PlanService:
         return self._planner[1]
 
     def _built(self, wanted: PlannerSettings) -> Planner:
-        extra = [self._extra[name] for name in wanted.tools]
+        known = {**self._extra, **{tool.name: tool for tool in own_tools(wanted.tools)}}
+        if missing := [name for name in wanted.tools if name not in known]:
+            advice = "Your own tools are read at the start: restart phonedesk."
+            raise ConfigInvalid(f"There was no tool {missing[0]!r} when this process began.", advice=advice)
+        extra = [known[name] for name in wanted.tools]
         return Planner(
             wanted.base_url,
             wanted.name,

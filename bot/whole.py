@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
+from agent_core import own
 from agent_core.errors import ConfigError
+from agent_core.planner.own_tools import own_tools
 from bot.knowledge import knowledge_config
 from bot.models import build_chooser, build_model
 from bot.settings import Settings
-from bot.settings.loading import Problem
 from bot.settings.names import Path
+from bot.settings.own import own_folder, own_found
+from bot.settings.problem import Problem
 from knowledge.factory import build
 
 _NAMES = re.compile(r"PHONEDESK_[A-Z0-9_]+")
@@ -24,7 +27,17 @@ class _Part(Protocol):
 
 def incomplete(settings: Settings) -> list[Problem]:
     """What ``serve`` would refuse at its start, without opening or asking anything. Not to be called in a loop."""
-    return [*asyncio.run(_unbuilt(settings)), *_no_log(settings)]
+    with own.looking_at(own_folder(settings)):
+        return [*asyncio.run(_unbuilt(settings)), *_failing_tools(settings), *_no_log(settings)]
+
+
+def _failing_tools(settings: Settings) -> list[Problem]:
+    """What fails in the files of the owner's tools that the planner is to use, once they are run."""
+    try:
+        own_tools(settings.planner.tools if settings.planner.base_url.strip() else ())
+    except own.OwnWrong as error:
+        return own_found(error.faults)
+    return []
 
 
 async def _unbuilt(settings: Settings) -> list[Problem]:

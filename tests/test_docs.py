@@ -16,6 +16,7 @@ from pydantic import BaseModel, SecretStr
 from typer.main import get_command
 
 from agent_core.devices.virtual import scenario_file
+from agent_core.own_faults import faults
 from agent_core.screen.page_report import (
     InputReport,
     MessageKind,
@@ -33,6 +34,7 @@ from bot.cli import app
 from bot.commands.common import Exit
 from bot.eval.scenario import EvalScenario
 from bot.settings import Settings, aliases
+from tests.support.own import write_own
 
 ROOT = Path(__file__).parent.parent
 README, README_ZH = ROOT / "README.md", ROOT / "README.zh-CN.md"
@@ -280,6 +282,12 @@ def test_every_field_and_word_of_a_page_report_stands_in_the_reference(page: Pat
 def test_every_exit_code_stands_in_the_reference(page: Path) -> None:
     found = re.findall(r"^\| (\d+) \|", read(page), re.MULTILINE)
     assert sorted(map(int, found)) == sorted(Exit)
+
+
+def test_examples_of_own_files_can_be_used(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "how-to" / "your-own-prompts-and-apps.md"
+    (app_file,), (tool,) = blocks(page, "toml"), blocks(page, "python")
+    assert faults(write_own(tmp_path, {"apps/dd.toml": app_file, "tools/shop.py": tool})) == []
 
 
 # -- the virtual phone

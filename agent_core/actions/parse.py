@@ -8,12 +8,15 @@
   on a line of its own; and where very many calls are mentioned, only one on a line of its own is meant,
   the first of those that were looked at, else one that ends the reply.
 - Tags inside the quotes of a call are data.
+- Of a reply that was cut off only a call counts that nothing after it could have changed. A reply that its model ended
+  by itself may lack the last bracket of its call, and nothing else.
 
 Reading goes once from left to right, in time proportional to the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -21,11 +24,11 @@ from typing import Literal
 from agent_core.actions.dialects import _call
 from agent_core.actions.dialects._call import Call
 from agent_core.actions.dialects._literals import Incomplete
-from agent_core.actions.dialects._text import Tag, next_tag, stands_alone, unwrapped
+from agent_core.actions.dialects._text import Tag, next_tag, stands_alone, unwrapped, wrapping_begins
 from agent_core.actions.dialects.autoglm import AutoGLM
 from agent_core.actions.dialects.gelab import GELab
 from agent_core.actions.dialects.json_calls import JsonCalls
-from agent_core.actions.types import Reply
+from agent_core.actions.types import Finish, Reply
 from agent_core.errors import ActionParseError
 
 Dialect = Literal["autoglm", "json", "gelab", "auto"]
@@ -41,14 +44,52 @@ _CLOSERS = frozenset(")）}｝\n>")
 _FREELY_READ = 4_000_000
 
 
-def parse_reply(text: str, dialect: Dialect = "autoglm") -> Reply:
-    """Read a reply. ActionParseError, with a message for the model, where it holds no complete and valid call."""
-    reader = _Reader(text, _dialect(dialect))
+# A value that ends in one of these is whole: of a number or a word more might have come.
+_WHOLE_VALUES = frozenset("\"'”’」』＂＇)）]】］}｝")
+_LAST_BRACKETS: dict[Dialect, str] = {"autoglm": ")", "json": "}", "gelab": "", "auto": ")}"}
+
+
+def parse_reply(text: str, dialect: Dialect = "autoglm", *, ended: bool | None = None) -> Reply:
+    """Read a reply. Raises ActionParseError, with a message for the model, if it holds no complete and valid call.
+
+    ended: True if the model ended the reply by itself (its finish reason says so): then a call at the end that lacks
+    nothing but its last bracket is read, too. False if the reply was cut off: then a call counts only if what might
+    have followed could not change it, or put it among the thoughts. None if neither is known.
+    """
+    if ended is False:
+        return _parse(text, dialect, cut_off=True)
+    try:
+        return _parse(text, dialect)
+    except ActionParseError:
+        if ended:
+            for closed, end in _with_last_bracket(text, dialect):
+                with suppress(ActionParseError):
+                    return _parse(closed, dialect, call_end=end)
+        raise
+
+
+def _with_last_bracket(text: str, dialect: Dialect) -> Iterator[tuple[str, int]]:
+    """Give the text with the bracket that may be missing before its closing tags, and the index just after it."""
+    end = wrapping_begins(text)
+    if end and text[end - 1] in _WHOLE_VALUES:
+        for bracket in _LAST_BRACKETS[dialect]:
+            yield text[:end] + bracket + text[end:], end + 1
+
+
+def _parse(text: str, dialect: Dialect, *, cut_off: bool = False, call_end: int | None = None) -> Reply:
+    """Read a reply whose call ends at ``call_end``, if that is given. Raises ActionParseError."""
+    reader = _Reader(text, _dialect(dialect), streaming=cut_off)
     try:
         call = reader.find()
+        if cut_off and (call is None or not call.closed):
+            raise Incomplete(f"The reply was cut off before its call was complete. {reader.dialect.hint}")
         if call is None:
             raise ActionParseError(_nothing_found(text, reader))
+        if call_end is not None and call.end != call_end:
+            raise ActionParseError(f"The call does not end with the reply. {reader.dialect.hint}")
         action = call.build()
+        if call_end is not None and isinstance(action, Finish) and not action.message.strip():
+            raise ActionParseError("The end is told without a message.")  # a status may be missing, too
     except RecursionError:  # nested beyond reason, in a place where no limit was set
         raise ActionParseError("The call is nested too deeply.") from None
     ignored = [part for part in (call.aside, unwrapped(text[call.end :])) if part]

@@ -8,7 +8,9 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
+from agent_core import own
 from agent_core.apps.profile import profiles
 
 PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
@@ -19,8 +21,12 @@ def _bare(name: str) -> str:
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", name)).casefold()
 
 
-@cache
 def _packages_by_name() -> dict[str, tuple[str, ...]]:
+    return _named(own.key())
+
+
+@cache
+def _named(_: Path | None) -> dict[str, tuple[str, ...]]:
     raw = json.loads(resources.files("agent_core.apps").joinpath("map.json").read_text(encoding="utf-8"))
     found: dict[str, tuple[str, ...]] = {}
     for label, (package, *aliases) in raw.items():

@@ -2,7 +2,8 @@
 
 The file's top holds for every version of the app; each of its ``[[layers]]`` holds for a range of versions.
 ``resolve`` makes one flat profile of them for the version that a phone has. Layout and theme are read from the page
-itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``.
+itself, and what a person has confirmed on a phone is in ``agent_core.apps.learnt``. The shipped files stand beside this
+module, the owner's in ``apps`` of their own folder.
 
 Regions are fractions of the screen (left, top, right, bottom; 0–1) for reading from the picture; ids are the resource
 ids of the accessibility tree, without the package. Colours are ``#rrggbb``.
@@ -15,11 +16,12 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from agent_core import own
 from agent_core.apps.secrets import FILE as SECRETS_FILE
 from agent_core.apps.secrets import Region, SecretRules
 
@@ -172,27 +174,65 @@ def _united(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for values in lists for value in values))
 
 
-@cache
+# What is never touched, and never shown. An owner's file in the place of a shipped one adds to these and takes nothing
+# away: a text that is forgotten there would be tapped.
+GUARDS = ("ai_entries", "ai_offers", "risky", "delivery_only", "service_rows", "unlike")
+
+
 def _files() -> dict[str, LayeredProfile]:
-    files = sorted(resources.files("agent_core.apps").iterdir(), key=lambda item: item.name)
-    found = [
-        layered(file.read_text(encoding="utf-8"))
-        for file in files
-        if file.name.endswith(".toml") and file.name != SECRETS_FILE
-    ]
-    return {file.base.key: file for file in found}
+    return _read(own.key())
+
+
+@cache
+def _read(_: Path | None) -> dict[str, LayeredProfile]:
+    shipped = _shipped()
+    found = dict(shipped)
+    for read in own.sources(own.Part.APPS).values():
+        found[read.name] = guarded(file_in(read), shipped.get(read.name))
+    return found
+
+
+@cache
+def _shipped() -> dict[str, LayeredProfile]:
+    with own.looking_at(None):
+        found = own.sources(own.Part.APPS, "agent_core.apps")
+    return {name: file_in(read) for name, read in found.items() if f"{name}.toml" != SECRETS_FILE}
+
+
+def file_in(read: own.Source) -> LayeredProfile:
+    """Return the profile in a file, which is named as the profile's key. Raises OwnWrong if an owner's is wrong."""
+    found = own.made(read, _layered)
+    read.check_named("key", found.base.key)
+    return found
+
+
+def guarded(file: LayeredProfile, shipped: LayeredProfile | None) -> LayeredProfile:
+    """Return the owner's profile of an app with all that the shipped one never touches or shows."""
+    if shipped is None:
+        return file
+    base = shipped.base
+    kept: dict[str, Any] = {name: _united([getattr(file.base, name), getattr(base, name)]) for name in GUARDS}
+    kept["secrets"] = file.base.secrets.joined(base.secrets)
+    return file.model_copy(update={"base": file.base.model_copy(update=kept)})
 
 
 def layered(text: str) -> LayeredProfile:
     """Return the profile that a TOML text holds. Raises ValidationError if it has a word that is none of a profile."""
-    data = tomllib.loads(text)
+    return _layered(tomllib.loads(text))
+
+
+def _layered(data: dict[str, Any]) -> LayeredProfile:
     layers = data.pop("layers", [])
-    return LayeredProfile.model_validate({"base": data, "layers": layers})
+    return LayeredProfile.model_validate({"base": AppProfile.model_validate(data), "layers": layers})
+
+
+def profiles() -> tuple[AppProfile, ...]:
+    """Return every profile, the shipped ones and the owner's, for a version that is not known."""
+    return _resolved(own.key())
 
 
 @cache
-def profiles() -> tuple[AppProfile, ...]:
-    """Return every profile in this folder, for a version that is not known."""
+def _resolved(_: Path | None) -> tuple[AppProfile, ...]:
     return tuple(file.resolve() for file in _files().values())
 
 
@@ -204,9 +244,13 @@ def profile(key: str) -> AppProfile:
     raise KeyError(key)
 
 
-@cache
 def resolve(key: str, version: str | None = None) -> AppProfile:
     """Return the app's profile for this version. Raises KeyError if there is no such app."""
+    return _of_version(own.key(), key, version)
+
+
+@cache
+def _of_version(_: Path | None, key: str, version: str | None) -> AppProfile:
     return _files()[key].resolve(version)
 
 

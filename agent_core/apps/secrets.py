@@ -11,9 +11,12 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from agent_core import own
 
 FILE = "secrets.toml"
 Region = tuple[float, float, float, float]  # fractions of the screen: left, top, right, bottom
@@ -83,9 +86,13 @@ def _file() -> _File:
     return _File.model_validate(tomllib.loads(text))
 
 
-@cache
 def rules_of(package: str | None) -> SecretRules:
     """What holds while this package is in front: the rules of every app, and its own."""
+    return _rules_of(own.key(), package)
+
+
+@cache
+def _rules_of(_: Path | None, package: str | None) -> SecretRules:
     from agent_core.apps.profile import profile_of_package  # a profile holds rules, too
 
     found = _file().every

@@ -95,6 +95,17 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Battery:
+    """A phone's battery. Each is None if the phone does not say it.
+
+    percent: the charge, 0-100. charging: whether the phone draws power for it; True, too, if it is full and plugged in.
+    """
+
+    percent: int | None = None
+    charging: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceInfo:
     serial: str
     model: str

@@ -36,7 +36,8 @@ class Completion:
     the model had said by then after it: it counts for nothing.
 
     ``model`` is the name of the one that answered. Where that is not the one that is asked first, ``profile`` is its
-    own, and ``instead_of`` the kind of error of the first.
+    own, and ``instead_of`` the kind of error of the first. ``ended`` False: the reply was cut off, at the
+    limit of tokens mostly, before the model had ended it or a call in it was complete.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Completion:
     profile: ModelProfile | None = None
     instead_of: str = ""
     rest: str = ""
+    ended: bool = True
 
 
 class Request(Sequence[Message]):

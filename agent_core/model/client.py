@@ -40,6 +40,8 @@ GRACE_SECONDS = 0.1
 LONGEST_PAUSE = 120.0
 # What may be over in a moment, or at another endpoint.
 MAY_PASS = (errors.ModelTimeout, errors.ModelUnreachable, errors.ModelQuota)
+# Reasons to finish with which a model has said all that it wanted to. The last two are of TGI and of gateways.
+ENDED = frozenset({"stop", "tool_calls", "eos_token", "end_turn"})
 REMEMBERED = 32  # requests that were refused for their content
 
 CHECK_NUMBER = "4719"
@@ -319,6 +321,7 @@ class ChatModel:
     async def _unstreamed(self, answer: Answer, reader: ReplyReader, on_thinking: OnThinking | None) -> None:
         reader.counted = answer.usage
         message = self._whole(answer)
+        reader.ended = answer.choices is not None and answer.choices[0].finish_reason in ENDED
         grown = reader.feed(message.text, message.thought)
         for index, call in enumerate(message.tool_calls or ()):
             if call.function is not None:
@@ -349,6 +352,7 @@ class ChatModel:
             reader.counted = chunk.usage or reader.counted
             for choice in (chunk.choices or ())[:1]:
                 finished = finished or choice.finish_reason is not None
+                reader.ended = reader.ended or choice.finish_reason in ENDED
                 await self._take(choice, reader, on_thinking)
             pace.heard(reader.size)
             if reader.end is not None:

@@ -1,18 +1,19 @@
 """Model profiles: what a kind of model wants to be asked, and how it answers. Data, one TOML file a profile.
 
-A profile is found by the model's name, or named by the settings. The file's fields are those of ``ModelProfile``.
+A profile is found by the model's name, or named by the settings. The file's fields are those of ``ModelProfile``. The
+shipped ones stand in ``profiles``, the owner's in ``models`` of their own folder.
 """
 
 from __future__ import annotations
 
-import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_core import own
 from agent_core.actions.parse import Dialect
 from agent_core.errors import ConfigInvalid
 
@@ -50,15 +51,23 @@ class ModelProfile(BaseModel):
         return max((len(pattern) for pattern in self.models if fnmatchcase(plain, pattern)), default=0)
 
 
-@cache
 def model_profiles() -> tuple[ModelProfile, ...]:
-    """Every profile in the folder ``profiles``, by name."""
-    files = sorted(resources.files("agent_core.model").joinpath("profiles").iterdir(), key=lambda item: item.name)
-    return tuple(
-        ModelProfile.model_validate({"name": file.name.removesuffix(".toml"), **tomllib.loads(file.read_text("utf-8"))})
-        for file in files
-        if file.name.endswith(".toml")
-    )
+    """Return every profile, by name: the shipped ones and the owner's. Raises OwnWrong if an owner's is wrong."""
+    return _profiles(own.key())
+
+
+@cache
+def _profiles(_: Path | None) -> tuple[ModelProfile, ...]:
+    found = own.sources(own.Part.MODELS, "agent_core.model", "profiles")
+    # Of two that fit a model equally well the first is taken: the owner's.
+    return tuple(profile_in(read) for read in sorted(found.values(), key=lambda read: (read.file is None, read.name)))
+
+
+def profile_in(read: own.Source) -> ModelProfile:
+    """Return the profile in a file, named as the file is."""
+    profile = own.made(read, lambda data: ModelProfile.model_validate({"name": read.name, **data}))
+    read.check_named("name", profile.name)
+    return profile
 
 
 def model_profile(name: str) -> ModelProfile:

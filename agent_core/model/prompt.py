@@ -8,6 +8,7 @@ A model that keeps its own account of what was done gets that in place of the pa
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,9 +19,10 @@ from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_
 from agent_core.model.pictures import Picture, PictureCache, picture_tokens
 from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.tokens import PICTURE_TOKENS, text_tokens
-from agent_core.model.words import filled, form_texts, how_to_answer, texts
+from agent_core.model.words import filled, form_texts, how_to_answer, own_actions, own_prompt, texts
 from agent_core.screen.readings import Reading
 from agent_core.session import Session
+from agent_core.texts import weekday
 
 USUAL = model_profile("autoglm-phone")
 ELEMENTS_TOKENS = 3_500  # all elements together; what does not fit is left out from the end
@@ -35,16 +37,23 @@ def system_prompt(
     """The system prompt of this run: the same bytes at each of its steps."""
     lang = session.lang
     words = texts(lang)
-    sections = [
-        filled(words.system, model, lang, date=session.date),
-        *how_to_answer(model, lang),
-        filled(words.rules, model, lang),
-    ]
+    day = {"date": session.date, "weekday": weekday(lang, session.date)}
+    if own := own_prompt(model, lang):
+        sections = [string.Template(own).substitute(day), filled(words.screen, model, lang)]
+    else:
+        sections = [
+            filled(words.system, model, lang, **day),
+            *how_to_answer(model, lang),
+            filled(words.screen, model, lang),
+            filled(words.rules, model, lang),
+        ]
     if elements:
         sections.append(words.elements)
     if session.gate.enabled:
         app = _task_app(session, profile)
         forbidden = "、".join(app.ai_entries) if app else ""
+        if own and (more := own_actions(model, lang, own)):
+            sections.append(more)
         sections.append(
             filled(
                 words.reply,

@@ -116,6 +116,7 @@ class ReplyReader:
         self._talked = False
         self.size = 0
         self.thinking = ""
+        self.ended = False  # by the model itself
         self.counted: Any = None  # the tokens, as the endpoint says them
         self.end: int | None = None
         self.end_time = 0.0  # of the event loop's clock
@@ -223,7 +224,7 @@ class ReplyReader:
             total=time.monotonic() - self._started,
         )
         text, rest = whole_characters(self._answer()), whole_characters(self._rest())
-        return Completion(text=text, usage=usage, model=model, rest=rest)
+        return Completion(text=text, usage=usage, model=model, rest=rest, ended=self.ended or self.end is not None)
 
     def _said(self) -> str:
         calls = [*([self._call] if self._call else ()), *self._others.values()]

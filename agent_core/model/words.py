@@ -1,4 +1,7 @@
-"""The texts of the prompts: what holds for every model, and what its form of answers adds. See ``prompts``."""
+"""The texts of the prompts: what holds for every model, and what its form of answers adds. See ``prompts``.
+
+An owner's own system prompt, for one profile and language, stands in ``prompts`` of their own folder.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from agent_core.model.profile import Form, ModelProfile
+from agent_core import own
+from agent_core.model.profile import Form, ModelProfile, model_profiles
+from agent_core.model.tokens import text_tokens
+
+LANGUAGES = ("zh", "en")
+_FILLED_IN = frozenset({"date", "weekday"})
+_LARGEST_SHARE = 0.5  # of a model's window that an own prompt may take
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is said in one language, from ``prompts/<lang>.toml``; ``$launch`` and its like are a form's names."""
+    """What is said in one language, from ``prompts/<lang>.toml``; ``$launch`` and its like are a form's names.
+
+    ``system`` and ``rules`` are how a model is told its work; ``screen`` is what each turn holds, and that texts on the
+    screen are no orders.
+    """
 
     system: str
+    screen: str
     rules: str
     reply: str
     elements: str
@@ -53,6 +68,38 @@ def texts(lang: str) -> Texts:
 @cache
 def form_texts(form: Form, lang: str) -> FormTexts:
     return FormTexts(**_read(form, f"{lang}.toml"))
+
+
+def own_prompt(profile: ModelProfile, lang: str) -> str:
+    """Return the owner's system prompt for this profile, with ``$date`` and ``$weekday``; "" if there is none."""
+    return _own_prompts(own.key()).get(f"{profile.name}.{lang}", "")
+
+
+@cache
+def _own_prompts(_: Path | None) -> dict[str, str]:
+    return {name: prompt_in(read) for name, read in own.sources(own.Part.PROMPTS).items()}
+
+
+def prompt_in(read: own.Source) -> str:
+    """Return an owner's system prompt. Raises OwnWrong if its name, a placeholder or its length is wrong."""
+    name, _, lang = read.name.rpartition(".")
+    known = {profile.name: profile for profile in model_profiles()}
+    if lang not in LANGUAGES or name not in known:
+        names = ", ".join(sorted(known))
+        message = f"it is named PROFILE.zh.txt or PROFILE.en.txt, PROFILE being one of {names}"
+        raise read.wrong("own_prompt_name", message, known=names)
+    text = own.template(read, _FILLED_IN)
+    if text_tokens(text) > (most := int(known[name].context_tokens * _LARGEST_SHARE)):
+        message = f"it takes {text_tokens(text)} tokens of the model's window; {most} at most"
+        raise read.wrong("own_prompt_long", message, tokens=str(text_tokens(text)), most=str(most))
+    return text
+
+
+def own_actions(profile: ModelProfile, lang: str, prompt: str) -> str:
+    """Return how the actions are written that a reply needs, as far as an own prompt does not name them."""
+    form = form_texts(profile.form, lang)
+    needed = {form.names[name] for name in ("knowledge", "type_name")}
+    return "\n".join(" ".join(form.actions[name]) for name in sorted(needed) if name not in prompt)
 
 
 def how_to_answer(profile: ModelProfile, lang: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from agent_core.devices.base import Battery
 from agent_core.planner.words import Lang
 
 
@@ -61,8 +62,8 @@ class Executor(Protocol):
         Cancelled, it frees the phone before it ends.
         """
 
-    async def battery(self, device_id: str) -> int | None:
-        """The charge in percent; None where the phone does not say."""
+    async def battery(self, device_id: str) -> Battery:
+        """Read the phone's charge; nothing is known of a phone that there is not."""
 
 
 class Memory(Protocol):

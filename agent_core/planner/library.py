@@ -50,7 +50,7 @@ from agent_core.planner.base import (
     ToolReturned,
 )
 from agent_core.planner.tools import Tool
-from agent_core.planner.words import Lang, texts
+from agent_core.planner.words import Lang, instructions, texts
 
 log = structlog.get_logger(__name__)
 
@@ -85,12 +85,12 @@ def make_agent(
     ``timeout``: seconds without a word of the model.
     """
 
-    def instructions(context: RunContextWrapper[Work], _: Agent[Work]) -> str:
-        return string.Template(texts(lang).system).substitute(date=context.context.order.date, steps=steps).strip()
+    def told(context: RunContextWrapper[Work], _: Agent[Work]) -> str:
+        return instructions(lang, context.context.order.date, steps)
 
     return Agent(
         name="planner",
-        instructions=instructions,
+        instructions=told,
         model=_Model(name, client, meter, timeout),
         model_settings=ModelSettings(include_usage=True),
         tools=[_function(tool, lang) for tool in tools],
@@ -266,10 +266,10 @@ def _given(arguments: str) -> dict[str, Any]:
 async def _result(tool: Tool, work: Work, given: Mapping[str, Any]) -> tuple[Any, bool]:
     """What the model is told, and whether the tool did what it was asked for."""
     words = texts(work.order.lang)
-    # A model may write a number where a text is meant.
-    wanted = {name: str(given.get(name) or "").strip() for name in tool.parameters}
-    if not all(wanted.values()):
-        return string.Template(words.bad_arguments).substitute(names=", ".join(tool.parameters)), False
+    wanted = tool.arguments(given)
+    if wanted is None:
+        names = ", ".join(one.said for one in tool.parameters)
+        return string.Template(words.bad_arguments).substitute(names=names), False
     try:
         result = await tool.call(work.executor, wanted)
     except PhonedeskError as error:

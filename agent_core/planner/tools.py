@@ -1,72 +1,121 @@
-"""The tools of a planner. One more is one function here and one line where the owner's tools are registered."""
+"""The tools of a planner: those that come with the package. The owner's are in ``own_tools``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from agent_core.planner.base import CallResult, Executor
 from agent_core.planner.words import Lang, texts
 from agent_core.ports import KnowledgeBase
 
 EXTRA = ("search_knowledge", "get_battery")  # what a planner may have besides the phones, by name
+ALWAYS = ("list_devices", "chat")  # what every planner has
 MOST_FOUND = 5  # records of the knowledge base that are shown
 
-Call = Callable[[Executor, Mapping[str, str]], Awaitable[Any]]
+Call = Callable[[Executor, Mapping[str, Any]], Awaitable[Any]]
 """Does the tool's work: plain JSON data, a text, or a ``CallResult``."""
+
+Kind = Literal["string", "integer", "number", "boolean"]  # as JSON Schema names them
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a tool takes. A text that is needed must not be empty."""
+
+    name: str
+    kind: Kind = "string"
+    needed: bool = True
+
+    @property
+    def said(self) -> str:
+        """For a model that has given the wrong ones."""
+        return self.name if self.kind == "string" else f"{self.name} ({self.kind})"
+
+    def value(self, given: object) -> str | float | bool | None:
+        """Return what was given, as this kind; None if it is none. A model may write 7 for "7", or "7" for 7."""
+        if self.kind == "string":
+            return str(given).strip() or None if isinstance(given, str | int | float) else None
+        if self.kind == "boolean":
+            return {"true": True, "false": False}.get(str(given).strip().lower())
+        if isinstance(given, bool) or not isinstance(given, str | int | float):
+            return None
+        try:
+            number = float(given)
+        except ValueError:
+            return None
+        if not math.isfinite(number):
+            return None
+        return number if self.kind == "number" else int(number) if number == int(number) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """``parameters``: their names, all of them texts that must be given. What they mean, and what the tool does, the
-    planner is told in its language: ``tools.<name>`` of ``prompts/<lang>.toml``.
+    """``says``: what it does, for the planner; "" if that stands in ``tools.<name>`` of ``prompts/<lang>.toml``, with
+    what its parameters mean.
     """
 
     name: str
     call: Call
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    says: str = ""
 
     def description(self, lang: Lang) -> str:
-        return texts(lang).tools[self.name]["what"]
+        return self.says or texts(lang).tools[self.name]["what"]
 
     def schema(self, lang: Lang) -> dict[str, Any]:
         """The parameters as JSON Schema."""
-        said = texts(lang).tools[self.name]
+        said = texts(lang).tools.get(self.name, {})
         return {
             "type": "object",
-            "properties": {name: {"type": "string", "description": said[name]} for name in self.parameters},
-            "required": list(self.parameters),
+            "properties": {
+                one.name: {"type": one.kind, **({"description": said[one.name]} if one.name in said else {})}
+                for one in self.parameters
+            },
+            "required": [one.name for one in self.parameters if one.needed],
             "additionalProperties": False,
         }
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the arguments that were given, each as its kind; None if one is missing or is none."""
+        found: dict[str, Any] = {}
+        for one in self.parameters:
+            value = one.value(given.get(one.name))
+            if value is not None:
+                found[one.name] = value
+            elif one.needed or given.get(one.name) not in (None, ""):
+                return None
+        return found
 
 
 def phone_tools() -> tuple[Tool, ...]:
     """What every planner has."""
-    return Tool("list_devices", _list_devices), Tool("chat", _chat, ("device_id", "message"))
+    return Tool("list_devices", _list_devices), Tool("chat", _chat, (Parameter("device_id"), Parameter("message")))
 
 
 def battery_tool() -> Tool:
-    return Tool("get_battery", _battery, ("device_id",))
+    return Tool("get_battery", _battery, (Parameter("device_id"),))
 
 
 def knowledge_tool(knowledge: Callable[[], KnowledgeBase]) -> Tool:
     """Search in the knowledge base. ``knowledge`` gives it at each call: it may be replaced."""
 
-    async def search(_: Executor, given: Mapping[str, str]) -> list[dict[str, Any]]:
+    async def search(_: Executor, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         found = await knowledge().retrieve(given["query"])
         return [{"question": one.question, "text": one.text, "score": one.score} for one in found[:MOST_FOUND]]
 
-    return Tool("search_knowledge", search, ("query",))
+    return Tool("search_knowledge", search, (Parameter("query"),))
 
 
-async def _list_devices(executor: Executor, _: Mapping[str, str]) -> list[dict[str, str]]:
+async def _list_devices(executor: Executor, _: Mapping[str, Any]) -> list[dict[str, str]]:
     return [phone.data() for phone in await executor.list_devices()]
 
 
-async def _chat(executor: Executor, given: Mapping[str, str]) -> CallResult:
+async def _chat(executor: Executor, given: Mapping[str, Any]) -> CallResult:
     return await executor.chat(given["device_id"], given["message"])
 
 
-async def _battery(executor: Executor, given: Mapping[str, str]) -> dict[str, int | None]:
-    return {"percent": await executor.battery(given["device_id"])}
+async def _battery(executor: Executor, given: Mapping[str, Any]) -> dict[str, int | bool | None]:
+    return asdict(await executor.battery(given["device_id"]))

@@ -1,20 +1,29 @@
-"""What a planner is told, in its language. See ``prompts``."""
+"""What a planner is told, in its language. See ``prompts``.
+
+How it is to plan may be in the owner's own words: ``planner/LANG.txt`` of their own folder.
+"""
 
 from __future__ import annotations
 
+import string
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal
+from pathlib import Path
+from typing import Literal, get_args
+
+from agent_core import own
+from agent_core.texts import weekday
 
 Lang = Literal["zh", "en"]
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """``system`` holds ``$steps``, ``$date``; ``tools``: by name, ``what`` it does and each parameter's meaning.
+    """``system``, ``rules`` and ``always`` hold ``$steps``, ``$date``, ``$weekday``; ``rules``, how to plan, may be the
+    owner's own. ``tools``: by name, ``what`` it does and each parameter's meaning.
 
     ``only`` holds ``$phone``: it stands before a message that is about one phone. ``bad_arguments``, ``max_turns`` and
     the others are told to the model, or to who asked; ``$phone``, ``$why``, ``$contact``, ``$text``, ``$id`` stand in
@@ -24,6 +33,8 @@ class Texts:
     """
 
     system: str
+    rules: str
+    always: str
     only: str
     bad_arguments: str
     tool_failed: str
@@ -48,3 +59,26 @@ class Texts:
 def texts(lang: Lang) -> Texts:
     source = resources.files("agent_core.planner").joinpath("prompts", f"{lang}.toml")
     return Texts(**tomllib.loads(source.read_text(encoding="utf-8")))
+
+
+_FILLED_IN = frozenset({"date", "weekday", "steps"})
+
+
+def instructions(lang: Lang, date: str, steps: int) -> str:
+    """Return the planner's system prompt. steps: how many an executor call may take; date: today, as YYYY-MM-DD."""
+    words = texts(lang)
+    rules = _own_rules(own.key()).get(lang, words.rules)
+    whole = "\n\n".join(part.strip() for part in (words.system, rules, words.always))
+    return string.Template(whole).substitute(date=date, weekday=weekday(lang, date), steps=steps)
+
+
+@cache
+def _own_rules(_: Path | None) -> Mapping[str, str]:
+    return {name: rules_in(read) for name, read in own.sources(own.Part.PLANNER).items()}
+
+
+def rules_in(read: own.Source) -> str:
+    """Return how the owner wants it planned. Raises OwnWrong if the file's name or a placeholder is wrong."""
+    if read.name not in get_args(Lang):
+        raise read.wrong("own_planner_name", "it is named zh.txt or en.txt")
+    return own.template(read, _FILLED_IN)

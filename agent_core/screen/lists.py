@@ -173,8 +173,9 @@ async def _read_beside(one: Reading, mark: Box, column: int, frame: Frame, ocr: 
     crop = frame.image.crop(area.as_tuple())
     ground = picture.common_color(crop)
     pill = Image.new("L", crop.size)
-    left, top, right, bottom = mark.left - area.left, mark.top - area.top, mark.right - area.left, mark.bottom - area.top
-    ImageDraw.Draw(pill).rounded_rectangle((left - 2, top - 2, right + 1, bottom + 1), mark.height // 2 + 2, fill=255)
+    x, y = area.left, area.top
+    around = (mark.left - x - 2, mark.top - y - 2, mark.right - x + 1, mark.bottom - y + 1)
+    ImageDraw.Draw(pill).rounded_rectangle(around, mark.height // 2 + 2, fill=255)
     crop.paste(ground, mask=pill)
     lines = picture.text_lines(crop, Box(0, 0, *crop.size), ground, width=width)
     if not lines:

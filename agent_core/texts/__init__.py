@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date as Date  # noqa: N812 - a value here is called date
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -37,6 +38,14 @@ def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
     """Whether ``said`` is the text of ``key`` with these values, whatever stands for ``hole``, if that is in it."""
     head, found, tail = say(lang, key, **{**values, hole: "\0"}).partition("\0")
     return said.startswith(head) and said.endswith(tail) if found else said == head
+
+
+def weekday(lang: Lang, date: str) -> str:
+    """Return the name of the weekday of an ISO date; "" if ``date`` is none."""
+    try:
+        return say(lang, f"weekday.{Date.fromisoformat(date).isoweekday()}")
+    except ValueError:
+        return ""
 
 
 def say(lang: Lang, key: str, **values: Any) -> str:

@@ -14,6 +14,7 @@ import structlog
 import typer
 from dotenv import dotenv_values
 
+from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from agent_core.texts import language_of
@@ -24,6 +25,7 @@ from bot.chat.texts import Lang, texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings import ENV_FILE, Settings, load
 from bot.settings.loading import SettingsWrong, passed_over
+from bot.settings.own import own_folder, own_found
 from bot.terminal.console import err
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
         settings = load(**overrides)
     except PhonedeskError as error:
         fail(error)
+    own.use(own_folder(settings))
     _spoken.lang = settings.lang
     level = settings.log_level
     logs.configure("warning" if quiet and level == "info" else level, secrets=settings.secrets())
@@ -128,6 +131,8 @@ def fail(error: PhonedeskError) -> NoReturn:
     An error that has no text of its own says so by the text of its kind, with its own words between.
     """
     words = texts(spoken_language())
+    if isinstance(error, own.OwnWrong):
+        error = SettingsWrong(error.message, own_found(error.faults))
     if isinstance(error, SettingsWrong):
         from bot.commands.wrong import refusal
 

@@ -209,7 +209,25 @@ def _show_check(
                 console.print(Text("  " + words.get("config.meant", name=one["meant"])))
     if settings and not wrong and not unreached:
         console.print(words.get("config.right", file=config_file()))
+        if told := _own_files(settings, words):
+            console.print(told)
     console.print(words.get("config.doctor"), style="dim")
+
+
+def _own_files(settings: Settings, words: Texts) -> str:
+    """How many files of each kind the owner's folder has, and which of its tools the planner is not given."""
+    from agent_core import own
+    from agent_core.planner.own_tools import declared
+    from bot.settings.own import own_folder
+
+    folder = own_folder(settings)
+    with own.looking_at(folder):
+        counts = [f"{part} {len(files)}" for part in own.Part if (files := own.files(part))]
+        unused = [tool.name for tool in declared() if tool.name not in settings.planner.tools]
+    lines = [words.get("config.own", folder=folder, files=", ".join(counts))] if counts else []
+    if unused:
+        lines.append(words.get("config.own_unused", tools=", ".join(unused)))
+    return "\n".join(lines)
 
 
 def _unreached(settings: Settings, words: Texts) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ import typer
 from rich.cells import cell_len
 from rich.table import Table
 
+from agent_core import own
 from agent_core.errors import ConfigError
 from agent_core.texts import language_of
 from bot import logs
@@ -19,6 +20,7 @@ from bot.commands.common import Exit, run_async
 from bot.doctor.report import Result, Status
 from bot.doctor.texts import Texts
 from bot.settings import Settings, load
+from bot.settings.own import own_folder
 from bot.terminal.console import Console, Text, print_json
 
 MARKS = {
@@ -54,9 +56,11 @@ def _settings(lang: str | None) -> Settings | ConfigError:
     """The settings, or why there are none: that is the first thing to be said, not the end."""
     logs.configure("error")  # what goes wrong here is told in the list
     try:
-        return load(lang=lang)
+        settings = load(lang=lang)
     except ConfigError as error:
         return error
+    own.use(own_folder(settings))
+    return settings
 
 
 async def _examine(settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None) -> list[Result]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from bot import logs
 from bot.chat.texts import Texts
-from bot.settings.loading import UNKNOWN, Problem, SettingsWrong
+from bot.settings.loading import UNKNOWN, SettingsWrong
 from bot.settings.names import environment_name, names, nearest
 from bot.settings.origin import Places
+from bot.settings.problem import Problem
 
 
 def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
     """``name``, ``where`` it is written, ``message`` and what may be ``meant``; "" for what is not known."""
     meant = ""
+    if problem.place:  # a field of one of the owner's files, or the whole file
+        name = ".".join(problem.path)
+        return {
+            "name": name or problem.place,
+            "where": problem.place if name else "",
+            "message": reason(words, problem),
+            "meant": "",
+        }
     if problem.kind == UNKNOWN:
         near = nearest(environment_name(problem.path), [name.environment for name in names()])
         meant = next((name.key for name in names() if name.environment == near), "")
@@ -23,9 +32,9 @@ def told(words: Texts, problem: Problem, places: Places) -> dict[str, str]:
 def reason(words: Texts, problem: Problem) -> str:
     """Why it cannot be. What has no text says so in English."""
     if problem.kind == UNKNOWN:
-        return words.get("config.unknown")
+        return words.get("config.unknown_field" if problem.place else "config.unknown")
     key = f"wrong.{problem.kind}"
-    if problem.path and words.find(key, ""):
+    if (problem.path or problem.place) and words.find(key, ""):
         # Our own words show what an address with a password looks like.
         values = {name: logs.mask(value.replace(" or ", ", ")) for name, value in problem.values.items()}
         return words.get(key, **values)

@@ -132,7 +132,7 @@ async def _try(
     new, thinking, error = None, "", ""
     judgement = Judgement(None)
     try:
-        reply = parse_reply(completion.text, dialect=profile.dialect)
+        reply = parse_reply(completion.text, dialect=profile.dialect, ended=completion.ended)
         new, thinking = reply.action, reply.thinking
         judgement = judge(new, session, asked)
     except ActionParseError as wrong:

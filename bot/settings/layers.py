@@ -61,6 +61,7 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Path("data")
+    own_dir: str = ""  # the owner's prompts, profiles and tools; "": phonedesk.d beside the TOML file, if it is there
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
     lang: Literal["zh", "en"] = "zh"
     timezone: str = Field(default_factory=get_localzone_name)

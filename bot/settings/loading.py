@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from dotenv import dotenv_values
@@ -15,6 +15,8 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsE
 from agent_core.errors import ConfigInvalid
 from bot.settings.layers import Settings
 from bot.settings.names import Path, environment_name, names, nearest
+from bot.settings.own import own_problems
+from bot.settings.problem import Problem
 from bot.settings.sources import (
     ALIAS_SECONDS,
     CONFIG_NAME,
@@ -28,19 +30,6 @@ from bot.settings.sources import (
 
 UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """``path`` is () where it is about the whole; ``kind`` is pydantic's, or ours. ``message`` is English; in the text
-    files ``wrong.<kind>`` says the same, filled in with ``values``.
-    """
-
-    path: Path
-    kind: str
-    message: str
-    advice: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
 
 
 class SettingsWrong(ConfigInvalid):
@@ -59,7 +48,7 @@ def load(**overrides: Any) -> Settings:
     settings, problems = attempt(**overrides)
     if settings is not None:
         return settings
-    if not problems[0].path:
+    if not problems[0].path and not problems[0].place:
         raise ConfigInvalid(problems[0].message, advice=problems[0].advice)
     raise SettingsWrong(
         "Settings are not usable. " + "; ".join(map(_line, problems)) + ".",
@@ -72,7 +61,7 @@ def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:
     """The settings, or everything that is wrong with them."""
     try:
         settings = Settings(**{name: value for name, value in overrides.items() if value is not None})
-        problems = list(_unknown_in_file())
+        problems = [*_unknown_in_file(), *own_problems(settings)]
         return (None if problems else settings), problems
     except ValidationError as error:
         return None, [*_unknown_in_file(), *problems_of(error)]
@@ -188,6 +177,8 @@ def _line(problem: Problem) -> str:
     that does, under its name in the environment and in the file.
     """
     name, key = environment_name(problem.path), ".".join(problem.path)
+    if problem.place:
+        return f"{problem.place}: {f'{key}: ' if key else ''}{problem.message}"
     if problem.kind != UNKNOWN:
         return f"{name} ({key} in {config_file()}): {problem.message}"
     in_environment = name in {given.upper() for given in (*os.environ, *written())}

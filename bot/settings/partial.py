@@ -11,9 +11,10 @@ from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from bot.settings.layers import Settings
-from bot.settings.loading import Problem, problems_of
+from bot.settings.loading import problems_of
 from bot.settings.names import Name, Path, environment_name
 from bot.settings.origin import DOTS, Places, Shown, plain_of, survey
+from bot.settings.problem import Problem
 from bot.settings.sources import written
 
 MOST_ROUNDS = 20  # each takes out what the last one found
@@ -43,7 +44,8 @@ def survey_of_wrong(problems: Sequence[Problem]) -> tuple[Settings, list[Shown],
     places = Places()
     data, told = places.merged(), list(problems)
     hidden = all(problem.kind in HIDING for problem in problems)
-    for path in (problem.path for problem in problems if problem.path):  # () is about a file, which gave nothing
+    # () is about a file, which gave nothing; what is in a place is no setting.
+    for path in (problem.path for problem in problems if problem.path and not problem.place):
         _take_out(data, path)
     settings: Settings = OnlyGiven()
     for number in range(MOST_ROUNDS):
@@ -55,8 +57,8 @@ def survey_of_wrong(problems: Sequence[Problem]) -> tuple[Settings, list[Shown],
         told += found if hidden and number == 0 else []  # what is found later only comes of what was taken out
         for problem in found:
             _take_out(data, problem.path)
-    written_so = places.merged()
-    return settings, [_as_written(one, told, written_so, places) for one in survey(settings)], told
+    written_so, of_settings = places.merged(), [problem for problem in told if not problem.place]
+    return settings, [_as_written(one, of_settings, written_so, places) for one in survey(settings)], told
 
 
 def _take_out(data: dict[str, Any], path: Path) -> None:

@@ -15,10 +15,9 @@ from bot.settings.values import (
     DatabaseUrl,
     Filled,
     HostNames,
-    KnownProfile,
     KnownProviders,
-    KnownTools,
     Named,
+    ToolNames,
     WebAddress,
     WebAddressOrNone,
     checked_by,
@@ -45,7 +44,7 @@ class EndpointSettings(Section):
     frequency_penalty: float = Field(default=0.2, ge=-2, le=2)
     extra_body: dict[str, Any] = Field(default_factory=dict, repr=False)
     timeout_seconds: float = Field(default=60.0, gt=0)
-    profile: KnownProfile = BY_NAME  # how the model is asked
+    profile: Filled = BY_NAME  # how the model is asked; one of ours or of the owner's
     dialect: Literal["", "autoglm", "json", "gelab", "auto"] = ""  # how it is read; "": as its profile says
     vision: bool = True  # False: it is sent no pictures, whatever its profile says
 
@@ -130,7 +129,7 @@ class PlannerSettings(OtherModelSettings):
     layered_max_turns: int = Field(default=50, ge=1, le=500)  # how often it is asked for one plan
     executor_steps: int = Field(default=5, ge=1, le=100)  # of one part, on the phone
     busy_wait_seconds: float = Field(default=0.0, ge=0, le=600)  # for a phone that another task has
-    tools: KnownTools = EXTRA  # what it has besides the phones
+    tools: ToolNames = EXTRA  # what it has besides the phones: ours, and the owner's
 
 
 class DeviceSettings(Section):

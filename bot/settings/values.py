@@ -13,9 +13,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import NoDecode
 from sqlalchemy.exc import ArgumentError
 
-from agent_core.errors import ConfigInvalid, InputRejected
-from agent_core.model.profile import BY_NAME, model_profile
-from agent_core.planner.tools import EXTRA
+from agent_core.errors import InputRejected
 from knowledge.factory import providers_of
 from storage.engine import database_url
 
@@ -111,18 +109,6 @@ def _host_names(written: tuple[str, ...]) -> tuple[str, ...]:
 HostNames = Annotated[Listed, AfterValidator(_host_names)]
 
 
-def _known_profile(name: str) -> str:
-    if name != BY_NAME:
-        try:
-            model_profile(name)
-        except ConfigInvalid as error:
-            raise PydanticCustomError("no_profile", "{why}", {"why": str(error)}) from None
-    return name
-
-
-KnownProfile = Annotated[str, AfterValidator(_known_profile)]
-
-
 def _web_address(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise PydanticCustomError("web_address", "it must begin with http:// or https://")
@@ -152,17 +138,12 @@ def _known_providers(written: str) -> str:
 KnownProviders = Annotated[str, AfterValidator(_known_providers)]
 
 
-def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
-    if unknown := [name for name in names if name not in EXTRA]:
-        raise PydanticCustomError(
-            "no_tool",
-            "there is no tool {said}; there are {known}",
-            {"said": repr(unknown[0]), "known": ", ".join(EXTRA)},
-        )
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-KnownTools = Annotated[Listed, AfterValidator(_known_tools)]
+# Which names there are is looked at in ``own``: the owner's folder adds to them.
+ToolNames = Annotated[Listed, AfterValidator(_each_once)]
 
 
 def checked_by(read: Callable[[str], object]) -> AfterValidator:

@@ -19,10 +19,11 @@ from sqlalchemy.exc import ArgumentError
 from agent_core.errors import ConfigInvalid
 from bot.settings.free import secrets_in
 from bot.settings.layers import Settings
-from bot.settings.loading import Problem, SettingsWrong, attempt, problems_of
+from bot.settings.loading import SettingsWrong, attempt, problems_of
 from bot.settings.names import Name, names
 from bot.settings.origin import Place, Places
 from bot.settings.partial import OnlyGiven
+from bot.settings.problem import Problem
 from bot.settings.sources import reading
 
 PRIVATE = 0o600

@@ -60,11 +60,11 @@ class Found:
         self.usual += other.usual
 
 
-def read(text: str, dialect: Dialect) -> tuple[dict[str, Any] | None, str, float]:
+def read(text: str, dialect: Dialect, ended: bool | None = None) -> tuple[dict[str, Any] | None, str, float]:
     """The action as plain data (None where it was refused), what else was raised, and the seconds that it took."""
     begin = time.thread_time()
     try:
-        reply = parse_reply(text, dialect)
+        reply = parse_reply(text, dialect, ended=ended)
     except ActionParseError as error:
         said = "" if 0 < len(error.message) < 600 else f"a message of {len(error.message)} characters"
         return None, said, time.thread_time() - begin
@@ -91,11 +91,12 @@ def judge(chance: random.Random, found: Found) -> None:
     elif fate == "cut":
         text = text[: chance.randint(0, reply.call[1])]
     how: Dialect = "auto" if chance.random() < 0.25 else dialect
-    action, raised, took = read(text, how)
+    ended = False if fate == "cut" else None
+    action, raised, took = read(text, how, ended)
     for _ in range(AGAIN):
         if took <= LIMIT:
             break
-        took = min(took, read(text, how)[2])
+        took = min(took, read(text, how, ended)[2])
     found.replies += 1
     found.by_fate[fate] += 1
     found.slowest = max(found.slowest, took)
@@ -120,8 +121,9 @@ def _verdict(fate: Fate, reply: Written, action: Mapping[str, Any] | None, text:
         return ""
     if fate in {"smuggled", "computed"}:
         return f"was to be refused, and is {action}"
-    if fate == "cut" and action["kind"] in TYPED and action != dict(reply.action):
-        return f"cut off, and would be typed: {action}"
+    known = action["kind"] in TYPED or not BEGUN_IN_THE_PROMPT.match(reply.text)  # or it may be a thought
+    if fate == "cut" and known and action != dict(reply.action):
+        return f"cut off, and read as another: {action}"
     return complaint(action, text, "gelab" if how == "auto" else how) or _thought(text, how, action)
 
 
@@ -137,12 +139,12 @@ def _thought(text: str, how: Dialect, action: Mapping[str, Any]) -> str:
     return "" if other == dict(action) else f"with another thought it is {other}"
 
 
-_BEGUN_IN_THE_PROMPT = re.compile(r"[^<＜]*[<＜]\s*/", re.DOTALL)
+BEGUN_IN_THE_PROMPT = re.compile(r"[^<＜]*[<＜]\s*/", re.DOTALL)
 
 
 def _streamed(text: str, how: Dialect, action: Mapping[str, Any] | None) -> str:
     """A stream is closed where the call is complete: what is read up to there is what is read of the whole."""
-    if _BEGUN_IN_THE_PROMPT.match(text):
+    if BEGUN_IN_THE_PROMPT.match(text):
         return ""  # what arrives may be a thought, of which only its end will tell
     try:
         end = complete_call_end(text, how)

@@ -15,7 +15,7 @@ LONGEST = 12_000  # characters: what 3000 tokens come to at most
 Fate = Literal["whole", "cut", "smuggled", "computed", "mangled"]
 FATES: tuple[Fate, ...] = ("whole", "cut", "smuggled", "computed", *("mangled",) * 6)
 
-SMUGGLED = ("thinking", "kind", "success", "_metadata", "version", "approved", "model_config", "__class__", "ignored")
+SMUGGLED = ("kind", "success", "_metadata", "version", "approved", "times", "model_config", "__class__", "ignored")
 COMPUTED = (
     '__import__("os").system("id")',
     'f"{1+1}"',
@@ -42,9 +42,9 @@ COMPUTED = (
 
 
 def smuggle(chance: random.Random, dialect: Dialect) -> Callable[[str], str]:
-    """One argument too many: a field that is ours. A thought is no argument in JSON."""
+    """One argument too many, which could say something else than what is done."""
     name, value = (
-        chance.choice(SMUGGLED[dialect == "json" :]),
+        chance.choice(SMUGGLED),
         chance.choice(('"finish"', "true", "1", "[500, 500]", '"x"')),
     )
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from agent_core import own
+from agent_core.devices.base import Battery
 from agent_core.planner import PlanDone
 from agent_core.planner.words import texts
 from agent_core.ports import Record
@@ -26,6 +28,7 @@ from storage.plans import Conversations
 from storage.questions import Questions
 from storage.runs import Runs
 from tests.support.model_server import Hang
+from tests.support.own import TOOL, write_own
 from tests.support.plans import PLAN, PlanHouse, act, asks, calls, events_of, finish, plan_house, results
 
 KEY = "api:key:2:s"  # the operator's conversation s
@@ -74,6 +77,33 @@ async def test_nothing_is_done_on_a_phone_that_another_task_used_meanwhile(tmp_p
         assert (newest.status, newest.message) == ("failed", refused.result)
         assert (await executor.chat(serial, "在当前聊天里输入并发送")).success
         assert house.planning._worker.takers == {}
+
+
+async def test_the_planner_sees_whether_a_phone_is_charging(tmp_path: Path) -> None:
+    async with plan_house(tmp_path, [], []) as house:
+        executor = executor_of(house)
+        assert await executor.battery(house.serials[0]) == Battery(87, charging=True)
+        assert await executor.battery("no-such-phone") == Battery()
+
+
+async def test_the_planner_calls_a_tool_of_the_owners(tmp_path: Path) -> None:
+    folder = write_own(tmp_path / own.FOLDER, {"tools/shop.py": TOOL, "planner/zh.txt": "先看库存。"})
+    own.use(folder)
+    settings: dict[str, Any] = {"own_dir": str(folder), "planner": {"tools": ("stock_of",)}}
+    try:
+        ask = calls(("stock_of", {"article": "12"}), ("stock_of", {"shop": "1"}))
+        async with plan_house(tmp_path, [ask, "还有七件。"], [], **settings) as house:
+            events = await house.plan("还有货吗")
+            assert results(events) == [
+                {"article": "12", "shop": 1, "pieces": 7},
+                "参数不对：需要 article, shop (integer)，文字都不为空。",
+            ]
+            request = house.planner.requests[0]
+            names = [tool["function"]["name"] for tool in request["tools"]]
+            assert names == ["list_devices", "chat", "stock_of"]
+            assert "先看库存。" in request["messages"][0]["content"]
+    finally:
+        own.use(None)
 
 
 class Broken:

@@ -3,6 +3,10 @@
 Every problem is told to the model in the words that it wrote. Coordinates are whole numbers 0–1000; 500.0 is whole,
 500.4 is rounded, and fractions of the screen such as [0.5, 0.3] are refused, because rounding would tap a corner.
 Durations are seconds (a number, ``"2 seconds"``, ``"500 ms"``), cut at 30.
+
+An argument that the action does not have is refused, because it may say something that would not be done: how often,
+where else, that a person is to be asked. Only what is known to describe and never to instruct (``TELLING``) is passed
+over.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from agent_core.actions import types
-from agent_core.actions.dialects._literals import Number, Value, shown
+from agent_core.actions.dialects._literals import Number, Scanner, Value, shown
 from agent_core.actions.types import MAX_WAIT_SECONDS, Action, Pair
 from agent_core.errors import ActionParseError
 from agent_core.geometry import SCALE
@@ -32,6 +36,15 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "instruction": ("value", "message"),
     "message": ("value", "text"),
 }
+# Names, without case and joining marks, of what a model adds about a call. ``reason`` is none of them: beside a tap it
+# means that a person is to be asked; nor is an index or a label, which may point elsewhere than the coordinates.
+TELLING = frozenset(
+    {"thought", "thinking", "think", "reasoning", "rationale", "analysis", "explain", "explanation", "observation"}
+    | {"description", "comment", "confidence", "score", "probability", "step", "stepnumber", "timestamp"}
+)
+# A call of a web service is read as a query only if its address is that of a knowledge base.
+_KNOWLEDGE_URL = re.compile(r"knowledge|retriev|dataset|知识", re.IGNORECASE)
+_DATA_QUERY = ("query", "question")
 FINISH_MESSAGE = ("message", "return", "value", "result", "text")
 ABORT_MESSAGE = ("message", "abort_reason", "value", "reason", "return")
 
@@ -60,7 +73,7 @@ SECONDS = Units()
 
 
 class Arguments:
-    """The arguments of one call. What nobody took is unknown, and refused in ``done``."""
+    """The arguments of one call. What nobody took is unknown, and refused in ``done`` unless it only tells."""
 
     def __init__(self, name: str, values: Mapping[str, Value], units: Units = SECONDS) -> None:
         self.name = name
@@ -69,11 +82,10 @@ class Arguments:
         self._known: list[str] = []
 
     def done(self) -> None:
-        if self._left:
+        unknown = sorted(key for key, value in self._left.items() if not _only_tells(key, value))
+        if unknown:
             known = ", ".join(dict.fromkeys(self._known)) or "none"
-            raise ActionParseError(
-                f"{self.name} has no argument {', '.join(sorted(self._left))[:80]}. It takes: {known}."
-            )
+            raise ActionParseError(f"{self.name} has no argument {', '.join(unknown)[:80]}. It takes: {known}.")
 
     def _take(self, key: str, names: tuple[str, ...] | None = None) -> Value:
         self._known.append(key)
@@ -81,6 +93,9 @@ class Arguments:
             if name in self._left:
                 return self._left.pop(name)
         return None
+
+    def value(self, key: str) -> Value:
+        return self._take(key)
 
     def text(self, key: str, *, names: tuple[str, ...] | None = None) -> str | None:
         value = self._take(key, names)
@@ -147,6 +162,12 @@ class Arguments:
         if amount < 0 or (amount == 0 and not zero):
             raise ActionParseError(f"{self.name}: a duration of {shown(value)} is too short.")
         return min(amount, MAX_WAIT_SECONDS)
+
+
+def _only_tells(key: str, value: Value) -> bool:
+    """Return whether an argument describes and instructs nothing: by its name, and words or a number in it."""
+    words = isinstance(value, str) and _PAIR_TEXT.fullmatch(value) is None
+    return plain(key) in TELLING and (words or isinstance(value, Number))
 
 
 def _numbers(value: Value) -> tuple[float, float] | None:
@@ -248,7 +269,25 @@ def _note(a: Arguments) -> Action:
 
 
 def _call_api(a: Arguments) -> Action:
+    data, url = a.value("data"), a.text("url")
+    if data is not None or url is not None:
+        return types.GetKnowledgeData(query=_query(a.name, url, data))
     return types.CallAPI(instruction=a.text("instruction") or "")
+
+
+def _query(name: str, url: str | None, data: Value) -> str:
+    """Return what a call of a knowledge base's own service asks. The address itself is never called.
+
+    Raises ActionParseError if the address is no knowledge base's, or if ``data`` holds anything but one query.
+    """
+    if not _KNOWLEDGE_URL.search(url or ""):
+        raise ActionParseError(f"{name} calls no web address. For the knowledge base write GET_KNOWLEDGE_DATA.")
+    if isinstance(data, str):
+        data = Scanner(data.strip(), 0).object() if data.lstrip().startswith("{") else {"query": data}
+    found = [data.get(key) for key in _DATA_QUERY if key in data] if isinstance(data, dict) else []
+    if len(found) != 1 or not isinstance(found[0], str) or not found[0].strip():
+        raise ActionParseError(f'{name} needs data={{"query": "…"}} with one question in it.')
+    return found[0]
 
 
 def _knowledge(a: Arguments) -> Action:
@@ -269,6 +308,9 @@ def _complete(a: Arguments) -> Action:
 def _abort(a: Arguments) -> Action:
     return types.Finish(message=a.text("message", names=ABORT_MESSAGE) or "", success=False)
 
+
+# What points at one place: ``{"tap": [500, 300]}`` says no more than that.
+POINTING = frozenset({"tap", "click", "doubletap", "doubleclick", "longpress"})
 
 _MAKERS: Mapping[str, Callable[[Arguments], Action]] = {
     "launch": _launch,

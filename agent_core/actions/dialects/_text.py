@@ -22,6 +22,8 @@ _TAG = re.compile(
 )
 _BOX = r"<\|(?:begin|end)_of_box\|>"
 _WRAPPING = re.compile(rf"{_TAG.pattern}|{_BOX}|```[a-z]*|`", re.IGNORECASE)
+_CLOSING = re.compile(rf"(?:{_TAG.pattern}|{_BOX}|```|`)\Z", re.IGNORECASE)
+_MOST_CLOSING, _LONGEST_CLOSING = 6, 40  # closing tags and fences at the end of a reply; characters of one
 _MARKS = re.compile(
     rf"(?:[\s\-*•>#`\d.、)）]|{_BOX}|```[a-z]*)*+"
     rf"(?:(?:action|answer|output|动作|答案|操作|输出)[\s*]*+[:：])?(?:[\s*`]|{_BOX})*+",
@@ -52,6 +54,18 @@ def stands_alone(text: str, region: int, start: int) -> bool:
 def unwrapped(text: str) -> str:
     """``text`` without tags, fences and box tokens, for people and logs."""
     return _WRAPPING.sub(" ", text).strip()
+
+
+def wrapping_begins(text: str) -> int:
+    """Return where the closing tags, fences and blanks begin that stand at the end of ``text``."""
+    end = len(text.rstrip())
+    for _ in range(_MOST_CLOSING):
+        tail = max(0, end - _LONGEST_CLOSING)
+        found = _CLOSING.search(text, tail, end)
+        if found is None:
+            break
+        end = len(text[: found.start()].rstrip())
+    return end
 
 
 def escape_tags(text: str) -> str:

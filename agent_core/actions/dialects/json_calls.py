@@ -1,10 +1,13 @@
-"""JSON objects: ``{"_metadata": "do", "action": "Tap", "element": [500, 300]}`` and its relatives."""
+"""JSON objects: ``{"_metadata": "do", "action": "Tap", "element": [500, 300]}`` and its relatives.
+
+``{"tap": [500, 300]}`` is one, too: a single key that names an action which points at a place.
+"""
 
 from __future__ import annotations
 
 import re
 
-from agent_core.actions.dialects._build import Units, build, plain
+from agent_core.actions.dialects._build import POINTING, Units, build, plain
 from agent_core.actions.dialects._call import Call
 from agent_core.actions.dialects._literals import QUOTES, Scanner, Value, shown
 from agent_core.actions.types import Action
@@ -37,7 +40,7 @@ class JsonCalls:
         if not _START.match(text, start):
             return None
         scanner = Scanner(text, start)
-        values = scanner.object()
+        values = _named(scanner.object())
         inner = values.get("action")
         if isinstance(inner, dict):
             values = {**{key: value for key, value in values.items() if key != "action"}, **inner}
@@ -53,6 +56,18 @@ class JsonCalls:
             thinking="\n".join(thoughts),
             finishes=plain(name or "") in {"finish", "complete"},
         )
+
+
+def _named(values: dict[str, Value]) -> dict[str, Value]:
+    """Write ``{"tap": [500, 300]}`` out as the call that it stands for; leave any other object as it is."""
+    keys = [key for key in values if key not in _THOUGHTS]
+    if len(keys) != 1 or plain(keys[0]) not in POINTING:
+        return values
+    place = values[keys[0]]
+    said = {key: value for key, value in values.items() if key in _THOUGHTS}
+    if isinstance(place, dict):
+        return {**said, "action": keys[0], "arguments": place}
+    return {**said, "action": keys[0], "element": place} if isinstance(place, list) else values
 
 
 def _name(values: dict[str, Value]) -> str | None:

@@ -23,6 +23,7 @@ from agent_core.devices.adb.transport import PIPE, Raw, ShellResult, Transport, 
 from agent_core.devices.adb.tree import extract_xml, parse_tree
 from agent_core.devices.adb.waiting import Time
 from agent_core.devices.base import (
+    Battery,
     DeviceInfo,
     Frame,
     Key,
@@ -51,7 +52,6 @@ TREE_SECONDS = 3.0
 MAX_COORDINATE = 20_000
 _TREE_FILE = "/data/local/tmp/phonedesk-tree.xml"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
-BATTERY_LEVEL = re.compile(r"^\s*level:\s*(\d{1,3})\s*$", re.MULTILINE)
 
 LOOK_LINE = command_line(
     ("dumpsys", "window", PIPE, "grep", "-E", parse.WINDOW_LINES),
@@ -144,10 +144,9 @@ class AdbDevice:
         lines = [line.strip() for line in result.out.splitlines()]
         return dict(zip(names, lines + [""] * (len(names) - len(lines)), strict=False))
 
-    async def battery(self) -> int | None:
-        """The charge in percent; None where the phone does not say."""
-        found = BATTERY_LEVEL.search((await self._read(("dumpsys", "battery"))).out)
-        return int(found.group(1)) if found else None
+    async def battery(self) -> Battery:
+        """Read the charge, and whether the phone is being charged."""
+        return parse.parse_battery((await self._read(("dumpsys", "battery"))).out)
 
     async def packages(self, *, fresh: bool = False) -> Sequence[str]:
         return await self._apps.packages(self._time.clock(), self._listed, fresh=fresh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_core.devices.base import Look, Notification, ScreenState, Window, WindowKind
+from agent_core.devices.base import Battery, Look, Notification, ScreenState, Window, WindowKind
 
 PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
 PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
@@ -253,3 +253,22 @@ def first_line(text: str) -> str:
 def denies_input(text: str) -> bool:
     """Whether the phone refuses injected input, as some makers do until a developer setting is on."""
     return "INJECT_EVENTS" in text or ("SecurityException" in text and "inject" in text.lower())
+
+
+# -- battery
+
+_BATTERY_LINE = re.compile(r"^\s*(?P<name>[A-Za-z ]{1,30}): *(?P<value>\S{1,20})\s*$", re.MULTILINE)
+# BatteryManager's numbers of a state that says whether it is charged: charging and full, discharging and not charging.
+_CHARGING, _NOT_CHARGING = ("2", "5"), ("3", "4")
+
+
+def parse_battery(text: str) -> Battery:
+    """Read ``dumpsys battery``. A phone that is plugged in and does not charge is not charging."""
+    lines = [(match["name"].strip().lower(), match["value"]) for match in _BATTERY_LINE.finditer(text)]
+    values = dict(reversed(lines))  # of a name that makers print again further down the first counts
+    level, state = values.get("level", ""), values.get("status", "")
+    percent = int(level) if re.fullmatch(r"\d{1,3}", level, re.ASCII) and int(level) <= 100 else None
+    charging = True if state in _CHARGING else False if state in _NOT_CHARGING else None
+    if state == "5":  # full, with or without a cable
+        charging = any(value == "true" for name, value in values.items() if name.endswith(" powered"))
+    return Battery(percent, charging)

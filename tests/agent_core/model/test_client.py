@@ -90,6 +90,18 @@ async def test_talk_after_the_call_is_not_waited_for() -> None:
     assert done.rest == "接下来"
 
 
+@pytest.mark.parametrize(("finish", "ended"), [("stop", True), ("tool_calls", True), ("length", False)])
+async def test_whether_the_model_ended_its_reply_is_told(finish: str, ended: bool) -> None:
+    """Only then may its last bracket be missing."""
+    cut = CALL.removesuffix(")")
+    async with ScriptedModel([Text(cut, finish=finish), Whole(cut, finish=finish)]) as server:
+        model = client(server)
+        for _ in range(2):
+            done = await model.complete(messages())
+            assert (done.text, done.ended) == (cut, ended)
+        await model.close()
+
+
 async def test_an_endpoint_that_falls_silent_after_the_call_is_not_waited_for() -> None:
     async with ScriptedModel([Hang([f"<think>a</think><answer>{CALL}"])]) as server:
         model = client(server)

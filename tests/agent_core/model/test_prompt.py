@@ -28,7 +28,7 @@ def session(steps: int = 0, *, words: int = 12, lang: Any = "zh", enabled: bool 
         run_id="r1",
         task="QQ回复联系人11",
         lang=lang,
-        date="2026年11月20日 星期五",
+        date="2026-11-20",
         gate=GateState(enabled=enabled, contact="11"),
     )
     made.steps = [step(index, words) for index in range(1, steps + 1)]
@@ -67,7 +67,7 @@ def info_of(message: Message) -> dict[str, Any]:
 def test_the_first_request() -> None:
     system, user = build(session())
     assert system["role"] == "system"
-    assert "2026年11月20日 星期五" in system["content"]
+    assert "2026-11-20,星期五" in system["content"]
     assert [part["type"] for part in user["content"]] == ["image_url", "text"]
     assert text_of(user) == 'QQ回复联系人11\n\n{"current_app": "QQ"}'
 
@@ -133,12 +133,17 @@ def test_elements_without_a_picture() -> None:
 RULES = (
     ("是不是任务要的", "the one the task needs"), ("无关的页面", "irrelevant page"),
     ("右上角的叉", "X at the top right"), ("最多连续三次", "three times in a row"), ("重新加载", "tap reload"),
-    ("滑动去找", "swipe to it"), ("换个起点", "start elsewhere"), ("换个方向", "the other way"), ("放宽", "relax it"),
+    ("滑动去找", "swipe to it"), ("换个起点", "start elsewhere"), ("换个方向", "the other way"),
+    ("放宽一点", "relax one only"),
     ('去掉"群"字', 'without "group"'), ("上一级", "one level up"), ("这样最多三次", "three times at most; then"),
     ("反方向滚", "reverse it"), ("每个只看一遍", "each one once"), ("偏一点点", "shift it slightly"),
     ("跳过这一步", "skip this and say so"), ("没有变化的画面", "screen that does not change"),
     ("选错、漏选、多选", "wrong, missing and surplus"), ("图文笔记", "posts with pictures"),
-    ("再点一次全选", "tap it a second time"), ("原有的东西", "empty that shop's cart"),
+    ("先清空勾选", "clear the selection first"),
+    ("只勾要买的,或只勾要删的", "tick only what is to be bought, or deleted"),
+    ("换几种搜法", "search in several ways"), ("页面的筛选", "filters of the page"),
+    ("就略过这一项", "leave this out and name it in finish"),
+    ("原有的东西", "empty that shop's cart"),
     ("一家店买齐", "from one shop"), ("买不到的", "what is missing"), ("自动战斗", "automatic battle"),
     ("自己弹出来", "Close or decline"), ("任务没有明说", "unless the task says so"),
     ("ADB Keyboard {ON}", "ADB Keyboard {ON}"), ("以它为准", "believe it"),
@@ -171,6 +176,7 @@ def test_what_the_system_prompt_says(lang: str) -> None:
     for said in ("问AI", "QQ 智能客服"):
         assert said in reply
         assert said not in plain
+    assert ("2026-11-20,星期五" if lang == "zh" else "Friday, 2026-11-20") in plain
     assert ("联系人 11" if lang == "zh" else "contact 11") in reply
     for pair in (*RULES, *OF_REPLIES):
         word = pair[lang == "en"]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from agent_core import own
 from bot import logs
 from bot.cli import app
 from bot.settings import CONFIG_FILE, load
+from bot.settings.own import own_folder
+from tests.support.own import APP, MODEL, TOOL, write_own
 
 TOKEN = "123456789:" + "A" * 34 + "z"
 FILE = """# my shop
@@ -364,3 +368,101 @@ def test_a_mistake_elsewhere_does_not_keep_one_from_mending() -> None:
     Path(CONFIG_FILE).write_text('[model]\ntop_p = 7\n[knowledge]\nprovider = "dify"\n')
     assert call("unset", "model.top_p")[0] == 0
     assert call("set", "knowledge.base_url", "http://127.0.0.1:9")[0] == 0
+
+
+OWN = {"models/shop.toml": MODEL.format(name="shop-"), "apps/dd.toml": APP, "tools/shop.py": TOOL}
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """A command has this process read the owner's files."""
+    yield
+    own.use(None)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_the_owners_folder_lies_beside_the_file_or_where_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert own_folder(load()) is None
+    write_own(Path(own.FOLDER), OWN)
+    assert own_folder(load()) == Path(own.FOLDER)
+    Path("etc").mkdir()
+    Path("etc/desk.toml").write_text("")
+    monkeypatch.setenv("PHONEDESK_CONFIG", "etc/desk.toml")
+    assert own_folder(load()) is None
+    write_own(Path("etc") / own.FOLDER, {})
+    assert own_folder(load()) == Path("etc") / own.FOLDER
+    write_own(Path("mine"), OWN)
+    monkeypatch.setenv("PHONEDESK_OWN_DIR", "mine")
+    monkeypatch.setenv("PHONEDESK_MODEL__PROFILE", "shop")
+    assert own_folder(load()) == Path("mine")
+    code, out, _ = call("check")
+    assert code == 0
+    assert "mine (models 1, apps 1, tools 1)" in out
+    assert "not given stock_of" in out
+    monkeypatch.setenv("PHONEDESK_OWN_DIR", "nowhere")
+    found = json.loads(call("check", "--json")[1])["wrong"]
+    assert [(one["name"], one["where"], one["message"]) for one in found] == [
+        ("own_dir", "environment: PHONEDESK_OWN_DIR", "There is no folder nowhere.")
+    ]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_what_is_wrong_in_the_owners_folder_is_told_with_file_and_line(
+    lang: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    wrong = {
+        "models/shop.toml": OWN["models/shop.toml"] + "vison = true\n",
+        "apps/dd.toml": APP.replace(">=7", "7+"),
+        "prompts/autoglm-phone.zh.txt": "a\n$today",
+        "tools/shop.py": "def (",
+    }
+    write_own(Path(own.FOLDER), wrong)
+    code, out, _ = call("check", "--json")
+    assert code == 2
+    found = {one["where"] or one["name"]: (one["name"], one["message"]) for one in json.loads(out)["wrong"]}
+    assert list(found) == [
+        "phonedesk.d/models/shop.toml:5",
+        "phonedesk.d/apps/dd.toml:10",
+        "phonedesk.d/tools/shop.py:1",
+    ]
+    assert [name for name, _ in found.values()] == ["vison", "layers.0.versions", "phonedesk.d/tools/shop.py:1"]
+    assert found["phonedesk.d/tools/shop.py:1"][1].startswith(
+        "不是正确的 Python" if lang == "zh" else "This is no Python"
+    )
+    assert found["phonedesk.d/models/shop.toml:5"][1] == (
+        "没有这个字段。" if lang == "zh" else "There is no such field."
+    )
+    # No other command begins with such files, and each says why.
+    done = CliRunner().invoke(app, ["kb", "stats"])
+    assert done.exit_code == 2
+    assert "phonedesk.d/apps/dd.toml:10" in done.stderr
+    # The settings themselves are shown as they are.
+    code, out, err = call("show", "model.name")
+    assert (code, "autoglm-phone-9b" in out, "phonedesk.d/tools/shop.py:1" in err) == (2, True, True)
+
+
+def test_names_that_neither_we_nor_the_owner_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_own(Path(own.FOLDER), OWN)
+    Path(CONFIG_FILE).write_text(
+        '[model]\nprofile = "shop"\n\n[[model.fallbacks]]\nbase_url = "http://x"\nname = "y"\nprofile = "shoe"\n'
+    )
+    monkeypatch.setenv("PHONEDESK_PLANNER__TOOLS", "get_battery,stock_of,price_of,stock_of")
+    found = json.loads(call("check", "--json")[1])["wrong"]
+    assert [one["name"] for one in found] == ["model.fallbacks.0.profile", "planner.tools"]
+    assert "'shoe'; there are auto, autoglm-phone" in found[0]["message"]
+    assert "'price_of'; there are search_knowledge, get_battery, stock_of" in found[1]["message"]
+    assert call("set", "model.profile", "shoe")[0] == 2
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_tool_that_fails_while_it_is_run_is_found_before_the_first_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_own(Path(own.FOLDER), {"tools/shop.py": TOOL.replace("import asyncio", "import asyncio, no_such_module")})
+    assert call("check")[0] == 0  # nobody uses it
+    monkeypatch.setenv("PHONEDESK_PLANNER__BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("PHONEDESK_PLANNER__NAME", "text")
+    monkeypatch.setenv("PHONEDESK_PLANNER__TOOLS", "stock_of")
+    code, out, _ = call("check")
+    assert code == 2
+    assert "phonedesk.d/tools/shop.py:3" in out
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in out

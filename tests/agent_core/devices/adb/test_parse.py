@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core.devices.adb import parse
-from agent_core.devices.base import Notification, ScreenState, Window, WindowKind
+from agent_core.devices.base import Battery, Notification, ScreenState, Window, WindowKind
 
 QQ = "com.tencent.mobileqq"
 SPLASH = "com.tencent.mobileqq.activity.SplashActivity"
@@ -312,3 +312,39 @@ def test_first_line(text: str, line: str) -> None:
 )
 def test_denied_input(text: str, denied: bool) -> None:
     assert parse.denies_input(text) is denied
+
+
+BATTERY = """\
+Current Battery Service state:
+  AC powered: {ac}
+  USB powered: false
+  Wireless powered: false
+  Max charging current: 500000
+  status: {status}
+  health: 2
+  present: true
+  level: 41
+  scale: 100
+  technology: Li-ion
+"""
+
+
+@pytest.mark.parametrize(
+    ("ac", "status", "charging"),
+    [
+        ("true", "2", True),
+        ("false", "3", False),
+        ("true", "4", False),  # plugged in, and kept from charging
+        ("true", "5", True),
+        ("false", "5", False),
+        ("true", "1", None),
+    ],
+)
+def test_battery(ac: str, status: str, charging: bool | None) -> None:
+    assert parse.parse_battery(BATTERY.format(ac=ac, status=status)) == Battery(41, charging)
+
+
+def test_a_battery_of_which_nothing_is_said() -> None:
+    assert parse.parse_battery("Can't find service: battery\n") == Battery(None, None)
+    assert parse.parse_battery("  level: 410\n  status: on\n") == Battery(None, None)
+    assert parse.parse_battery("  level: 41\r\n  status: 2\r\n  other level: 5\n  level: 7\n") == Battery(41, True)
