@@ -53,7 +53,7 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
-	$(BIN)/deptry . --exclude '\.venv' --ignore DEP002,DEP004  # the tests, too, which may use tools
+	$(BIN)/deptry . --exclude '\.venv|build' --ignore DEP002,DEP004  # the tests, too, which may use tools
 
 eval: $(STAMP)
 	$(BIN)/phonedesk eval --look all --jobs 2
