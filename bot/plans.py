@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from agent_core import extras
 from agent_core.errors import ConfigError, ConfigInvalid, ConfigMissing
 from agent_core.planner import (
     Order,
@@ -380,10 +381,11 @@ class PlanService:
 
 
 def check_planner(planner: PlannerSettings) -> None:
-    """ConfigMissing where there is none, with the settings to set."""
+    """ConfigMissing where there is none, with the settings to set; ExtraMissing where its library is not installed."""
     if not planner.base_url:
         raise ConfigMissing(
             "No planner is set.",
             advice="Set PHONEDESK_PLANNER__BASE_URL and PHONEDESK_PLANNER__NAME (and …__API_KEY), or use /run.",
             key="no_planner",
         )
+    extras.require("planner")

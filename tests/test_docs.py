@@ -42,7 +42,10 @@ REFERENCE = ROOT / "docs" / "reference"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 CHINESE = ".zh-CN.md"
 PAIRS = [page for page in PAGES if page.with_suffix(CHINESE).exists()]
-ENGLISH_ONLY = {"scenario.md"}  # a format, for those who write such files; schema and errors are English, too
+ENGLISH_ONLY = {
+    "scenario.md",  # a format, for those who write such files; schema and errors are English, too
+    "package.md",  # what an index shows of the wheel: one page in both languages
+}
 BOT_COMMANDS = {"commands.md": "The bot's commands", "commands.zh-CN.md": "机器人的命令"}
 DOCS = [page for page in ROOT.glob("docs/**/*.md") if not page.name.endswith(CHINESE) and page.name not in ENGLISH_ONLY]
 FROM_THE_MACHINE = {"PHONEDESK_TIMEZONE"}  # their default is not the same everywhere: written as empty

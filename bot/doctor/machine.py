@@ -16,6 +16,7 @@ from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import storage
+from agent_core import extras
 from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
@@ -64,6 +65,8 @@ async def database(exam: Exam) -> Verdict:
             verdict = await asyncio.to_thread(_file, Path(url.database or ""), shown)
             if verdict is not None:
                 return verdict
+        elif not extras.installed("postgres"):
+            return failed("no_driver", command=extras.install_command("postgres"))
         return await _open_database(exam, shown)
     except DBAPIError as error:
         return failed("error", error=str(error.orig or error).splitlines()[0])
@@ -126,12 +129,12 @@ async def ocr(exam: Exam) -> Verdict:
     if exam.settings.observe.ocr == "off":
         return skipped("off")
     if not OcrEngine.available():
-        return warning("missing")
+        return warning("missing", command=extras.install_command("ocr"))
     try:
         # Installed is not enough: the libraries under it may be missing.
         await asyncio.to_thread(importlib.import_module, "rapidocr")
     except (ImportError, OSError) as error:
-        return warning("broken", error=error)
+        return warning("broken", error=error, command=extras.install_command("ocr"))
     return ok("installed")
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agent_core import extras
 from agent_core.errors import (
     ConfigMissing,
     ModelAuth,
@@ -136,6 +137,8 @@ async def planner(exam: Exam) -> Verdict:
     wanted = exam.settings.planner
     if not wanted.base_url.strip():
         return skipped("none")
+    if not extras.installed("planner"):
+        return warning("missing", command=extras.install_command("planner"))
     key = wanted.api_key.get_secret_value()
     timeout = min(wanted.timeout_seconds, MODEL_SECONDS)
     proxy = exam.settings.model_proxy
