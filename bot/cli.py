@@ -19,6 +19,7 @@ from bot.commands.contacts import contacts
 from bot.commands.demo import demo
 from bot.commands.doctor import doctor
 from bot.commands.eval import evaluate
+from bot.commands.init import init
 from bot.commands.kb import kb
 from bot.commands.keys import keys
 from bot.commands.mcp import mcp
@@ -88,6 +89,7 @@ def phonedesk(
 app.command()(run)
 app.command()(sweep)
 app.command()(demo)
+app.command()(init)
 app.command()(doctor)
 app.command()(serve)
 app.command()(worker)
