@@ -44,6 +44,29 @@ ENGLISH_ONLY = {"scenario.md"}  # a format, for those who write such files; sche
 BOT_COMMANDS = {"commands.md": "The bot's commands", "commands.zh-CN.md": "机器人的命令"}
 DOCS = [page for page in ROOT.glob("docs/**/*.md") if not page.name.endswith(CHINESE) and page.name not in ENGLISH_ONLY]
 FROM_THE_MACHINE = {"PHONEDESK_TIMEZONE"}  # their default is not the same everywhere: written as empty
+MOST_WORDS = {README: 700, README_ZH: 1400}  # of a first page; Chinese characters count as words
+SECTIONS = {
+    README: (
+        "Status",
+        "Why a real phone",
+        "What it promises",
+        "Try it",
+        "Your phone in five steps",
+        "Apps, channels and models",
+        "Limits and risks",
+        "Links",
+    ),
+    README_ZH: (
+        "现状",
+        "为什么用真手机",
+        "它承诺什么",
+        "先试用",
+        "五步接上你的手机",
+        "应用、渠道和模型",
+        "限制和风险",
+        "链接",
+    ),
+}
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -320,3 +343,30 @@ def test_both_readmes_are_there() -> None:
     assert blocks(README, "sh")
     assert README_ZH.name in read(README)
     assert README.name in read(README_ZH)
+
+
+@pytest.mark.parametrize("page", MOST_WORDS, ids=lambda page: page.name)
+def test_first_page_is_short(page: Path) -> None:
+    """What a reader sees of it outside the code blocks."""
+    seen = re.sub(r"<img [^>]*>", "", re.sub(r"\]\([^)]*\)", "]", prose(page)))
+    words = re.findall(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]*[^\W_\u3400-\u9fff][^\s\u3400-\u9fff]*", seen)
+    assert MOST_WORDS[page] / 2 < len(words) <= MOST_WORDS[page]
+
+
+@pytest.mark.parametrize("page", SECTIONS, ids=lambda page: page.name)
+def test_first_page_begins_with_a_sentence_and_keeps_its_order(page: Path) -> None:
+    assert re.findall(r"^## (.+)$", prose(page), re.MULTILINE) == list(SECTIONS[page])
+    first = prose(page).split("\n## ", 1)[0].strip().split("\n\n")[2]
+    assert len(re.findall(r"[.。](?=\s|$)", first)) == 1, first
+
+
+@pytest.mark.parametrize(
+    "index", [ROOT / "docs" / "README.md", ROOT / "docs" / "README.zh-CN.md"], ids=lambda page: page.name
+)
+def test_every_page_stands_in_the_index(index: Path) -> None:
+    in_chinese = index.name.endswith(CHINESE)
+    pages = {page for page in ROOT.glob("docs/*/*.md") if page.name.endswith(CHINESE) == in_chinese}
+    if in_chinese:
+        pages |= {page for page in ROOT.glob("docs/*/*.md") if page.name in ENGLISH_ONLY}
+    listed = {(index.parent / link).resolve() for link in _LINK.findall(read(index))}
+    assert pages - listed == set()
