@@ -35,13 +35,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A check's result for a person. ``check`` is stable, the rest is in the person's language."""
+    """A check's result for a person. ``check`` is stable, the rest is in the person's language.
+
+    ``after``: the check because of which this one was not made, "" if it was.
+    """
 
     check: str
     title: str
     status: Status
     seen: str
     advice: str = ""
+    after: str = ""
 
     def as_json(self) -> dict[str, str]:
         return {"check": self.check, "status": self.status.value, "seen": self.seen, "advice": self.advice}

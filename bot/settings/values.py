@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_network
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 from pydantic_core import PydanticCustomError
@@ -78,6 +79,18 @@ DatabaseUrl = Annotated[str, AfterValidator(_usable_database)]
 Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
 
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise PydanticCustomError(
+            "no_zone", "no time zone named {said}; use a name such as Asia/Shanghai", {"said": repr(name)}
+        ) from error
+    return name
+
+
+ZoneName = Annotated[str, AfterValidator(_known_zone)]
 
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}", re.ASCII)
 
