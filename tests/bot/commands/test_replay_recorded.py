@@ -136,7 +136,7 @@ BAD_USE = {
     "1 --step 3": "no_such_step",
     "2 --html a.html": "no_steps",
     "2 --timings": "no_steps",
-    "9 --dry-run": "no_run_terminal",
+    "9 --dry-run": "no_run_in_terminal",
     "1 --jsonl there": "file_there",
     "1 --html there": "file_there",
     "1 --html nowhere/a.html": "file_unwritable",
