@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from agent_core.devices.base import Node
 from agent_core.errors import InputRejected
 from agent_core.geometry import Box
+from agent_core.screen.compare import normalise
 from agent_core.screen.page_report import PageKind, PageReport, PixelBox
 
 SHORTEST, LONGEST = 240, 8000  # pixels of a side
@@ -142,11 +143,14 @@ def kit_text(kit: Kit) -> str:
 
 
 def differences(wanted: PageReport, seen: PageReport) -> list[str]:
-    """Return the fields in which a reading is not what it should be. Boxes, doubts and certainty are not compared."""
+    """Return the fields in which a reading is not what it should be.
+
+    Boxes, doubts and certainty are not compared, nor how wide a sign is: a recogniser takes ？ for ?.
+    """
     pairs: list[tuple[str, object, object]] = [("page", wanted.page, seen.page)]
     pairs.append(("title", _title(wanted), _title(seen)))
-    mine = [(message.side.value, message.kind.value, message.text) for message in wanted.messages]
-    theirs = [(message.side.value, message.kind.value, message.text) for message in seen.messages]
+    mine = [(message.side.value, message.kind.value, normalise(message.text)) for message in wanted.messages]
+    theirs = [(message.side.value, message.kind.value, normalise(message.text)) for message in seen.messages]
     pairs += [("messages", mine, theirs), ("question", wanted.question, seen.question)]
     pairs.append(("input", wanted.input and wanted.input.text, seen.input and seen.input.text))
     pairs.append(("send", wanted.send and wanted.send.state.value, seen.send and seen.send.state.value))
