@@ -81,7 +81,7 @@ class ScreenshotFailed(DeviceError):
 
 class AppNotFound(DeviceError):
     kind = "device.app_missing"
-    default_advice = "Install the app on the phone, or name it as the launcher does."
+    default_advice = "Install the app on the phone, then try again."
 
 
 class TextInputFailed(DeviceError):

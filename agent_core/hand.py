@@ -15,7 +15,7 @@ from agent_core.actions.types import (
     Type,
     TypeName,
 )
-from agent_core.apps.names import resolve_app
+from agent_core.apps.names import packages_named, resolve_app
 from agent_core.devices.base import Device, Key
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
@@ -57,5 +57,5 @@ async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lan
 async def _launch(device: Device, app: str, lang: Lang) -> None:
     package = resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True))
     if package is None:
-        raise ActionFailed(say(lang, "run.app_unknown", app=app))
+        raise ActionFailed(say(lang, "run.app_missing" if packages_named(app) else "run.app_unknown", app=app))
     await device.launch(package)

@@ -188,7 +188,7 @@ class Observer:
     async def page(self) -> SeenPage:
         """The screen as it is now, and what is read of it, for people: what they may not see is covered in both.
 
-        Raises ConfigMissing if nothing here can read it.
+        Raises ExtraMissing if nothing here can read it.
         """
         frame, window, nodes = await self._moment(with_tree=True, certain=True)
         profile = profile_of_package(window.package)

@@ -20,7 +20,7 @@ from agent_core.gate.base import SAME_TARGET, first_touch, near
 from agent_core.observer import Observation
 from agent_core.screen.popups import Popup, popup_in
 from agent_core.session import Session, Setbacks
-from agent_core.texts import say
+from agent_core.texts import rule_words, say
 
 TOLD_AT = 3  # in a row
 ASKED_AT = 6
@@ -172,8 +172,16 @@ class Recovery:
         return ""
 
     def _failing(self) -> str:
-        steps = self._session.steps
-        return self._say("run.failing_stuck", count=self._back.failed, last=steps[-1].result if steps else "")
+        return self._say("run.failing_stuck", count=self._back.failed, last=self._last_failure())
+
+    def _last_failure(self) -> str:
+        """What went wrong last, for the person who is asked: what a rule or the parser says is for the model."""
+        last = next(reversed(self._session.steps), None)
+        if last is None:
+            return ""
+        if last.verdicts:
+            return self._say("run.last_ruled", rule=rule_words(self._session.lang, last.verdicts[-1].policy))
+        return self._say("run.last_unread") if last.unread else last.result
 
     def _refused_end(self) -> str:
         """An end that was refused again and again is no way out."""

@@ -11,10 +11,12 @@ from agent_core.gate.unread_page import UnreadPage
 from agent_core.observer import Observation
 from agent_core.recovery import ASKED_AT, EXITS, TOLD_AT, Recovery
 from agent_core.result import ActResult
+from agent_core.screen.compare import Likeness, likeness, same_name
 from agent_core.session import Session
 from agent_core.texts import say
 
 LONGEST_CYCLE = 4  # screens that come round again and again
+SEARCH_FOOT = 0.12  # of the height: a search's own field stands above, what it found below
 
 
 class RepeatWatch:
@@ -40,7 +42,7 @@ class RepeatWatch:
         session = self._session
         if action is None:
             return None
-        given_up = (None if isinstance(action, EXITS) else self._unread()) or self._given_up(action)
+        given_up = (None if isinstance(action, EXITS) else self._unread()) or self._given_up(action, seen)
         if given_up is not None:
             return given_up
         if not isinstance(action, Wait):  # how long is waited is counted in seconds
@@ -71,19 +73,39 @@ class RepeatWatch:
         session.unread_refusals, session.trail, session.repeats = 0, [], 0
         return ActResult(text, ok=False, question=questions.stuck(session, text))
 
-    def _given_up(self, action: Action) -> ActResult | None:
-        """A model that keeps wanting to end before the knowledge base was asked has a reason: a person decides."""
+    def _given_up(self, action: Action, seen: Observation) -> ActResult | None:
+        """A model that keeps wanting to end before the knowledge base was asked has a reason: a person decides.
+
+        At once if it is seen that the contact is not to be found.
+        """
         session = self._session
         refused = isinstance(action, Finish) and session.gate.enabled and not session.gate.knowledge_done
         if not isinstance(action, Wait):  # to wait between is no other idea
             session.refused_finishes = session.refused_finishes + 1 if refused else 0
-        if session.refused_finishes < TOLD_AT or not isinstance(action, Finish):
+        if not refused or not isinstance(action, Finish):
+            return None
+        missing = self._searched_in_vain(seen)
+        if not missing and session.refused_finishes < TOLD_AT:
             return None
         session.refused_finishes, session.trail, session.repeats = 0, [], 0
         text = say(session.lang, "run.wants_to_end", message=action.message)
+        if missing:
+            text = say(session.lang, "run.not_found", contact=session.gate.contact)
         if session.cluster is None and session.gate.contact:  # their chat was never read
             text += " " + say(session.lang, "run.no_chat", contact=session.gate.contact)
         return ActResult(text, ok=False, question=questions.stuck(session, text))
+
+    def _searched_in_vain(self, seen: Observation) -> bool:
+        """Return whether the contact's whole name stands in a search, and nothing that was found has that name.
+
+        A page of which nothing is read tells nothing.
+        """
+        contact, foot = self._session.gate.contact, SEARCH_FOOT * seen.frame.image.height
+        done = (step.action for step in self._session.steps if step.ok and step.action)
+        if not any(act["kind"] in {"type", "type_name"} and same_name(act["text"], contact) for act in done):
+            return False
+        like = [one for one in seen.readings if likeness(one.text, contact) is not Likeness.OTHER]
+        return bool(like) and all(one.box.center.y < foot for one in like)
 
 
 def rounds(trail: list[str], length: int) -> int:

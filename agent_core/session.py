@@ -226,6 +226,7 @@ class Planned(BaseModel):
     provenance: str = ""
     record_id: str = ""
     record_source: str = ""
+    record_questions: list[str] = Field(default_factory=list)  # of the records: what a person knows them by
     score: float | None = None
     person: str = ""
     send_by: Literal["", "enter"] = ""  # as a person chose, since no Send was seen after typing
@@ -252,6 +253,7 @@ class ReplyRecord(BaseModel):
     provenance: str
     record_id: str = ""
     record_source: str = ""
+    record_questions: list[str] = Field(default_factory=list)
     score: float | None = None
     person: str = ""
     delivered: bool = False
@@ -353,6 +355,11 @@ class StepRecord(BaseModel):
     model: str = ""  # the one that answered
     form: str = ""  # of its answers, see agent_core.model.profile
     instead_of: str = ""  # it is a fallback: the kind of error of the model that is asked first
+
+    @property
+    def unread(self) -> bool:
+        """Whether the model replied, and that could not be read: ``result`` is written for the model then."""
+        return bool(self.reply or self.tokens_out) and self.asked is None and self.action is None
 
     @field_validator("ignored", mode="before")
     @classmethod

@@ -84,8 +84,8 @@ def check_rules(task: str, rules: TaskRules) -> TaskRules:
     for app in rules.apps:
         if not packages_named(app):
             raise InputRejected(
-                f"No app is known as {app!r}.",
-                advice="Give its name as the phone shows it, or its package.",
+                f"The app name {app!r} is not known, even if the app is on the phone.",
+                advice="Give its package: the address of its page in an app store on the web holds it.",
                 key="unknown_app",
                 name=app,
             )

@@ -13,6 +13,7 @@ import structlog
 from PIL import Image
 from sqlalchemy.exc import DBAPIError
 
+from agent_core import extras
 from agent_core.agent import PhoneAgent
 from agent_core.delivery.leftovers import clear_in_front
 from agent_core.devices.adb.device import AdbDevice
@@ -48,7 +49,7 @@ from scheduler.ports import StoredLedger, StoredRuns
 from scheduler.sweeps.leg import SweepEyes
 from scheduler.worker import lease_of
 from storage.contacts import Contacts
-from storage.engine import Database
+from storage.engine import Database, database_url
 from storage.phones import Phones
 from storage.trajectories import Trajectories
 
@@ -312,7 +313,12 @@ def question_times(settings: Settings) -> QuestionTimes:
 
 
 async def open_database(settings: Settings) -> Database:
-    """The database, its tables brought up to this release. ConfigInvalid where it cannot be opened."""
+    """The database, its tables brought up to this release. ConfigInvalid where it cannot be opened.
+
+    ExtraMissing for PostgreSQL without its driver.
+    """
+    if database_url(settings.url).get_backend_name() != "sqlite":
+        extras.require("postgres")
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         db = Database(settings.url)

@@ -16,6 +16,7 @@ from bot.commands.contacts import contacts
 from bot.commands.demo import demo
 from bot.commands.doctor import doctor
 from bot.commands.eval import evaluate
+from bot.commands.init import init
 from bot.commands.kb import kb
 from bot.commands.keys import keys
 from bot.commands.mcp import mcp
@@ -38,7 +39,14 @@ from bot.terminal.texts import catalogue
 
 # In order of use, under the headings of the help (``groups`` in its texts).
 COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
-    "start": {"demo": demo, "doctor": doctor, "devices": devices, "serve": serve, "pair": pair},
+    "start": {
+        "demo": demo,
+        "init": init,
+        "doctor": doctor,
+        "devices": devices,
+        "serve": serve,
+        "pair": pair,
+    },
     "work": {"run": run, "sweep": sweep, "schedule": schedule, "questions": questions, "replay": replay},
     "knowledge": {"kb": kb, "answers": answers, "contacts": contacts},
     "access": {"people": people, "keys": keys, "mcp": mcp},

@@ -54,6 +54,7 @@ def knowledge_config(settings: Settings) -> KnowledgeConfig:
             "ragflow": _own_config(knowledge.ragflow),
             "http": _own_config(knowledge.http),
         },
+        proxy=settings.knowledge_proxy,
         template=knowledge.http,
     )
 

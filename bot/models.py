@@ -56,6 +56,7 @@ def chat_model(
         tools=tools_of(profile, settings.lang),
         alone=alone,
         meter=meter,
+        proxy=settings.model_proxy,
     )
 
 
@@ -90,6 +91,7 @@ def build_chooser(settings: Settings, meter: Meter | None = None) -> ModelChoose
         max_records=chooser.max_records,
         min_score=chooser.min_score,
         meter=meter,
+        proxy=settings.model_proxy,
     )
 
 

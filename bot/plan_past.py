@@ -9,7 +9,7 @@ from typing import Any
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed, PlanMessage, ToolCalled, ToolReturned
 from agent_core.planner.words import texts
 from agent_core.texts import kept_language
-from bot.chat.pages import cut
+from bot.chat.cards import cut
 from storage.runs import RunRow
 
 MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it

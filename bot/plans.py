@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from agent_core import extras
 from agent_core.errors import ConfigError, ConfigInvalid, ConfigMissing
 from agent_core.planner import (
     Order,
@@ -27,6 +28,7 @@ from agent_core.planner.own_tools import own_tools
 from agent_core.planner.planner import Planner
 from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
+from agent_core.proxies import ProxySetting
 from bot.app import Core
 from bot.desk.plans_port import NewPlan
 from bot.plan_past import note_of, written
@@ -61,7 +63,7 @@ class PlanService:
         self._known: dict[str, Plan] = {}  # by run
         self._starting: dict[str, Beginning] = {}  # by conversation
         self._closing = False
-        self._planner: tuple[PlannerSettings, Planner] | None = None
+        self._planner: tuple[tuple[PlannerSettings, ProxySetting], Planner] | None = None
         self._turnover = Turnover()
         self._watching: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -73,6 +75,10 @@ class PlanService:
             own_tools(core.settings.planner.tools)  # what is wrong with them is told now, and not by the first plan
 
     # What can be asked ------------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._core.settings.planner.base_url)
 
     @contextmanager
     def beginning(self, session: str) -> Iterator[None]:
@@ -313,15 +319,15 @@ class PlanService:
 
     async def _planner_now(self) -> Planner:
         """The planner of the settings as they are now: a new one where they have changed, and only then."""
-        wanted = self._core.settings.planner
-        if self._planner is None or self._planner[0] != wanted:
+        wanted, proxy = self._core.settings.planner, self._core.settings.model_proxy
+        if self._planner is None or self._planner[0] != (wanted, proxy):
             former = self._planner
-            self._planner = wanted, self._built(wanted)
+            self._planner = (wanted, proxy), self._built(wanted, proxy)
             if former is not None:
                 await self._turnover.replaced([former[1].close])
         return self._planner[1]
 
-    def _built(self, wanted: PlannerSettings) -> Planner:
+    def _built(self, wanted: PlannerSettings, proxy: ProxySetting) -> Planner:
         known = {**self._extra, **{tool.name: tool for tool in own_tools(wanted.tools)}}
         if missing := [name for name in wanted.tools if name not in known]:
             advice = "Your own tools are read at the start: restart phonedesk."
@@ -336,6 +342,7 @@ class PlanService:
             steps=wanted.executor_steps,
             timeout=wanted.timeout_seconds,
             meter=self._core.meter,
+            proxy=proxy,
         )
 
     def _tidy(self) -> None:
@@ -374,10 +381,11 @@ class PlanService:
 
 
 def check_planner(planner: PlannerSettings) -> None:
-    """ConfigMissing where there is none, with the settings to set."""
+    """ConfigMissing where there is none, with the settings to set; ExtraMissing where its library is not installed."""
     if not planner.base_url:
         raise ConfigMissing(
             "No planner is set.",
             advice="Set PHONEDESK_PLANNER__BASE_URL and PHONEDESK_PLANNER__NAME (and …__API_KEY), or use /run.",
             key="no_planner",
         )
+    extras.require("planner")

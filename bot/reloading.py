@@ -158,7 +158,7 @@ async def renew(core: Core, settings: Settings) -> None:
             model = build_model(settings, core.meter)
             built.push_async_callback(model.close)
             replaced.append(core.model.close)
-        if settings.chooser != old.chooser:
+        if settings.chooser != old.chooser or settings.model_proxy != old.model_proxy:
             chooser = build_chooser(settings, core.meter)
             if chooser is not None:
                 built.push_async_callback(chooser.close)

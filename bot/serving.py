@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import structlog
 
@@ -51,12 +52,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Server:
-    """What runs. ``url`` is the web server's, ``first_code`` pairs the first person (None: somebody is paired)."""
+    """What runs. ``url`` is the web server's."""
 
     settings: Settings
     desk: HouseDesk
     url: str
-    first_code: str | None
     telegram: TelegramAdapter | None
     work: Working | None  # None where other machines have the phones
     mcp_url: str = ""  # where MCP clients are served; "" for nowhere
@@ -149,7 +149,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         if settings.mcp.enabled:
             mcp_url = await stack.enter_async_context(mcp_door(core, work.worker if work is not None else None))
         stack.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
-        yield Server(settings, desk, url, await desk.first_code() if telegram else None, telegram, work, mcp_url)
+        yield Server(settings, desk, url, telegram, work, mcp_url)
 
 
 async def _no_phones() -> list[DeviceEntry]:
@@ -229,7 +229,13 @@ def _telegram(settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet) -> 
     if not token:
         return None
     api = telegram.api_base_url.rstrip("/")
-    options = TelegramOptions(token, base_url=f"{api}/bot", base_file_url=f"{api}/file/bot", quiet=quiet)
+    options = TelegramOptions(
+        token,
+        base_url=f"{api}/bot",
+        base_file_url=f"{api}/file/bot",
+        proxy=settings.telegram_proxy,
+        quiet=quiet,
+    )
     if telegram.mode == "webhook":
         url = telegram.webhook_url.rstrip("/")
         options = replace(options, webhook_url=url if url.endswith(WEBHOOK_PATH) else url + WEBHOOK_PATH)
@@ -242,10 +248,17 @@ def _telegram(settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet) -> 
 async def serve_until(
     settings: Settings,
     ended: asyncio.Event,
-    say: Callable[[Server], None],
+    say: Callable[[Server], Coroutine[Any, Any, None]],
     read: Callable[[], Settings] | None = None,
 ) -> None:
-    """Serve until ``ended`` is set; ``say`` is told when everything is up. ``read``: see ``server``."""
+    """Serve until ``ended`` is set; ``say`` is told when everything is up, and may wait for what is not yet. ``read``:
+    see ``server``.
+    """
     async with server(settings, read) as running:
-        say(running)
-        await until_ended(ended, running.work)
+        saying = asyncio.create_task(say(running), name="say-up")
+        try:
+            await until_ended(ended, running.work)
+        finally:
+            saying.cancel()
+            with suppress(asyncio.CancelledError):
+                await saying

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
-from agent_core.model.http import bounded_client
+from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.meter import Meter
 from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
@@ -28,6 +28,7 @@ from agent_core.model.tries import tried
 from agent_core.model.unheard import counted_unheard, time_limits
 from agent_core.model.wire import Answer, read_answer
 from agent_core.ports import Chosen, Record
+from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
 from agent_core.texts import load_texts
 from knowledge.grounding import problems
@@ -76,7 +77,7 @@ class _Refusal(Exception):
 class ModelChooser:
     """A ``Chooser`` with an OpenAI-compatible text model. ``timeout`` in seconds for the whole answer, with the
     retries; of the first ``max_records`` records those are shown that score at least ``min_score``, or have no score.
-    ``meter`` is told of every call.
+    ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class ModelChooser:
         max_records: int = 5,
         min_score: float = 0.3,
         meter: Meter | None = None,
+        proxy: ProxySetting = MODEL_PROXY,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
@@ -104,14 +106,15 @@ class ModelChooser:
         self._meter = meter or Meter()
         self._sleep = sleep
         self._parameters = Parameters()
-        self._failures = Failures(name, api_key)
+        route = proxy.route(base_url)
+        self._failures = Failures(name, api_key, route)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or "none",
             max_retries=0,
             timeout=time_limits(timeout),
-            http_client=bounded_client(time_limits(timeout)),
+            http_client=bounded_client(time_limits(timeout), route),
         )
 
     def __repr__(self) -> str:

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_core import retry
 from agent_core.errors import ConfigMissing, KnowledgeError, KnowledgeNotReady, KnowledgeQuota
 from agent_core.ports import Record
-from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
+from agent_core.proxies import ProxySetting
+from knowledge.http_client import KNOWLEDGE_PROXY, Endpoint, Names, Problem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 250  # characters; more is refused by the service
@@ -75,18 +76,21 @@ class DifyKnowledge:
         timeout: float = 10.0,
         min_score: float = 0.6,
         names: Names | None = None,
+        proxy: ProxySetting = KNOWLEDGE_PROXY,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         names = names or Names()
         self._url = _retrieve_url(base_url, dataset_id, names)
-        header, secret = bearer(token, names)
+        headers, secret = bearer(token, names)
         self._min_score = min_score
         self._endpoint = Endpoint(
-            headers={"Authorization": header},
+            self._url,
+            headers=headers,
             secrets=[secret],
             find_problem=_find_problem,
             timeout=timeout,
             names=names,
+            proxy=proxy,
             sleep=sleep,
         )
 

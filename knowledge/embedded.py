@@ -19,8 +19,11 @@ from agent_core.sureness.plain import spaced, stripped
 from knowledge.entries import (
     Entry,
     EntryState,
+    Forms,
     Found,
+    Related,
     Stats,
+    Wanted,
     forms_of,
     make_entry,
     now,
@@ -122,7 +125,8 @@ class EmbeddedKnowledge:
 
     async def add_all(self, entries: Sequence[Entry]) -> None:
         """All of them or none."""
-        await self.rewrite(lambda _: entries)
+        async with self._writing() as writer:
+            await _put_all(writer, entries, Forms(), None)
 
     async def add_unless(self, entry: Entry, known: Callable[[Sequence[Entry]], bool]) -> Entry | None:
         """Add it, or None where ``known`` says that the entries which its question means, live or waiting, have it."""
@@ -130,22 +134,27 @@ class EmbeddedKnowledge:
             rows = await writer.with_form(stripped(entry.question))
             return None if known([_entry(row) for row in rows]) else await _put(writer, entry)
 
-    async def rewrite(self, change: Callable[[Sequence[Entry]], Sequence[Entry]]) -> None:
-        """Put every entry that ``change`` makes of all that are there, as one: nothing else is written in between.
+    async def related(self, wanted: Wanted, forms: Forms) -> Related:
+        """What has an id or a form that is wanted, or shares a form with such an entry."""
+        async with self._reading() as index:
+            return await _related(index, wanted, forms)
 
-        ``change`` is called in a thread. What it raises is raised here, and nothing is written.
+    async def revise(
+        self,
+        wanted: Wanted,
+        forms: Forms,
+        change: Callable[[Related], Sequence[Entry]],
+        *,
+        wrote: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Put every entry that ``change`` makes of what is ``related``, as one: nothing else is written in between.
+
+        change: called in a thread. What it raises is raised here, and nothing is written.
+        wrote: called now and then with how many entries of how many are written.
         """
-
-        def work(rows: Sequence[EntryRow]) -> Sequence[Entry]:
-            return change([_entry(row) for row in rows])
-
-        def indexed(entries: Sequence[Entry]) -> Sequence[tuple[EntryRow, EntryWords]]:
-            return [_indexed(_renewed(entry)) for entry in entries]
-
         async with self._writing() as writer:
-            made = await asyncio.to_thread(work, await writer.entries())
-            for start in range(0, len(made), _AT_ONCE):
-                await writer.put_all(await asyncio.to_thread(indexed, made[start : start + _AT_ONCE]))
+            found = await _related(writer, wanted, forms)
+            await _put_all(writer, await asyncio.to_thread(change, found), forms, wrote)
 
     async def edit(
         self,
@@ -313,6 +322,30 @@ async def _check(writer: Writer, entry: Entry, refuse: Refusing | None, *, forme
         refuse(new)
 
 
+async def _related(index: KnowledgeIndex | Writer, wanted: Wanted, forms: Forms) -> Related:
+    """Two steps: a row may keep the aliases of the entry that it changes, so what doubles those counts, too."""
+    first = await index.related(wanted.ids, wanted.forms)
+
+    def theirs() -> set[str]:
+        return {form for row in first for form in forms_of(_entry(row), forms)} - wanted.forms
+
+    second = await index.related((), more) if (more := await asyncio.to_thread(theirs)) else ()
+    rows = {row.id: row for row in (*first, *second)}
+    return Related(tuple(map(_entry, rows.values())), await index.ids())
+
+
+async def _put_all(
+    writer: Writer, entries: Sequence[Entry], forms: Forms, wrote: Callable[[int, int], None] | None
+) -> None:
+    def indexed(some: Sequence[Entry]) -> Sequence[tuple[EntryRow, EntryWords]]:
+        return [_indexed(_renewed(entry), forms) for entry in some]
+
+    for start in range(0, len(entries), _AT_ONCE):
+        await writer.put_all(await asyncio.to_thread(indexed, entries[start : start + _AT_ONCE]))
+        if wrote is not None:
+            wrote(min(start + _AT_ONCE, len(entries)), len(entries))
+
+
 async def _put(writer: Writer, entry: Entry) -> Entry:
     entry = _renewed(entry)
     await writer.put(*_indexed(entry))
@@ -331,7 +364,7 @@ def _changed(entry: Entry, **changes: object) -> Entry:
     return new.model_copy(update={"alias_of": ""}) if new.answer != entry.answer else new
 
 
-def _indexed(entry: Entry) -> tuple[EntryRow, EntryWords]:
+def _indexed(entry: Entry, forms: Forms | None = None) -> tuple[EntryRow, EntryWords]:
     row = EntryRow(
         entry.id,
         entry.question,
@@ -344,12 +377,12 @@ def _indexed(entry: Entry) -> tuple[EntryRow, EntryWords]:
         entry.created_at,
         entry.updated_at,
     )
-    return row, _words(entry)
+    return row, _words(entry, forms)
 
 
-def _words(entry: Entry) -> EntryWords:
+def _words(entry: Entry, forms: Forms | None = None) -> EntryWords:
     aliases = [word for text in (*entry.aliases, *entry.tags) for word in tokens(text)]
-    return EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms_of(entry)))
+    return EntryWords(tokens(entry.question), aliases, tokens(entry.answer), sorted(forms_of(entry, forms)))
 
 
 def _entry(row: EntryRow) -> Entry:

@@ -125,9 +125,34 @@ class Stats:
     tags: Sequence[tuple[str, int]]
 
 
-def forms_of(entry: Entry) -> frozenset[str]:
+class Forms(dict[str, str]):
+    """The exact forms of texts (see ``stripped``), each of which is cut once, however often it is compared."""
+
+    def __missing__(self, text: str) -> str:
+        form = self[text] = stripped(text)
+        return form
+
+
+def forms_of(entry: Entry, forms: Forms | None = None) -> frozenset[str]:
     """The exact forms that mean the entry: its question and aliases, politeness left aside."""
-    return frozenset(stripped(text) for text in (entry.question, *entry.aliases)) - {""}
+    form = stripped if forms is None else forms.__getitem__
+    return frozenset(form(text) for text in (entry.question, *entry.aliases)) - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What rows are about: the ``ids`` that they name, and the exact ``forms`` of their wordings."""
+
+    ids: frozenset[str]
+    forms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What of a base such rows can change or double. ``ids``: all that are taken in it."""
+
+    entries: tuple[Entry, ...] = ()
+    ids: frozenset[str] = frozenset()
 
 
 def line(text: str) -> str:

@@ -11,10 +11,11 @@ from typing import Literal, assert_never, get_args
 from agent_core import retry
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
+from agent_core.proxies import ProxySetting, Route
 from knowledge.chain import ChainKnowledge
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.http_client import Names
+from knowledge.http_client import KNOWLEDGE_PROXY, Names
 from knowledge.ragflow import RagflowKnowledge
 from knowledge.template import Template, TemplateKnowledge
 
@@ -50,6 +51,7 @@ class KnowledgeConfig:
     timeout: float = 10.0
     min_score: float = 0.6
     own: Mapping[Provider, OwnConfig] = field(default_factory=dict)
+    proxy: ProxySetting = KNOWLEDGE_PROXY  # of all of them
     template: Template = field(default_factory=Template)
 
 
@@ -87,9 +89,15 @@ def build(
     return providers[0] if len(providers) == 1 else ChainKnowledge(providers)
 
 
+def routes(config: KnowledgeConfig) -> tuple[Route, ...]:
+    """How each remote provider is asked, in their order. ConfigInvalid if a proxy is none."""
+    names = providers_of(config.provider)
+    return tuple(config.proxy.route(_remote(name, config)[0].base_url) for name in names if name != "embedded")
+
+
 def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> KnowledgeBase:
     remote, names = _remote(provider, config)
-    needed = ("base_url",) if provider == "http" else ("base_url", "dataset_id", "token")
+    needed = ("base_url",) if provider == "http" else ("base_url", "dataset_id")
     missing = [name for name in needed if not str(getattr(remote, name)).strip()]
     if missing:
         raise ConfigMissing(
@@ -100,9 +108,13 @@ def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> Knowl
     min_score = config.min_score if remote.min_score is None else remote.min_score
     values = (remote.base_url, remote.dataset_id, remote.token)
     if provider == "dify":
-        return DifyKnowledge(*values, timeout=timeout, min_score=min_score, names=names, sleep=sleep)
+        return DifyKnowledge(
+            *values, timeout=timeout, min_score=min_score, names=names, proxy=config.proxy, sleep=sleep
+        )
     if provider == "ragflow":
-        return RagflowKnowledge(*values, timeout=timeout, min_score=min_score, names=names, sleep=sleep)
+        return RagflowKnowledge(
+            *values, timeout=timeout, min_score=min_score, names=names, proxy=config.proxy, sleep=sleep
+        )
     if provider == "http":
         return TemplateKnowledge(
             *values,
@@ -110,6 +122,7 @@ def _one(provider: Remote, config: KnowledgeConfig, sleep: retry.Sleep) -> Knowl
             timeout=timeout,
             min_score=min_score,
             names=names,
+            proxy=config.proxy,
             sleep=sleep,
         )
     assert_never(provider)

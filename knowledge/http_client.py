@@ -15,17 +15,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-import aiohttp
+import httpx2
 from pydantic import ValidationError
+from socksio.exceptions import SOCKSError
 
 from agent_core import retry
 from agent_core.clean_text import clean_text
 from agent_core.errors import (
     ConfigInvalid,
-    ConfigMissing,
     KnowledgeAuth,
     KnowledgeError,
     KnowledgeNotFound,
@@ -33,7 +34,9 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
+from agent_core.proxies import ProxySetting
 
+KNOWLEDGE_PROXY = ProxySetting("PHONEDESK_KNOWLEDGE__PROXY")  # of whoever says nothing of proxies
 MAX_BODY = 4 * 1024 * 1024  # bytes
 _MAX_FAILURE = 64 * 1024  # bytes that are read of an answer which says that the call failed
 _MOST_BRACKETS = 400_000  # in 4 MB may stand 1.4 million empty objects: half a second of the event loop, and 140 MB
@@ -75,13 +78,15 @@ FindProblem = Callable[[int, Any], Problem | None]
 
 
 class Endpoint:
-    """One service. ``timeout`` in seconds for a call with all its tries; ``secrets`` stand in no message.
+    """One service, at the host of ``url``. ``timeout`` in seconds for a call with all its tries; ``secrets`` stand in
+    no message. ``proxy`` decides how the host is asked; ConfigInvalid if it names a proxy that is none.
 
     Connections are opened with the first call and closed by ``close``.
     """
 
     def __init__(
         self,
+        url: str,
         *,
         headers: Mapping[str, str],
         secrets: Sequence[str],
@@ -89,21 +94,23 @@ class Endpoint:
         method: str = "POST",
         timeout: float = 10.0,
         names: Names | None = None,
+        proxy: ProxySetting = KNOWLEDGE_PROXY,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
+        self._route = proxy.route(url)
         self._method = method
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
         self._find_problem = find_problem
         self._timeout = timeout
         self._names = names or Names()
-        self._session: aiohttp.ClientSession | None = None
+        self._http: httpx2.AsyncClient | None = None
         self._sleep = sleep
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
 
     async def ask(self, url: str, body: object, read: Callable[[Any], T]) -> T:
         """What ``read`` makes of the JSON that the service answers; ``body`` None sends none.
@@ -151,28 +158,34 @@ class Endpoint:
         try:
             async with (
                 asyncio.timeout_at(deadline),
-                self._client().request(
-                    self._method,
-                    url,
-                    headers=self._headers,
-                    timeout=aiohttp.ClientTimeout(total=None),
-                    allow_redirects=False,
-                    auto_decompress=False,
-                    json=body,
-                ) as response,
+                self._client().stream(self._method, url, headers=self._headers, json=body) as response,
             ):
-                return response.status, await _body(response), _retry_after(response.headers.get("Retry-After", ""))
+                pause = _retry_after(response.headers.get("Retry-After", ""))
+                return response.status_code, await _body(response), pause
         except TimeoutError:
             message = f"The knowledge service did not answer within {self._timeout:g} s."
-        except aiohttp.ClientError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, SOCKSError) as error:
             # not chained and not quoted in full: an error of the client can hold the request's headers
             message = f"The knowledge service cannot be reached ({type(error).__name__})."
-        raise KnowledgeUnreachable(message, advice=f"Check {self._names.base_url} and that the service runs.")
+        raise self._unreachable(message)
 
-    def _client(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
-        return self._session
+    def _unreachable(self, message: str) -> KnowledgeUnreachable:
+        if self._route.proxy:
+            values = self._route.values
+            return KnowledgeUnreachable(message, advice=self._route.advice, key="knowledge_by_proxy", **values)
+        return KnowledgeUnreachable(message, advice=f"Check {self._names.base_url} and that the service runs.")
+
+    def _client(self) -> httpx2.AsyncClient:
+        """Without cookies, and with no time limits of its own: ``ask`` has one for all."""
+        if self._http is None:
+            self._http = httpx2.AsyncClient(
+                timeout=None,
+                proxy=self._route.proxy or None,
+                trust_env=False,
+                verify=httpx2.create_ssl_context(),  # of the environment it reads where the certificates are
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            )
+        return self._http
 
     def _failure(self, status: int, raw: bytes, pause: float | None) -> KnowledgeError:
         try:
@@ -194,6 +207,8 @@ class Endpoint:
                 advice=f"Set {self._names.base_url} to the address that it redirects to.",
             )
         kind = problem.error or _of_status(status)
+        if kind is KnowledgeUnreachable:
+            return self._unreachable(f"{_SAID[kind]}: {said}.")
         return kind(f"{_SAID[kind]}: {said}.", advice=self._advice(kind, page=page))
 
     def _advice(self, kind: type[KnowledgeError], *, page: bool) -> str | None:
@@ -202,8 +217,6 @@ class Endpoint:
             return f"Check {names.token}."
         if kind is KnowledgeNotFound:  # a page in place of JSON: the address is more likely wrong than the dataset
             return f"Check {names.base_url} and {names.dataset_id}." if page else f"Check {names.dataset_id}."
-        if kind is KnowledgeUnreachable:
-            return f"Check {names.base_url} and that the service runs."
         return None
 
     def _masked(self, text: str) -> str:
@@ -246,13 +259,13 @@ def checked_token(token: str, names: Names) -> str:
     return token
 
 
-def bearer(token: str, names: Names) -> tuple[str, str]:
-    """The value of the header ``Authorization`` and the secret in it. ConfigMissing where there is no token."""
+def bearer(token: str, names: Names) -> tuple[Mapping[str, str], str]:
+    """The header ``Authorization`` and the secret in it; no header if there is no token."""
     token = checked_token(token, names)
     if not token:
-        raise ConfigMissing("The knowledge token is missing.", advice=f"Set {names.token}.")
+        return {}, ""
     header = token if token.lower().startswith("bearer ") else f"Bearer {token}"
-    return header, header.split(" ", 1)[1].strip()
+    return {"Authorization": header}, header.split(" ", 1)[1].strip()
 
 
 def cut_query(query: str, limit: int) -> str:
@@ -275,7 +288,7 @@ def _of_status(status: int) -> type[KnowledgeError]:
         return KnowledgeAuth
     if status == 404:
         return KnowledgeNotFound
-    return KnowledgeUnreachable if status >= 500 or status == 408 else KnowledgeError
+    return KnowledgeUnreachable if status >= 500 or status in {407, 408} else KnowledgeError
 
 
 def _retry_after(value: str) -> float | None:
@@ -290,9 +303,9 @@ def _retry_after(value: str) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
+async def _body(response: httpx2.Response) -> bytes:
     """The body, or the beginning of one that only says what went wrong. It is never unpacked."""
-    good = 200 <= response.status < 300
+    good = 200 <= response.status_code < 300
     most = MAX_BODY if good else _MAX_FAILURE
     if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         if not good:
@@ -302,8 +315,8 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
             advice="Turn compression off in the service, or in the proxy before it.",
         )
     body = bytearray()
-    while more := await response.content.read(most + 1 - len(body)):
-        body += more
+    async for piece in response.aiter_raw():
+        body += piece
         if len(body) > most:
             if not good:
                 break

@@ -25,7 +25,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import Record
-from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
+from agent_core.proxies import ProxySetting
+from knowledge.http_client import KNOWLEDGE_PROXY, Endpoint, Names, Problem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 1000  # characters; what is longer is no question, and costs an embedding
@@ -91,6 +92,7 @@ class RagflowKnowledge:
         timeout: float = 10.0,
         min_score: float = 0.6,
         names: Names | None = None,
+        proxy: ProxySetting = KNOWLEDGE_PROXY,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         names = names or Names()
@@ -99,14 +101,16 @@ class RagflowKnowledge:
         self._datasets = [part.strip() for part in dataset_id.split(",") if part.strip()]
         if not self._datasets:
             raise ConfigMissing("The knowledge dataset is missing.", advice=f"Set {names.dataset_id}.")
-        header, secret = bearer(token, names)
+        headers, secret = bearer(token, names)
         self._min_score = min_score
         self._endpoint = Endpoint(
-            headers={"Authorization": header},
+            self._url,
+            headers=headers,
             secrets=[secret],
             find_problem=_find_problem,
             timeout=timeout,
             names=names,
+            proxy=proxy,
             sleep=sleep,
         )
 

@@ -28,7 +28,9 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import Record
+from agent_core.proxies import ProxySetting
 from knowledge.http_client import (
+    KNOWLEDGE_PROXY,
     Endpoint,
     Names,
     Problem,
@@ -130,6 +132,7 @@ class TemplateKnowledge:
         timeout: float = 10.0,
         min_score: float = 0.6,
         names: Names | None = None,
+        proxy: ProxySetting = KNOWLEDGE_PROXY,
         sleep: retry.Sleep = asyncio.sleep,
     ) -> None:
         self._template = template = template or Template()
@@ -142,12 +145,14 @@ class TemplateKnowledge:
         bare = token[len("bearer ") :].strip() if token.lower().startswith("bearer ") else token
         headers = self._headers(bare, names)
         self._endpoint = Endpoint(
+            self._url,
             method=template.method,
             headers=headers,
             secrets=[bare, *(value for value in headers.values() if len(value) >= _LEAST_SECRET)],
             find_problem=self._find_problem,
             timeout=timeout,
             names=names,
+            proxy=proxy,
             sleep=sleep,
         )
 

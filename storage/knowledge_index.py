@@ -64,6 +64,12 @@ _ID_BEGINS = f"""
 SELECT {_COLUMNS} FROM entries e
 WHERE substr(id, 1, length(?1)) = ?1 AND (?2 IS NULL OR live = ?2) ORDER BY id <> ?1, number LIMIT ?3
 """  # noqa: S608
+_RELATED = f"""
+SELECT {_COLUMNS} FROM entries e
+WHERE id IN (SELECT value FROM json_each(?1))
+    OR number IN (SELECT number FROM forms WHERE form IN (SELECT value FROM json_each(?2)))
+ORDER BY number
+"""  # noqa: S608
 # The weights are of the columns of words: question, aliases, answer.
 _SEARCH = f"""
 SELECT {_COLUMNS} FROM words JOIN entries e ON e.number = words.rowid
@@ -125,8 +131,11 @@ class Writer:
         rows = list(await self._database.execute_fetchall(_GET, (entry_id,)))
         return _entry(rows[0]) if rows else None
 
-    async def entries(self) -> Sequence[EntryRow]:
-        return await _all_entries(self._database)
+    async def related(self, ids: Iterable[str], forms: Iterable[str]) -> Sequence[EntryRow]:
+        return await _related(self._database, ids, forms)
+
+    async def ids(self) -> frozenset[str]:
+        return await _ids(self._database)
 
     async def placed(self, ids: Iterable[str]) -> Mapping[str, tuple[int, EntryRow]]:
         """Those of these entries that are there, with their places, by their ids."""
@@ -247,6 +256,16 @@ class KnowledgeIndex:
         """The entries that this exact form means."""
         return await self._rows(_WITH_FORM, (form, live))
 
+    async def related(self, ids: Iterable[str], forms: Iterable[str]) -> Sequence[EntryRow]:
+        """The entries, live or waiting, that have one of these ids or that one of these exact forms means."""
+        database, _ = await self._open()
+        return await _related(database, ids, forms)
+
+    async def ids(self) -> frozenset[str]:
+        """The ids of all entries."""
+        database, _ = await self._open()
+        return await _ids(database)
+
     async def with_id_like(self, start: str, limit: int, *, live: bool | None = None) -> Sequence[EntryRow]:
         """The entries whose ids begin so, the one with this very id first."""
         return await self._rows(_ID_BEGINS, (start, live, limit))
@@ -351,6 +370,16 @@ async def _all_entries(database: aiosqlite.Connection, *, live: bool | None = No
     """Read in a thread, for there may be tens of thousands: those would hold the event loop up."""
     rows = await database.execute_fetchall(_LIST, (live,))
     return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
+
+
+async def _related(database: aiosqlite.Connection, ids: Iterable[str], forms: Iterable[str]) -> Sequence[EntryRow]:
+    """Two lists in one statement, however long they are; see ``KnowledgeIndex.related``."""
+    rows = await database.execute_fetchall(_RELATED, (json.dumps(list(ids)), json.dumps(list(forms))))
+    return await asyncio.to_thread(lambda: tuple(map(_entry, rows)))
+
+
+async def _ids(database: aiosqlite.Connection) -> frozenset[str]:
+    return frozenset(row[0] for row in await database.execute_fetchall("SELECT id FROM entries"))
 
 
 async def _version(database: aiosqlite.Connection) -> int:

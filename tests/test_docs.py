@@ -42,14 +42,13 @@ REFERENCE = ROOT / "docs" / "reference"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 CHINESE = ".zh-CN.md"
 PAIRS = [page for page in PAGES if page.with_suffix(CHINESE).exists()]
-ENGLISH_ONLY = {"scenario.md"}  # a format, for those who write such files; schema and errors are English, too
+ENGLISH_ONLY = {
+    "scenario.md",  # a format, for those who write such files; schema and errors are English, too
+    "package.md",  # what an index shows of the wheel: one page in both languages
+}
 BOT_COMMANDS = {"commands.md": "The bot's commands", "commands.zh-CN.md": "机器人的命令"}
 DOCS = [page for page in ROOT.glob("docs/**/*.md") if not page.name.endswith(CHINESE) and page.name not in ENGLISH_ONLY]
-FROM_THE_MACHINE = {
-    "PHONEDESK_LANG",
-    "PHONEDESK_TIMEZONE",
-}  # their default is not the same everywhere: written as empty
-TO_COME = {"init"}  # commands that pages call before they are there
+FROM_THE_MACHINE = {"PHONEDESK_LANG", "PHONEDESK_TIMEZONE"}  # their default is not the same everywhere: written as empty
 MOST_WORDS = {README: 700, README_ZH: 1400}  # of a first page; Chinese characters count as words
 SECTIONS = {
     README: (
@@ -228,13 +227,9 @@ def test_every_command_that_a_page_calls_exists(page: Path) -> None:
     inline = re.findall(r"`([^`\n]+)`", prose(page))
     for text in [*blocks(page), *inline]:
         for command, below in _CALLED.findall(text):
-            assert command in COMMANDS or command in TO_COME, f"phonedesk {command}"
+            assert command in COMMANDS, f"phonedesk {command}"
             if command in groups and below:
                 assert f"{command} {below}" in COMMANDS, f"phonedesk {command} {below}"
-
-
-def test_what_is_to_come_is_not_there_yet() -> None:
-    assert not TO_COME & set(COMMANDS), "take it out of TO_COME"
 
 
 @pytest.mark.parametrize("page", both("commands"))

@@ -219,7 +219,8 @@ class HandOver:
         await self._done(planned.ledger_id, self._record_of(planned))
 
     def _record_of(self, planned: Planned) -> ReplyRecord:
-        chosen = {"query", "text", "provenance", "record_id", "record_source", "score", "person"}
+        record = {"record_id", "record_source", "record_questions", "score"}
+        chosen = {"query", "text", "provenance", "person", *record}
         return ReplyRecord(
             contact=self._session.gate.contact,
             question=planned.question,

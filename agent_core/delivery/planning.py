@@ -20,6 +20,7 @@ def planned_with(planned: Planned, chosen: Chosen, part_chars: int, *, person: s
         update={
             "record_id": ",".join(source.id for source in chosen.sources) or chosen.record.id,
             "record_source": chosen.record.source,
+            "record_questions": [one.question for one in chosen.sources or (chosen.record,) if one.question],
             "score": chosen.record.score,
         }
     )
@@ -40,6 +41,7 @@ def _with(planned: Planned, text: str, part_chars: int, provenance: Provenance, 
             "person": person,
             "record_id": "",
             "record_source": "",
+            "record_questions": [],
             "score": None,
         }
     )
@@ -51,6 +53,7 @@ def record_of(candidate: dict[str, object]) -> Record:
     return Record(
         id=str(candidate["id"]),
         text=str(candidate["text"]),
+        question=str(candidate.get("question") or ""),
         score=float(score) if isinstance(score, int | float) else None,
         source=str(candidate["source"]),
     )

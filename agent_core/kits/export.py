@@ -68,7 +68,7 @@ async def export_kit(
     seed: str | None = None,
     ocr: OcrEngine | None = None,
 ) -> Kit:
-    """Return the screen in ``frame`` as a kit. Raises ConfigMissing if OCR is not installed.
+    """Return the screen in ``frame`` as a kit. Raises ExtraMissing if OCR is not installed.
 
     nodes: the accessibility tree of the same moment; its texts are replaced alike. None leaves the tree out.
     seed: makes the replaced words the same each time; for kits that show nobody's words.

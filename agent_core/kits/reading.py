@@ -14,7 +14,7 @@ from agent_core.screen.reader import ScreenReader
 
 
 async def read_kit(kit: Kit) -> PageReport:
-    """Draw a kit's page and read the picture. Raises ConfigMissing if OCR is not installed."""
+    """Draw a kit's page and read the picture. Raises ExtraMissing if OCR is not installed."""
     image = draw_kit(kit)
     frame = Frame(image, blake2b(image.tobytes(), digest_size=16).hexdigest(), 0.0)
     return report(await read_page(ScreenReader(ocr=OcrEngine(), model=None), frame, None, profile(kit.app)))

@@ -23,7 +23,7 @@ from agent_core.actions.parse import Dialect
 from agent_core.model.base import Completion, OnThinking
 from agent_core.model.events import Chunks
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
-from agent_core.model.http import bounded_client
+from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.meter import Meter
 from agent_core.model.pace import Pace
 from agent_core.model.parameters import Parameters
@@ -32,6 +32,7 @@ from agent_core.model.stream import ReplyReader, plain_text, usage_of
 from agent_core.model.tries import tried
 from agent_core.model.unheard import counted_unheard, time_limits
 from agent_core.model.wire import Answer, Choice, Models, Said, read_answer
+from agent_core.proxies import ProxySetting
 from agent_core.retry import Sleep
 
 # After the call is complete, an endpoint that is just ending is heard out this long, for its count of the tokens.
@@ -83,7 +84,8 @@ class ChatModel:
     ``transcribe`` fails. ``extra_body`` is passed on as it is. ``tools`` are offered with each request for an action
     (see ``model.tools``). An endpoint that refuses tools or one of the numbers is asked without. ``alone`` False:
     others are asked if this one cannot be reached, is too slow or is asked too often, so that is not tried again here.
-    ``meter`` is told of every call. ConfigInvalid if a number is out of range.
+    ``meter`` is told of every call. ``proxy`` decides how ``base_url`` is asked: that is ``route``. ConfigInvalid if a
+    number is out of range, or the proxy is none.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class ChatModel:
         tools: Sequence[Mapping[str, Any]] = (),
         alone: bool = True,
         meter: Meter | None = None,
+        proxy: ProxySetting = MODEL_PROXY,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         _checked(max_tokens, temperature, top_p, frequency_penalty, timeout)
@@ -123,7 +126,8 @@ class ChatModel:
         self._extra_body = dict(extra_body or {})
         self._parameters = Parameters()
         self._tools = list(tools)
-        self._failures = Failures(name, api_key)
+        self.route = proxy.route(base_url)
+        self._failures = Failures(name, api_key, self.route)
         self._refused: deque[str] = deque(maxlen=REMEMBERED)  # digests of requests
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
@@ -131,7 +135,7 @@ class ChatModel:
             api_key=api_key or "none",
             max_retries=0,
             timeout=time_limits(timeout),
-            http_client=bounded_client(time_limits(timeout)),
+            http_client=bounded_client(time_limits(timeout), self.route),
         )
 
     def __repr__(self) -> str:

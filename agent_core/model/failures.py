@@ -10,9 +10,11 @@ from typing import Any, cast
 
 import httpx2
 import openai
+from socksio.exceptions import SOCKSError  # of a proxy that speaks no SOCKS; the HTTP client lets it through
 
 from agent_core import errors
 from agent_core.model.http import refusal_in
+from agent_core.proxies import Route
 
 _LONGEST = 300  # characters of an endpoint's own words that are passed on
 _LONGEST_READ = 4000  # characters of them that are looked at
@@ -22,7 +24,7 @@ _KEY_LIKE = re.compile(r"(?i)\b(?:bearer\s+\S+|sk-[\w*.-]+)")
 # DeepSeek ("Content Exists Risk"), Volcengine (…SensitiveContentDetected), gateways (sensitive_words_detected,
 # prompt_blocked, moderation).
 _REFUSED_CODES = frozenset({"1301", "invalid_prompt", "prompt_blocked", "policy_violation"})
-LIBRARY_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError)
+LIBRARY_ERRORS = (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, SOCKSError)
 _REFUSED = re.compile(
     r"(?i)content[_ ]?(?:filter|policy|management|exists risk)|data_?inspection|inappropriate content"
     r"|sensitive[_ ]?(?:content|words?|info)|\bunsafe\b|usage polic|PolicyViolation|敏感"
@@ -42,11 +44,12 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 class Failures:
-    """Makes the errors of one model; ``api_key`` is what is taken out of every text."""
+    """Makes the errors of one model, which is asked by ``route``; ``api_key`` is what is taken out of every text."""
 
-    def __init__(self, name: str, api_key: str) -> None:
+    def __init__(self, name: str, api_key: str, route: Route) -> None:
         self._name = name
         self._api_key = api_key
+        self._route = route
 
     def _clean(self, text: str) -> str:
         text = text[:_LONGEST_READ]
@@ -62,9 +65,9 @@ class Failures:
         if isinstance(error, openai.APIStatusError):
             return self._of_status(error)
         if isinstance(error, TimeoutError | openai.APITimeoutError | httpx2.TimeoutException):
-            return errors.ModelTimeout(f"The model {self._name} did not answer in time.")
-        if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError):
-            return errors.ModelUnreachable(f"The connection to the model {self._name} could not be made or broke off.")
+            return self._timeout(f"The model {self._name} did not answer in time.")
+        if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | httpx2.StreamError | SOCKSError):
+            return self._unreachable(f"The connection to the model {self._name} could not be made or broke off.")
         if isinstance(error, openai.APIResponseValidationError | ValueError | RecursionError):
             return errors.ModelFormat(f"The answer of {self._name} is not in the chat completions form.")
         words = self._clean(str(error))
@@ -89,15 +92,29 @@ class Failures:
         elif status == 429:
             made = errors.ModelQuota(words)
         elif status in {408, 504}:
-            made = errors.ModelTimeout(words)
-        elif status >= 500:
-            made = errors.ModelUnreachable(words)
+            made = self._timeout(words)
+        elif status >= 500 or status == 407:  # also what a proxy answers by itself
+            made = self._unreachable(words)
         elif _QUOTA.search(str(error.code)):
             made = errors.ModelQuota(words)
         else:
             made = errors.ModelFormat(words)
         cast("Any", made).retry_after = retry_after(error.response.headers)  # what the retry table looks for
         return made
+
+    def _timeout(self, message: str) -> errors.ModelTimeout:
+        if not self._route.proxy:
+            return errors.ModelTimeout(message)
+        advice = f"{errors.ModelTimeout.default_advice} {self._route.advice}"
+        return errors.ModelTimeout(message, advice=advice, key="timeout_by_proxy", **self._values())
+
+    def _unreachable(self, message: str) -> errors.ModelUnreachable:
+        if not self._route.proxy:
+            return errors.ModelUnreachable(message)
+        return errors.ModelUnreachable(message, advice=self._route.advice, key="unreachable_by_proxy", **self._values())
+
+    def _values(self) -> dict[str, str]:
+        return {"model": self._name, **self._route.values}
 
     def _redirected(self, error: openai.APIStatusError) -> errors.ModelError:
         """The key and the pictures go to the address that the owner has set, and to no other."""

@@ -7,6 +7,9 @@ from typing import cast
 
 import httpx2
 
+from agent_core.proxies import ProxySetting, Route
+
+MODEL_PROXY = ProxySetting("PHONEDESK_MODEL__PROXY")  # of whoever says nothing of proxies: the environment decides
 MOST_BYTES = 8 * 2**20  # of one answer
 _MOST_ERROR_BYTES = 64 * 2**10  # of an answer with an error status; what follows is cut off, it is only words
 _LONGEST_LINE = 2**20  # bytes, in a stream of events
@@ -20,14 +23,17 @@ class AnswerRefused(httpx2.TransportError):
     """What a server answered is not read; the message says why."""
 
 
-def bounded_client(timeout: httpx2.Timeout) -> httpx2.AsyncClient:
+def bounded_client(timeout: httpx2.Timeout, route: Route) -> httpx2.AsyncClient:
     """Return a client for ``AsyncOpenAI`` that raises AnswerRefused for what no honest endpoint sends.
 
     It follows no redirect, asks for answers that are not compressed and refuses others: what a few kilobytes unpack to
-    has no bounds.
+    has no bounds. It goes by ``route``, whatever proxies the environment names.
     """
     return httpx2.AsyncClient(
         timeout=timeout,
+        proxy=route.proxy or None,
+        trust_env=False,
+        verify=httpx2.create_ssl_context(),  # of the environment it reads where the certificates are
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},

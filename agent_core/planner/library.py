@@ -24,12 +24,13 @@ from agents import (
     RunConfig,
     RunContextWrapper,
     Runner,
-    set_tracing_disabled,
+    set_trace_provider,
 )
 from agents.items import TResponseInputItem, TResponseStreamEvent
 from agents.memory import SessionSettings
 from agents.result import RunResultStreaming
 from agents.tool_context import ToolContext
+from agents.tracing.provider import DefaultTraceProvider
 from openai import AsyncOpenAI, BadRequestError, UnprocessableEntityError
 from openai.types.responses import ResponseUsage
 
@@ -59,7 +60,11 @@ MOST_REMEMBERED = 400  # items of the conversation that the model is shown
 
 Tell = Callable[[PlanEvent], Awaitable[None]]
 
-set_tracing_disabled(True)
+# A provider of our own, that is off and has no exporter: the library's has one with an HTTP client, which goes by the
+# environment's proxies and fails if one of them cannot be used.
+_untraced = DefaultTraceProvider()
+_untraced.set_disabled(True)
+set_trace_provider(_untraced)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import re
 import string
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -14,11 +15,12 @@ from openai import AsyncOpenAI
 
 from agent_core.errors import PhonedeskError
 from agent_core.model.failures import LIBRARY_ERRORS, Failures
-from agent_core.model.http import bounded_client
+from agent_core.model.http import MODEL_PROXY, bounded_client
 from agent_core.model.meter import Meter
 from agent_core.planner.base import Executor, Memory, Order, PlanDone, PlanEvent, PlanFailed
 from agent_core.planner.tools import Tool
 from agent_core.planner.words import Lang, texts
+from agent_core.proxies import ProxySetting
 
 if TYPE_CHECKING:
     from agents import Agent
@@ -29,6 +31,9 @@ log = structlog.get_logger(__name__)
 
 RETRIES = 2  # of a request that was not answered, or refused for the moment
 
+# One proxy setting holds for all models.
+_OF_MODEL = re.compile(r"PHONEDESK_MODEL__(?!PROXY)")
+
 Tell = Callable[[PlanEvent], Awaitable[None]]
 
 
@@ -36,7 +41,7 @@ class Planner:
     """One endpoint, one set of tools; any number of plans, also at once. ``close`` when no plan is under way.
 
     ``steps``: how many an executor call may take, for the prompt. ``timeout``: seconds without a word of the model.
-    ``meter`` is told of each call of the model.
+    ``meter`` is told of each call of the model; ``proxy`` decides how ``base_url`` is asked.
     """
 
     def __init__(
@@ -50,20 +55,22 @@ class Planner:
         steps: int = 5,
         timeout: float = 60.0,
         meter: Meter | None = None,
+        proxy: ProxySetting = MODEL_PROXY,
     ) -> None:
         self._meter = meter or Meter()
         self._name = name
         self._tools = tuple(tools)
         self._max_turns = max_turns
         self._steps = steps
-        self._failures = Failures(name, api_key)
+        route = proxy.route(base_url)
+        self._failures = Failures(name, api_key, route)
         # A placeholder key: the client refuses to be built without one, local servers want none.
         self._client = AsyncOpenAI(
             base_url=base_url,
             api_key=api_key or "none",
             max_retries=RETRIES,
             timeout=httpx2.Timeout(timeout),
-            http_client=bounded_client(httpx2.Timeout(timeout)),
+            http_client=bounded_client(httpx2.Timeout(timeout), route),
         )
         self._timeout = timeout
         self._agents: dict[Lang, Agent[Work]] = {}
@@ -120,4 +127,4 @@ class Planner:
         """What is wrong there, with the names of the planner's own settings."""
         made = self._failures.of(error)
         self._meter.failed(self._name, made)
-        return str(made).replace("PHONEDESK_MODEL__", "PHONEDESK_PLANNER__")
+        return _OF_MODEL.sub("PHONEDESK_PLANNER__", str(made))

@@ -12,12 +12,17 @@ from agent_core.geometry import Point
 
 _COLOR = "#ff2d55"
 _HALO = "#ffffff"
+# Rings, the inner one first, in units of ``_unit``, and how far they are open above and below the middle at each side
+# (degrees): a line of text, and the one below it in a list, pass through.
+RADII = (14, 22)
+OPEN = 40
 
 
 def mark(image: Image.Image, action: object) -> Image.Image:
     """A copy of ``image`` with the action's place on it: a ring for a tap, two for a long press, an arrow for a swipe.
 
-    Actions without a place (and anything else) give an unmarked copy.
+    A ring is open at both sides and has nothing in its middle, so that the words that are tapped can be read. Actions
+    without a place (and anything else) give an unmarked copy.
     """
     if isinstance(action, Swipe):
         return mark_swipe(
@@ -34,19 +39,12 @@ def mark_tap(image: Image.Image, point: Point, *, rings: int = 1) -> Image.Image
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)
     unit = _unit(image)
-    for ring in range(rings):
-        radius = unit * (4 + 3 * ring)
+    for radius in RADII[:rings]:
         for color, width in ((_HALO, unit * 2), (_COLOR, unit)):
-            extra = (width - unit) // 2
-            box = (
-                point.x - radius - extra,
-                point.y - radius - extra,
-                point.x + radius + extra,
-                point.y + radius + extra,
-            )
-            draw.ellipse(box, outline=color, width=width)
-    dot = max(2, unit // 2)
-    draw.ellipse((point.x - dot, point.y - dot, point.x + dot, point.y + dot), fill=_COLOR)
+            outer = unit * radius + (width - unit) // 2
+            box = (point.x - outer, point.y - outer, point.x + outer, point.y + outer)
+            for half in (0, 180):
+                draw.arc(box, half + OPEN, half + 180 - OPEN, fill=color, width=width)
     return picture
 
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
+from agent_core import extras
 from agent_core.geometry import Box
 from agent_core.newest import keep_newest
 from agent_core.screen.readings import Reading, Source
@@ -76,7 +76,7 @@ class OcrEngine:
     @staticmethod
     def available() -> bool:
         """Whether the extra ``[ocr]`` is installed; nothing is loaded."""
-        return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+        return extras.installed("ocr")
 
     async def read(self, image: Image.Image, region: Box | None = None, *, digest: str = "") -> list[Reading]:
         """The lines of text in ``image`` (RGB) or in ``region`` of it, from the top; boxes in pixels of the image.

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
-from agent_core.errors import ConfigMissing
+from agent_core.extras import ExtraMissing
 from agent_core.geometry import Box
 from agent_core.screen.compare import counts_members, without_count
 from agent_core.screen.lists import ChatRow
@@ -102,13 +102,9 @@ class Page:
 
 
 async def read_page(reader: ScreenReader, frame: Frame, nodes: Sequence[Node] | None, profile: AppProfile) -> Page:
-    """Read one screen of the app. No model is asked. Raises ConfigMissing if neither OCR nor the tree can read it."""
+    """Read one screen of the app. No model is asked. Raises ExtraMissing if neither OCR nor the tree can read it."""
     if not reader.reads_pictures and reader.health(nodes, frame) is not TreeHealth.FULL:
-        raise ConfigMissing(
-            "Reading a picture takes the extra [ocr], which is not installed.",
-            advice='Run .venv/bin/pip install -e ".[ocr]" in the folder of phonedesk.',
-            key="no_ocr",
-        )
+        raise ExtraMissing("ocr")
     chat = await reader.chat(frame, nodes, profile, use_model=False)
     if chat is not None:
         return Page(chat)

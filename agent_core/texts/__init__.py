@@ -58,6 +58,11 @@ def is_said(said: str, lang: Lang, key: str, hole: str, **values: Any) -> bool:
     return said.startswith(head) and said.endswith(tail) if found else said == head
 
 
+def rule_words(lang: Lang, policy: str) -> str:
+    """Return what a rule of the gate wants, for a person; its name if it is none of ours."""
+    return catalogue(lang).get(f"rule.{policy}", policy)
+
+
 def weekday(lang: Lang, date: str) -> str:
     """Return the name of the weekday of an ISO date; "" if ``date`` is none."""
     try:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.chat.cards import THUMBS, Button, Card, Line, rating_buttons, rating_lines, run_card, source_lines
+from bot.chat.cards import THUMBS, Button, Card, Line, cut, rating_buttons, rating_lines, run_card, source_lines
 from bot.chat.kb_cards import row
-from bot.chat.pages import ELSEWHERE, PAGE, cut, numbers, times_of, turning
+from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
@@ -232,7 +232,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
             lines.append(Line(cut(group.answer, 120), words.get("answers.answered_so")))
         if group.entry:
             known = words.get("answers.has_entry" if group.entry_live else "answers.has_waiting")
-            lines.append(Line(f"#{group.entry}", known))
+            lines.append(Line(cut(group.entry_question, 60), known))
             show = Button(f"kb:show:{group.entry}", words.get("answers.see_entry", number=number))
             buttons += [button for fitting in row(show) for button in fitting]
         elif role.covers(Role.OPERATOR):

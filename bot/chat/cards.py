@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from agent_core.model.prices import money
-from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord
+from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord, StepVerdict
+from agent_core.texts import rule_words
 from bot.chat.texts import Texts
 from bot.desk.answers_port import AnswerView
 from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
@@ -17,6 +18,7 @@ from knowledge.entries import Entry
 from knowledge.personal import personal_data
 
 Style = Literal["", "danger", "success", "primary"]
+_LATIN = "\u2e7f"  # letters behind it are those of Chinese
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,25 @@ class Card:
     question: str = ""
 
 
+def separator(label: str, colon: str) -> str:
+    """Return what stands between a line's label and its text: a blank after a number or a command, else ``colon``."""
+    return " " if label.startswith(("/", "#")) or label.endswith(".") else colon
+
+
+def colon_of(title: str, label: str) -> str:
+    """Return a colon as wide as the words of a card with this title: a label may be a phone's or a person's name."""
+    first = next((char for char in title if char.isalpha()), "")
+    return "：" if first > _LATIN or label[-1:] > _LATIN else ": "
+
+
 MOST_SAID = 600  # characters of what was sent, on the card of a run
+MOST_OF_A_QUESTION = 80  # characters of a record's question: the answer is what is sent
+
+
+def cut(text: str, length: int) -> str:
+    """``text`` in one line of at most ``length`` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"
 
 
 def plain(title: str, *lines: str) -> Card:
@@ -106,7 +126,7 @@ def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> st
     """
     action = step.action or step.asked
     if not action:
-        return texts.get("action.unreadable") if unread(step) else ""
+        return texts.get("action.unreadable") if step.unread else ""
     kind = str(action.get("kind", ""))
     pattern = texts.find(f"action.{kind}", kind)
     values = {**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}}
@@ -114,11 +134,6 @@ def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> st
     if kind in ASKING:
         return said.rstrip(" :：")  # it may ask without a word
     return said if step.ok or asks else texts.get("action.failed", action=said)
-
-
-def unread(step: StepRecord) -> bool:
-    """The model replied, and that could not be read: the step's result was written for the model."""
-    return bool(step.reply or step.tokens_out) and step.asked is None and step.action is None
 
 
 def _shown(value: object) -> object:
@@ -226,11 +241,17 @@ def _doing(run: RunView, texts: Texts, thinking: str) -> list[Line]:
     if run.last_step and run.last_step.instead_of:
         why = texts.find(f"error.{run.last_step.instead_of}", texts.get("error.model"))
         lines.append(Line(texts.get("card.fallback", model=run.last_step.model, why=why), texts.get("card.model")))
-    for verdict in run.last_step.verdicts if run.last_step else ():
-        decided = texts.find(f"gate.{verdict.decision}", verdict.decision)
-        said = ": ".join(part for part in (decided, verdict.message) if part)
-        lines.append(Line(f"{said} ({verdict.policy})", texts.get("card.gate")))
-    return lines
+    verdicts = run.last_step.verdicts if run.last_step else []
+    return [*lines, *(Line(ruled(verdict, texts), texts.get("card.gate")) for verdict in verdicts)]
+
+
+def ruled(verdict: StepVerdict, texts: Texts) -> str:
+    """What a rule decided, and which one. Its message is written for the model."""
+    return " · ".join(part for part in (decided(verdict, texts), rule_words(texts.lang, verdict.policy)) if part)
+
+
+def decided(verdict: StepVerdict, texts: Texts) -> str:
+    return texts.find(f"gate.{verdict.decision}", verdict.decision)
 
 
 def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
@@ -280,13 +301,18 @@ def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID
 
 
 def source_lines(answer: ReplyRecord | AnswerView, texts: Texts) -> list[Line]:
-    """Where a text came from: a person, or a record with its score and who chose it; nothing where it is not known."""
+    """Where a text came from: a person, or a record's question with its score and who chose it; nothing if unknown."""
     if answer.provenance == "person":
         return [Line(texts.get("card.from_person", person=answer.person), texts.get("card.source"))]
     chosen = [Line(texts.get("answers.by_person", person=answer.person))] if answer.person else []
     if not answer.record_source and not answer.record_id:
         return chosen
-    parts = [answer.record_source, answer.record_id and f"#{answer.record_id}"]
+    # The shop's own entries are known by their questions, those of a service by their document, too.
+    own = answer.record_source.startswith("embedded:")
+    asked = [texts.get("card.record", question=cut(one, MOST_OF_A_QUESTION)) for one in answer.record_questions]
+    parts = ["" if own else answer.record_source, *asked]
+    if not any(parts):
+        parts = [texts.get("card.own_record") if own else f"#{answer.record_id}"]
     if answer.score is not None:
         parts.append(texts.get("card.score", score=answer.score))
     return [Line(" · ".join(part for part in parts if part), texts.get("card.source")), *chosen]
@@ -357,7 +383,6 @@ MOST_ASKED = 20  # in one list
 # How alike a candidate's question is, by the score of the knowledge base. In the sample shop no wording of another
 # entry scores 0.8 or more; from 0.5 on more wordings are of the same entry than of another.
 VERY_ALIKE, SOMEWHAT_ALIKE = 0.8, 0.5
-MOST_OF_A_QUESTION = 80  # characters of a candidate's question: the answer is what is sent
 _CUSTOMERS_WORDS = {QuestionKind.NO_SURE_ANSWER, QuestionKind.ANSWERED_BEFORE, QuestionKind.UNREADABLE}
 
 
@@ -460,9 +485,8 @@ def _data_lines(view: QuestionView, texts: Texts) -> list[Line]:
 
 def _candidate_line(candidate: Mapping[str, Any], number: int, texts: Texts) -> Line:
     """Its question, its answer, and how alike its question is, in words, if the knowledge base gives a score."""
-    asked, answer = " ".join(str(candidate.get("question") or "").split()), str(candidate.get("text", ""))
-    if len(asked) > MOST_OF_A_QUESTION:
-        asked = asked[: MOST_OF_A_QUESTION - 1] + "…"
+    asked = cut(str(candidate.get("question") or ""), MOST_OF_A_QUESTION)
+    answer = str(candidate.get("text", ""))
     score = candidate.get("score")
     if isinstance(score, int | float):
         how = "very" if score >= VERY_ALIKE else "somewhat" if score >= SOMEWHAT_ALIKE else "not_much"
@@ -603,7 +627,7 @@ def _row(run: RunView, texts: Texts) -> tuple[Button, ...]:
 
 
 def devices_card(status: StatusView, texts: Texts) -> Card:
-    """Each phone with its serial, its state, what runs on it and what waits for it."""
+    """Each phone with its serial, its state, the run that has it, those that have left it, and what waits for it."""
     lines = [line for phone in status.phones for line in _device_lines(phone, status.runs, texts)]
     waiting = sum(1 for run in status.runs if not run.serial and run.status is RunStatus.QUEUED)
     if waiting:
@@ -615,11 +639,15 @@ def devices_card(status: StatusView, texts: Texts) -> Card:
 def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> list[Line]:
     here = [run for run in runs if run.serial == phone.serial]
     queued = [run for run in here if run.status is RunStatus.QUEUED]
+    # A run that waits for a person keeps the phone for a while, then parks: only the lease tells.
+    at_work = [run for run in here if run.status is RunStatus.RUNNING or run.id == phone.run_id]
+    parked = [run for run in here if run not in queued and run not in at_work]
     lines = [
         Line(_phone_state(phone, texts), phone.name or phone.serial),
         Line(phone.serial, texts.get("devices.serial"), "code"),
     ]
-    lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in here if run not in queued]
+    lines += [Line(_run_line(run, texts), texts.get("devices.runs")) for run in at_work]
+    lines += [Line(_run_line(run, texts), texts.get("devices.parked")) for run in parked]
     if queued:
         said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
         lines.append(Line(said, texts.get("devices.queue")))

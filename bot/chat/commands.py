@@ -89,9 +89,12 @@ class ForAnotherBot:
     """A command with the name of another bot behind the @."""
 
 
-def usable(role: Role) -> tuple[str, ...]:
-    """The commands that somebody in this role has a use for, in the order of ``COMMANDS``."""
-    return tuple(name for name in COMMANDS if role.covers(LEAST.get(name, Role.VIEWER)))
+def usable(role: Role, *, plans: bool) -> tuple[str, ...]:
+    """Return the commands that somebody in this role has a use for, in the order of ``COMMANDS``.
+
+    plans: whether a planner is set up; without one ``/plan`` only tells how to set it up.
+    """
+    return tuple(name for name in COMMANDS if role.covers(LEAST.get(name, Role.VIEWER)) and (plans or name != "plan"))
 
 
 def chinese_of(name: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, texts
-from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Turn, utc_now
+from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.port import AnswerResult, Desk, QuestionView
 
@@ -25,7 +25,10 @@ MOST_QUOTED = 300  # characters
 
 
 class Conversation:
-    """``bot_name``: what commands in groups may be addressed to (without the @). ``files``: the channel's documents."""
+    """``bot_name``: what commands in groups may be addressed to (without the @). ``files``: the channel's documents.
+
+    ``show``: says something at once, while what is asked is still under way.
+    """
 
     def __init__(
         self,
@@ -34,9 +37,11 @@ class Conversation:
         bot_name: str = "",
         clock: Callable[[], datetime] = utc_now,
         files: Files | None = None,
+        show: Show | None = None,
     ) -> None:
         self.desk = desk
         self._files = files
+        self._show = show
         self._clock = clock
         self.bot_name = bot_name
         self.start_link = ""  # the channel sets it once it knows its own address
@@ -53,7 +58,14 @@ class Conversation:
             return await self._stranger(incoming)
         actor = replace(actor, chat=incoming.chat, request=incoming.key, said_at=incoming.received_at)
         turn = Turn(
-            incoming, actor, texts(actor.lang), self.desk, self._clock(), files=self._files, start_link=self.start_link
+            incoming,
+            actor,
+            texts(actor.lang),
+            self.desk,
+            self._clock(),
+            files=self._files,
+            show=self._show,
+            start_link=self.start_link,
         )
         try:
             if incoming.kind == "button":
@@ -119,7 +131,7 @@ class Conversation:
             return self._to_stranger(incoming, words.error(error))
         role = words.get(f"role.{actor.role.value}")
         paired = words.get("access.paired", name=actor.name, role=role)
-        card = Card(paired, helping.lines(words, actor.role))
+        card = Card(paired, helping.welcome(words, actor.role))
         return Said((Outgoing(card, incoming.chat, incoming.message_id),))
 
     @staticmethod
@@ -177,16 +189,14 @@ class Conversation:
     def _unknown(turn: Turn, command: Unknown) -> Said:
         if command.nearest:
             return turn.tell(turn.texts.get("help.nearest", command=command.written, nearest=command.nearest))
-        return turn.tell(
-            turn.texts.get("help.unknown", command=command.written), turn.texts.get("command.help") + ": /help"
-        )
+        return turn.tell(turn.texts.get("help.unknown", command=command.written), turn.texts.get("help.see"))
 
     # Commands ---------------------------------------------------------------------------------------------------------
 
     async def _hello(self, turn: Turn) -> Said:
         hello = turn.texts.get("access.hello", name=turn.actor.name)
         already = (Line(turn.texts.get("access.already")),) if turn.rest else ()  # a code stays good for somebody else
-        return turn.say(Card(hello, (*already, *helping.lines(turn.texts, turn.actor.role))))
+        return turn.say(Card(hello, (*already, *helping.welcome(turn.texts, turn.actor.role))))
 
     # Questions --------------------------------------------------------------------------------------------------------
 

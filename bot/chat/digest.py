@@ -9,10 +9,9 @@ from datetime import timedelta
 
 from agent_core.model.prices import money
 from bot.chat import answers
-from bot.chat.cards import Button, Card, Line
+from bot.chat.cards import Button, Card, Line, cut
 from bot.chat.chart import Column, draw_chart
 from bot.chat.history import took_words
-from bot.chat.pages import cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
@@ -203,7 +202,7 @@ def _model_lines(view: DigestView, words: Texts) -> list[Line]:
 
 
 def _share(share: ModelShare, currency: str, words: Texts) -> str:
-    calls = f"{share.name[:MOST_NAMED]}: {words.get('digest.calls', calls=f'{share.calls:,}')}"
+    calls = share.name[:MOST_NAMED] + words.get("common.colon") + words.get("digest.calls", calls=f"{share.calls:,}")
     return calls if share.cost is None else f"{calls} ≈ {money(share.cost)} {currency}".rstrip()
 
 

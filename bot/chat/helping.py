@@ -15,11 +15,18 @@ def summary(words: Texts, name: str, role: Role) -> str:
     return words.get(manual.summary_key(name, role))
 
 
-def lines(words: Texts, role: Role) -> tuple[Line, ...]:
-    """A line for each command, then what works without one."""
-    listed = [Line(summary(words, name, role), f"/{name}") for name in commands.usable(role) if name != "start"]
+def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
+    """A line for each command that is set up, then what works without one."""
+    usable = commands.usable(role, plans=plans)
+    listed = [Line(summary(words, name, role), f"/{name}") for name in usable if name != "start"]
     hints = ["plain_viewer", "more"] if role is Role.VIEWER else ["free", "plain", "reply", "more"]
     return (*listed, *(Line(words.get(f"help.{hint}")) for hint in hints))
+
+
+def welcome(words: Texts, role: Role) -> tuple[Line, ...]:
+    """One thing to try at once, and where everything else stands."""
+    first = "access.try" if role.covers(Role.OPERATOR) else "access.try_viewer"
+    return tuple(Line(words.get(key)) for key in (first, "access.more"))
 
 
 async def help_(turn: Turn) -> Said:
@@ -27,13 +34,13 @@ async def help_(turn: Turn) -> Said:
     words, role = turn.texts, turn.actor.role
     asked = turn.rest.strip()
     if not asked:
-        return turn.say(Card(words.get("help.title"), lines(words, role)))
+        return turn.say(Card(words.get("help.title"), lines(words, role, plans=turn.desk.plans.ready)))
     meant = commands.parse("/" + asked.lstrip("/／"))
     if not isinstance(meant, Command):
         nearest = meant.nearest.lstrip("/") if isinstance(meant, commands.Unknown) else ""
-        if nearest in commands.usable(role):
+        if nearest in commands.usable(role, plans=turn.desk.plans.ready):
             return turn.tell(words.get("help.nearest", command=asked, nearest=f"/help {nearest}"))
-        return turn.tell(words.get("help.unknown", command=asked), words.get("command.help") + ": /help")
+        return turn.tell(words.get("help.unknown", command=asked), words.get("help.see"))
     return turn.say(Card(f"/{meant.name}", tuple(_described(words, meant.name, role))))
 
 

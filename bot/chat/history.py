@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.chat.cards import Button, Card, Document, FilmOrder, Line, describe_action, state_of
+from bot.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
 from bot.chat.commands import Command, parse
-from bot.chat.pages import ELSEWHERE, PAGE, cut, numbers, times_of, turning
+from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.sweeps import card_of
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
@@ -142,7 +142,8 @@ def past_lines(run: PastRun, words: Texts) -> list[Line]:
     took = took_words(run.seconds, words)
     state = words.get(state_of(run.status, held=run.held))
     head = " · ".join(part for part in (f"{run.at:%m-%d %H:%M}", state, run.phone, by, took) if part)
-    said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}: {cut(text, 60)}" for contact, text in run.sent[:2])]
+    colon = words.get("common.colon")
+    said = [cut(run.task, 60), *(f"→ {cut(contact, 20)}{colon}{cut(text, 60)}" for contact, text in run.sent[:2])]
     if more := len(run.sent) - 2:
         said += [words.get("history.more_sent", count=more)] if more > 0 else []
     message = run.message or (words.get("plan.interrupted") if run.cut_off else "")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import get_args
+
+import structlog
 
 from agent_core.errors import InputRejected, PhonedeskError
 from bot.chat import commands, kb_cards, kb_reading
@@ -12,12 +16,16 @@ from bot.chat.cards import Card, Document, Line
 from bot.chat.commands import Command
 from bot.chat.turn import Attached, Outgoing, Said, Subject, Turn
 from bot.desk.actors import AccessDenied, BadRequest, Role, role_denied
-from bot.desk.knowledge_port import ImportView, KnowledgeFile
+from bot.desk.knowledge_port import ImportStep, ImportView, KnowledgeFile, Tell
 from knowledge.entries import Entry
 from knowledge.exporting import Form
 from knowledge.importing.limits import BYTES
 
+log = structlog.get_logger(__name__)
+
 MOST_BYTES_OUT = 20_000_000  # of an export
+LONG_IMPORT = 1000  # rows; about a second
+SHOWN_EVERY = 3.0  # seconds: a message may be edited so often in a group, too
 FORMS: tuple[str, ...] = get_args(Form)
 
 
@@ -199,7 +207,9 @@ async def document(turn: Turn) -> Said:
         view = await turn.desk.kb.plan_import(turn.actor, [file])
     except InputRejected as error:
         raise _no_table(turn, error, file.name) from error
-    return turn.say(kb_cards.import_card(view, turn.texts))
+    said = turn.say(kb_cards.import_card(view, turn.texts))
+    left_out = kb_cards.left_out_card(view.plan, turn.texts)
+    return replace(said, messages=(*said.messages, *turn.say(left_out).messages)) if left_out is not None else said
 
 
 async def _import_button(turn: Turn, value: str) -> Said:
@@ -209,12 +219,56 @@ async def _import_button(turn: Turn, value: str) -> Said:
         return Said(toast=turn.texts.get("kb.document_lost"), alert=True)
     await turn.desk.kb.allow_import(turn.actor)
     file = await _fetched(turn, turn.incoming.document)
-    view: ImportView = await turn.desk.kb.carry_out(turn.actor, [file], replace_doubles=doubles == "replace", mark=mark)
+    async with _progress(turn, file.name) as tell:
+        view: ImportView = await turn.desk.kb.carry_out(
+            turn.actor, [file], replace_doubles=doubles == "replace", mark=mark, tell=tell
+        )
     card = kb_cards.import_card(view, turn.texts)
     if view.done:
         return turn.change(card, toast=card.title)
     changed = turn.texts.get("kb.plan_changed")
     return turn.change(replace(card, lines=(Line(changed), *card.lines)), toast=changed)
+
+
+@asynccontextmanager
+async def _progress(turn: Turn, name: str) -> AsyncIterator[Tell]:
+    """Inside, how far a long import is stands in place of the card whose button was tapped, without its buttons."""
+    if turn.show is None:
+        yield lambda _: None
+        return
+    show, newest, told = turn.show, asyncio.Event(), [ImportStep("read", 0, 1)]
+
+    def tell(step: ImportStep) -> None:
+        told[0] = step
+        if step.kind != "read" and step.total >= LONG_IMPORT:
+            newest.set()
+
+    async def showing() -> None:
+        while True:
+            await newest.wait()
+            newest.clear()
+            card = kb_cards.progress_card(told[0], name, turn.texts)
+            await show(Outgoing(card, turn.chat, replaces=turn.incoming.reply_to))
+            await asyncio.sleep(SHOWN_EVERY)
+
+    task = asyncio.create_task(showing())
+    try:
+        yield tell
+    except PhonedeskError as error:  # the card would go on saying that it is under way
+        await _ended(task)
+        if told[0].total >= LONG_IMPORT:
+            failed = Card(turn.texts.get("kb.not_imported", name=name), (Line(turn.texts.error(error)),))
+            await show(Outgoing(failed, turn.chat, replaces=turn.incoming.reply_to))
+        raise
+    finally:
+        await _ended(task)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    for failure in await asyncio.gather(task, return_exceptions=True):
+        if isinstance(failure, Exception):
+            log.warning("import_progress_not_shown", error=str(failure))
 
 
 async def _fetched(turn: Turn, file: Attached) -> KnowledgeFile:

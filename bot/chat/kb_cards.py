@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.chat.cards import Button, Card, Line
+from bot.chat.cards import Button, Card, Document, Line, cut
 from bot.chat.texts import Texts
 from bot.desk.actors import Actor, Role
-from bot.desk.knowledge_port import ImportView, KnowledgeStats
+from bot.desk.knowledge_port import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
-from knowledge.importing.plan import Change
+from knowledge.importing import Change, Double, ImportPlan
 from knowledge.personal import personal_data
 
 FOUND_A_PAGE = 5
@@ -195,32 +195,71 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     """What an import would do, with its buttons; or what it did. ``most`` rows of each kind are shown, None for all."""
     plan = view.plan
     lines = [Line(texts.get("kb.import_counts", added=len(plan.added), changed=len(plan.changed), same=len(plan.same)))]
-    if plan.doubles or plan.rejected:
-        lines.append(Line(texts.get("kb.import_left", doubles=len(plan.doubles), refused=len(plan.rejected))))
+    left_out = _left_out(plan, texts, most)
+    if counts := [texts.get(f"kb.import_count_{key}", count=count) for key, _, count in left_out if count]:
+        lines.append(Line(" · ".join(counts)))
     lines += [Line(note) for note in plan.notes]
     if lost := sum(len(_less(change.old.aliases, change.new.aliases)) for change in plan.changed):
         lines.append(Line(texts.get("kb.import_lost", count=lost)))
-    if not view.done and not plan.writes and not plan.doubles:
+    if not view.done and not plan.writes and not plan.doubles and not plan.unclear:
         lines.append(Line(texts.get("kb.import_nothing")))
     added = [added.entry.question for added in plan.added[:most]]
     changed = [_change(change, texts) for change in plan.changed[:most]]
-    doubles = [
-        texts.get("kb.import_double", place=one.place, wording=one.wording, other=one.other, at=one.other_place)
-        for one in plan.doubles[:most]
-    ]
-    refused = [f"{one.place}: {one.reason}" for one in plan.rejected[:most]]
-    for key, group, count in (
-        ("added", added, len(plan.added)),
-        ("changed", changed, len(plan.changed)),
-        ("doubles", doubles, len(plan.doubles)),
-        ("refused", refused, len(plan.rejected)),
-    ):
+    taken = [("added", added, len(plan.added)), ("changed", changed, len(plan.changed))]
+    for key, group, count in (*taken, *left_out):
         if group:
             more = [texts.get("kb.more", count=count - len(group))] if count > len(group) else []
             lines.append(Line("\n".join([*group, *more]), texts.get(f"kb.import_{key}"), "quote"))
+    if plan.unclear:
+        lines.append(Line(texts.get("kb.import_decide")))
     if view.done:
         return Card(texts.get("kb.imported", name=plan.name), tuple(lines))
     return Card(texts.get("kb.import_plan", name=plan.name), tuple(lines), None, _import_buttons(view, texts))
+
+
+def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[str, list[str], int]]:
+    """The rows that are not taken, or not whole: key of the kind, the first of them in words, how many there are."""
+    unclear = [
+        texts.get(
+            "kb.import_unclear_row",
+            place=one.place,
+            question=cut(one.question, SHOWN_OF_A_TEXT),
+            answer=cut(one.answer, SHOWN_OF_A_TEXT),
+            others=", ".join(one.other_places[:SHOWN_OF_A_GROUP]),
+        )
+        for one in plan.unclear[:most]
+    ]
+    doubles = [_double(one, texts) for one in plan.doubles[:most]]
+    refused = [f"{one.place}{texts.get('common.colon')}{one.reason}" for one in plan.rejected[:most]]
+    return [
+        ("unclear", unclear, len(plan.unclear)),
+        ("doubles", doubles, len(plan.doubles)),
+        ("refused", refused, len(plan.rejected)),
+    ]
+
+
+def _double(one: Double, texts: Texts) -> str:
+    key = "kb.import_double_differs" if one.whole and one.differs else "kb.import_double"
+    return texts.get(key, place=one.place, wording=one.wording, other=one.other, at=one.other_place)
+
+
+def left_out_card(plan: ImportPlan, texts: Texts) -> Card | None:
+    """A file with each row that is left out, if the card of the import does not show them all."""
+    kinds = _left_out(plan, texts, None)
+    if all(count <= SHOWN_OF_A_GROUP for _, _, count in kinds):
+        return None
+    parts = [[texts.get(f"kb.import_{key}"), *rows, ""] for key, rows, _ in kinds if rows]
+    data = "\n".join(line for part in parts for line in part).encode("utf-8", "replace")
+    return Card(texts.get("kb.import_left_out"), (), document=Document("left-out.txt", data))
+
+
+def progress_card(step: ImportStep, name: str, texts: Texts) -> Card:
+    return Card(texts.get("kb.importing", name=name), (Line(step_words(step, texts)),))
+
+
+def step_words(step: ImportStep, texts: Texts) -> str:
+    """How far an import is, in words."""
+    return texts.get(f"kb.import_step_{step.kind}", done=f"{step.done:,}", total=f"{step.total:,}")
 
 
 def _change(change: Change, texts: Texts) -> str:
@@ -262,7 +301,7 @@ def _import_buttons(view: ImportView, texts: Texts) -> tuple[Row, ...]:
     buttons: list[Row] = []
     if plan.writes:
         buttons.append((Button(f"kb:import:skip:{view.mark}", texts.get("kb.import_go"), "success"),))
-    if any(not double.fixed for double in plan.doubles):
+    if plan.unclear or any(not double.fixed for double in plan.doubles):
         buttons.append((Button(f"kb:import:replace:{view.mark}", texts.get("kb.import_replace"), "primary"),))
     if buttons:
         buttons.append((Button("kb:cancel", texts.get("kb.cancel")),))

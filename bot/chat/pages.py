@@ -66,9 +66,3 @@ def turning(
 def _action(log: str, place: str, rest: str) -> str:
     action = f"{log}:{place}:{rest}"
     return action if len(action.encode()) <= MAX_DATA else f"{log}:{place}:{ELSEWHERE}"
-
-
-def cut(text: str, length: int) -> str:
-    """In one line of at most ``length`` letters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"

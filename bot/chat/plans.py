@@ -7,8 +7,7 @@ from datetime import datetime
 
 from agent_core.tasks import NO_RULES
 from bot.chat import cards, commands
-from bot.chat.cards import Button, Card, Line
-from bot.chat.pages import cut
+from bot.chat.cards import Button, Card, Line, cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.plans_port import PlanCallView, PlanView
@@ -82,7 +81,7 @@ def _call_lines(call: PlanCallView, texts: Texts, *, several: bool, over: bool) 
     words = call.args.get("message") or call.args.get("query") or ""
     what = cut(words, MOST_WORDS) if call.tool == "chat" else texts.find(f"plan.tool_{call.tool}", call.tool)
     if call.tool != "chat" and words:
-        what = f"{what}: {cut(words, MOST_WORDS)}"
+        what = f"{what}{texts.get('common.colon')}{cut(words, MOST_WORDS)}"
     said = " · ".join(part for part in (what, call.phone if several else "") if part)
     line = Line(f"{texts.get(f'plan.mark_{state}')} {said}")
     return [line, Line(cut(call.result, MOST_WORDS), "", "quote")] if state == "failed" and call.result else [line]

@@ -101,6 +101,10 @@ class Said:
     alert: bool = False
 
 
+# Say something before the answer to a message is ready: how far a long piece of work is.
+Show = Callable[[Outgoing], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One message of a paired person. ``rest``: what follows the command's name, as it was written."""
@@ -112,6 +116,7 @@ class Turn:
     now: datetime
     rest: str = ""
     files: Files | None = None
+    show: Show | None = None
     start_link: str = ""  # what a code is put behind to be opened by a tap; "" where the channel has no such links
 
     @property

@@ -44,7 +44,7 @@ def list_(
         print_json([asdict(contact) for contact in found])
         return
     for contact in found:
-        Console().print(panel(Card(contact.name, contact_lines(contact, words)), words))
+        Console().print(panel(Card(contact.name, contact_lines(contact, words))))
     if not found:
         Console().print(words.get("contacts.none_found" if app or text or tag else "contacts.empty"))
 
@@ -97,4 +97,4 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[ContactView]], key: str, a
         print_json(asdict(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, name=view.name), contact_lines(view, words)), words))
+    Console().print(panel(Card(words.get(key, name=view.name), contact_lines(view, words))))

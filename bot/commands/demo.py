@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from agent_core.errors import ConfigMissing
+from agent_core import extras
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
-from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, settings_from
+from bot.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import texts
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
-DEMO_PACKAGE = "aiogram"  # of the extra "demo"
 
 
 def demo(
@@ -33,8 +31,7 @@ def demo(
     """Show the main job on this machine: no phone, no token, no model, no knowledge base needed."""
     settings_from(lang=lang)
     if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
-        show = _full_demo()
-        shown = run_async(lambda: show(Console(), OUTPUT, scenario=scenario, lang=lang))
+        shown = run_async(lambda: _shown(scenario, lang))
         raise typer.Exit(Exit.OK if shown else Exit.FAILED)
     folder = None if headless else OUTPUT
     result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
@@ -43,16 +40,11 @@ def demo(
     raise typer.Exit(BY_STATUS.get(session.comes_to, Exit.FAILED))
 
 
-def _full_demo() -> Callable[..., Awaitable[bool]]:
-    """Load the demo with the chat, which needs a package that others do not."""
-    try:
-        from bot.demo.show import show
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != DEMO_PACKAGE:
-            raise
-        said, advice = "The demo with the chat needs a package that is not here.", "Install phonedesk[demo]."
-        fail(ConfigMissing(said, advice=advice, key="no_demo"))
-    return show
+async def _shown(scenario: Path | None, lang: str | None) -> bool:
+    extras.require("demo")
+    from bot.demo.show import show
+
+    return await show(Console(), OUTPUT, scenario=scenario, lang=lang)
 
 
 async def _headless(
@@ -67,6 +59,8 @@ async def _headless(
     from scheduler.ports import StoredHuman
 
     check_task(task)
+    if tree == "off":
+        extras.require("ocr")  # without either the demo's model sees nothing
     started = time.monotonic()
     async with demo_world(scenario, lang=lang, observe={"tree": tree}) as world, open_core(world.settings) as core:
         words = texts(world.settings.lang)

@@ -33,16 +33,26 @@ MARKS = {
 def doctor(
     device: str = "",
     lang: Literal["zh", "en"] | None = None,
+    fix: Annotated[bool, typer.Option("--fix")] = False,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
-    """Check settings, phone, model, knowledge and bot, and say what to do. Nothing is changed."""
+    """Check settings, phone, model, knowledge and bot, and say what to do. Nothing is changed without ``fix``."""
     settings = _settings(lang)
     spoken = lang or (settings.lang if isinstance(settings, Settings) else spoken_language())
-    results = run_async(lambda: _examine(settings, device, spoken, None if as_json else Console()))
+    results = run_async(lambda: _examine(settings, device, spoken, None if as_json else Console(), mend=fix))
     if as_json:
         print_json([result.as_json() for result in results])
-    failed = any(result.status is Status.FAILED for result in results)
-    raise typer.Exit(Exit.FAILED if failed else Exit.OK)
+    raise typer.Exit(Exit.FAILED if _failed(results) else Exit.OK)
+
+
+def check_all(lang: Lang, console: Console) -> bool:
+    """Check everything and show it. Return whether something failed."""
+    settings = _settings(lang)
+    return _failed(run_async(lambda: _examine(settings, "", lang, console, mend=False)))
+
+
+def _failed(results: list[Result]) -> bool:
+    return any(result.status is Status.FAILED for result in results)
 
 
 def _settings(lang: str | None) -> Settings | ConfigError:
@@ -56,23 +66,55 @@ def _settings(lang: str | None) -> Settings | ConfigError:
     return settings
 
 
-async def _examine(settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None) -> list[Result]:
+async def _examine(
+    settings: Settings | ConfigError, serial: str, lang: Lang, console: Console | None, *, mend: bool
+) -> list[Result]:
     """The results; shown on ``console`` as they come."""
-    from bot.doctor.examine import CHECKS, examine
-
     words = Texts(lang)
-    titles = [words.get(f"{check.key}.title") for check in CHECKS]
-    width = max(cell_len(title) for title in titles)
     results: list[Result] = []
-    with console.status(titles[0]) if console else nullcontext() as waiting:
-        async for result in examine(settings, serial=serial, lang=lang):
+    with console.status(words.get("output.looking")) if console else nullcontext() as waiting:
+        # All the parts are loaded for it, which takes a second: there is something to be seen by then.
+        from bot.doctor.examine import CHECKS, examine
+
+        titles = [words.get(f"{check.key}.title") for check in CHECKS]
+        shown = _Shown(console, max(cell_len(title) for title in titles), words) if console is not None else None
+        async for result in examine(settings, serial=serial, lang=lang, mend=mend):
             results.append(result)
-            if console is not None and waiting is not None:
-                _show(console, result, width)
+            if shown is not None and waiting is not None:
+                shown.add(result)
                 waiting.update(titles[min(len(results), len(titles) - 1)])
+        if shown is not None:
+            shown.fold()
     if console is not None:
         _summary(console, results, words)
     return results
+
+
+class _Shown:
+    """The lines. Checks that were not made because of the same one are a single line."""
+
+    def __init__(self, console: Console, width: int, words: Texts) -> None:
+        self._console, self._width, self._words = console, width, words
+        self._titles: dict[str, str] = {}
+        self._folded: list[Result] = []
+
+    def add(self, result: Result) -> None:
+        self._titles[result.check] = result.title
+        if self._folded and self._folded[0].after != result.after:
+            self.fold()
+        if result.after:
+            self._folded.append(result)
+        else:
+            _show(self._console, result, self._width)
+
+    def fold(self) -> None:
+        """Show what is held back."""
+        if self._folded:
+            titles = ", ".join(result.title for result in self._folded)
+            cause = self._titles[self._folded[0].after]
+            said = self._words.get("output.not_made", {"title": cause, "titles": titles})
+            self._console.print(Text(f"{MARKS[Status.SKIPPED][0]} {said}", "dim"))
+        self._folded = []
 
 
 def _show(console: Console, result: Result, width: int) -> None:

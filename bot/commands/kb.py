@@ -10,11 +10,10 @@ import typer
 
 from agent_core.errors import InputRejected
 from bot.chat.cards import Card
-from bot.chat.texts import Lang
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile
+from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile
 from bot.files import write
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts
@@ -45,7 +44,7 @@ def search(words: Annotated[list[str] | None, typer.Argument()] = None,
     if as_json:
         print_json([{**_plain(one.entry), "score": one.score} for one in found])
     else:
-        _print(found_card(found, asked, texts(lang), paged=False), lang)
+        _print(found_card(found, asked, texts(lang), paged=False))
 
 
 @kb.command()
@@ -99,7 +98,7 @@ def pending(as_json: Json = False) -> None:
     if as_json:
         print_json([_plain(entry) for entry in entries])
     else:
-        _print(pending_card(entries, texts(lang), paged=False), lang)
+        _print(pending_card(entries, texts(lang), paged=False))
 
 
 @kb.command()
@@ -119,25 +118,37 @@ def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True)],
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
     replace_doubles: Annotated[bool, typer.Option("--replace-doubles")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose")] = False,
     as_json: Json = False,
 ) -> None:
     """Import CSV, XLSX, JSONL or Markdown: several files as one, as a whole or not at all."""
-    from bot.chat.kb_cards import import_card
+    from bot.chat.kb_cards import SHOWN_OF_A_GROUP, import_card, step_words
 
     given = [KnowledgeFile(file.name, _read(file)) for file in files]
+    live = Console(stderr=True)
 
     async def call(desk: HouseDesk, me: Actor) -> ImportView:
-        if dry_run:
-            return await desk.kb.plan_import(me, given)
-        return await desk.kb.carry_out(me, given, replace_doubles=replace_doubles)
+        words = texts(me.lang)
+        with live.status(words.get("kb.import_step_read")) as shown:
+
+            def tell(step: ImportStep) -> None:
+                shown.update(step_words(step, words))
+
+            if dry_run:
+                return await desk.kb.plan_import(me, given, tell=tell)
+            return await desk.kb.carry_out(me, given, replace_doubles=replace_doubles, tell=tell)
 
     view, lang = with_desk(call)
+    plan = view.plan
     if as_json:
         print_json(_plan(view))
     else:
-        _print(import_card(view, texts(lang), most=None), lang)
-    plan = view.plan
-    if not dry_run and plan.rejected and not (plan.writes or plan.same or plan.doubles):
+        _print(import_card(view, texts(lang), most=None if verbose else SHOWN_OF_A_GROUP))
+        groups = (plan.added, plan.changed, plan.unclear, plan.doubles, plan.rejected)
+        if not verbose and any(len(group) > SHOWN_OF_A_GROUP for group in groups):
+            Console().print(texts(lang).get("kb.import_verbose"))
+    left_out = plan.rejected or plan.unclear
+    if not dry_run and left_out and not (plan.writes or plan.same or plan.doubles):
         raise typer.Exit(Exit.FAILED)
 
 
@@ -179,7 +190,7 @@ def stats(as_json: Json = False) -> None:
         )
     else:
         words = texts(lang)
-        _print(Card(words.get("kb.title"), stats_lines(found, words)), lang)
+        _print(Card(words.get("kb.title"), stats_lines(found, words)))
 
 
 def _read(file: Path) -> bytes:
@@ -198,11 +209,11 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[Entry]], key: str, as_json
         print_json(_plain(entry))
         return
     words = texts(lang)
-    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words)), lang)
+    _print(Card(words.get(key, id=entry.id), entry_lines(entry, words)))
 
 
-def _print(card: Card, lang: Lang) -> None:
-    Console().print(panel(Card(card.title, card.lines), texts(lang)))  # what its buttons do, other commands do
+def _print(card: Card) -> None:
+    Console().print(panel(Card(card.title, card.lines)))  # what its buttons do, other commands do
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
@@ -217,7 +228,8 @@ def _plan(view: ImportView) -> dict[str, Any]:
         "added": [{"place": one.place, "entry": _plain(one.entry)} for one in plan.added],
         "changed": [{"place": one.place, "before": _plain(one.old), "after": _plain(one.new)} for one in plan.changed],
         "same": [entry.id for entry in plan.same],
-        "doubles": _rows(plan.doubles, "place", "wording", "other_place", "other", "whole", "fixed"),
+        "doubles": _rows(plan.doubles, "place", "wording", "other_place", "other", "whole", "fixed", "differs"),
+        "unclear": _rows(plan.unclear, "place", "question", "answer", "other_places"),
         "refused": _rows(plan.rejected, "place", "reason"),
         "notes": list(plan.notes),
     }

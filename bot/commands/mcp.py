@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agent_core import extras
 from bot.commands.common import Exit, run_async, settings_from
 from bot.settings import Settings
 from bot.terminal.console import Console, Text, err
@@ -27,6 +28,7 @@ def mcp(
 
 
 async def _over_stdio(settings: Settings) -> None:
+    extras.require("mcp")
     from bot.app import open_core
     from bot.ending import ending
     from bot.mcp.house import open_house
@@ -42,6 +44,7 @@ async def _over_stdio(settings: Settings) -> None:
 
 
 async def _over_http(settings: Settings) -> None:
+    extras.require("mcp")
     from bot.app import open_core
     from bot.ending import ending
     from bot.mcp.door import address_of, listening

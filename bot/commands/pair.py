@@ -51,7 +51,7 @@ async def _start_link(settings: Settings) -> str:
 
     from bot.telegram.request import bot_at, introduce
 
-    async with bot_at(token, settings.telegram.api_base_url, SECONDS) as bot:
+    async with bot_at(token, settings.telegram.api_base_url, settings.telegram_proxy, SECONDS) as bot:
         try:
             await introduce(bot)
             return f"https://t.me/{bot.username}?start="

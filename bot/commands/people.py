@@ -94,4 +94,4 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[PersonView]], key: str, as
         return
     words = texts(lang)
     Console().print(Text(words.get(key, name=view.name) if key == "people.removed" else words.get(key)))
-    Console().print(panel(Card(f"#{view.id} {view.name}", person_lines(words, view)), words))
+    Console().print(panel(Card(f"#{view.id} {view.name}", person_lines(words, view))))

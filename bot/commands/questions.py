@@ -38,7 +38,7 @@ def list_(as_json: Json = False) -> None:
     words = texts(lang)
     for view, run, number in found:
         card = question_card(view, words, run=run, hint=_hint(view, words))
-        Console().print(panel(replace(card, lines=(_head(view, run, number, words), *card.lines)), words))
+        Console().print(panel(replace(card, lines=(_head(view, run, number, words), *card.lines))))
     if not found:
         Console().print(words.get("ask.none"))
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from agent_core.model.prices import money
 from agent_core.session import Session
-from bot.chat.cards import describe_action, unread
+from bot.chat.cards import describe_action
 from bot.chat.history import film_lines, past_lines, shots_of, took_words
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
@@ -195,7 +195,7 @@ def _told(step: StepRecord, words: Texts, currency: str = "") -> Text:
         told.append(f"\n{line}", style="yellow")
     told_before = {verdict.message for verdict in step.verdicts}
     if (result := result_of(step)) and result not in told_before:
-        label = f"{words.get('replay.told_model')}: " if unread(step) else ""
+        label = f"{words.get('replay.told_model')}: " if step.unread else ""
         told.append(f"\n{label}{result}", style="dim" if step.ok or label else "red")
     if costs := _costs(step, words, currency):
         told.append(f"\n{costs}", style="cyan")

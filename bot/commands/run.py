@@ -32,11 +32,16 @@ def run(
     ] = None,
     app: list[str] | None = None,
     lang: Literal["zh", "en"] | None = None,
+    model: str | None = None,
+    endpoint: str | None = None,
+    log_level: Literal["debug", "info", "warning", "error"] | None = None,
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Do a task on a phone and show each step. If several contacts or everybody are to be answered, it is a sweep."""
-    settings = settings_from(lang=lang)
+    settings = settings_from(
+        quiet=log_level is None, lang=lang, log_level=log_level, model=_given(name=model, base_url=endpoint)
+    )
     if policy in (None, "reply") and not dry_run and (order := _sweep_in(task)) is not None:
         sweep_for(settings, order, task, device, as_json=as_json)
     rules = TaskRules(policy or "", tuple(app or ()))
@@ -46,6 +51,11 @@ def run(
         timings = {phase.name: asdict(phase) for phase in timings_of([session.steps]).phases}
         print_json(result_of(session, time.monotonic() - started) | {"timings": timings})
     raise typer.Exit(BY_STATUS[session.comes_to])
+
+
+def _given(**options: str | None) -> dict[str, str] | None:
+    """The options that were given, as a section of the settings; None for none of them."""
+    return {name: value for name, value in options.items() if value is not None} or None
 
 
 def _sweep_in(task: str) -> SweepOrder | None:

@@ -128,7 +128,7 @@ def list_(as_json: Json = False) -> None:
     else:
         words = texts(lang)
         for view in found:
-            Console().print(panel(Card(f"#{view.id}", tuple(schedule_lines(view, words))), words))
+            Console().print(panel(Card(f"#{view.id}", tuple(schedule_lines(view, words)))))
         if not found:
             Console().print(words.get("schedule.empty"))
 
@@ -221,7 +221,7 @@ def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, 
         print_json(_plain(view))
         return
     words = texts(lang)
-    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words))), words))
+    Console().print(panel(Card(words.get(key, id=view.id), tuple(schedule_lines(view, words)))))
 
 
 def _plain(view: ScheduleView) -> dict[str, Any]:

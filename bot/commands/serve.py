@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.chat.texts import Texts
 from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings import Settings, load
@@ -15,6 +16,7 @@ from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.serving import Server
+    from bot.telegram.adapter import TelegramAdapter
 
 
 def serve(
@@ -44,13 +46,31 @@ async def _serve(settings: Settings, read: Callable[[], Settings]) -> None:
             await serve_until(settings, ended, lambda running: say_up(running, Console()), read)
 
 
-def say_up(running: Server, console: Console) -> None:
-    """What a person needs to know once it runs: the address, and the first pairing code."""
+async def say_up(running: Server, console: Console) -> None:
+    """What a person needs to know once it runs: the address, whether the bot is there, and the first pairing code."""
     words = texts(running.settings.lang)
     console.print(Text(words.get("serve.up", url=running.url)))
     if running.mcp_url:
         console.print(Text(words.get("mcp.up", url=running.mcp_url)))
     if running.telegram is None:
         console.print(Text(words.get("serve.no_bot")))
-    elif running.first_code is not None:
-        console.print(Text(words.get("serve.pair", code=running.first_code)))
+    else:
+        await _say_bot(running, running.telegram, console, words)
+
+
+async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, words: Texts) -> None:
+    """Whether Telegram has the bot, as soon as that is known; a code to pair with only if it can be used."""
+    await bot.tried.wait()
+    if bot.trouble is not None:
+        from bot.telegram.request import failure_of
+
+        told = words.get(f"serve.{failure_of(bot.trouble)}", url=running.settings.telegram.api_base_url)
+        by = words.get("serve.by_proxy", **bot.route.values) if bot.route.proxy else words.get("serve.no_proxy")
+        console.print(Text(f"{told}\n{by}", "yellow"), soft_wrap=True)
+    await bot.settled.wait()
+    if bot.failed is not None:
+        console.print(Text(words.get("serve.refused"), "red"), soft_wrap=True)
+        return
+    console.print(Text(words.get("serve.bot", name=bot.bot.username)))
+    if (code := await running.desk.first_code()) is not None:
+        console.print(Text(words.get("serve.pair", code=code)))

@@ -131,6 +131,7 @@ class AnswersDesk(DeskPart):
             contacts=tuple(dict.fromkeys(row.contact for row in rows)),
             answer=next((row.sent for row in rows if row.state == SENT), ""),
             entry=entry.id if entry else "",
+            entry_question=entry.question if entry else "",
             entry_live=entry is not None and entry.live,
         )
 

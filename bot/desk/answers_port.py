@@ -43,6 +43,12 @@ class AnswerView:
     before: bool = False
     after: bool = False
 
+    @property
+    def record_questions(self) -> list[str]:
+        """The questions of the records that were sent, by which a person knows them."""
+        ids = self.record_id.split(",")
+        return [record.question for record in self.records if record.id in ids and record.question]
+
 
 @dataclass(frozen=True, slots=True)
 class AnswersAsked:
@@ -83,7 +89,7 @@ class UnansweredView:
 
     ``answer_id`` and ``example`` are of the newest one. ``answer``: the newest words that a person sent for it, empty
     where nobody did. ``contacts``: who asked. ``entry``: the id of the shop's own entry that has this question by now,
-    ``entry_live``: not only waiting for approval.
+    ``entry_question``: how that one asks it, ``entry_live``: not only waiting for approval.
     """
 
     answer_id: str
@@ -93,6 +99,7 @@ class UnansweredView:
     contacts: tuple[str, ...] = ()
     answer: str = ""
     entry: str = ""
+    entry_question: str = ""
     entry_live: bool = False
 
 

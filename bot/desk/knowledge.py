@@ -16,11 +16,11 @@ from typing import Any, get_args
 from agent_core.errors import ConfigMissing
 from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
 from bot.desk.house import RANK, DeskPart
-from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile, KnowledgeStats
+from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
-from knowledge.importing import Draft, ImportPlan, carry_out, plan_import, read_table
+from knowledge.importing import Draft, ImportPlan, OnDouble, carry_out, plan_import, read_table
 from storage.people import People
 
 FORMS: tuple[str, ...] = get_args(Form)
@@ -180,27 +180,41 @@ class KnowledgePart(DeskPart):
     async def allow_import(self, actor: Actor) -> None:
         await self._allow(actor, Role.OWNER, "kb import")
 
-    async def plan_import(self, actor: Actor, files: Sequence[KnowledgeFile]) -> ImportView:
+    async def plan_import(
+        self, actor: Actor, files: Sequence[KnowledgeFile], *, tell: Tell | None = None
+    ) -> ImportView:
         await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
-        plan, mark = await self._planned(files)
+        plan, mark = await self._planned(files, tell or _silent)
         return ImportView(plan, mark)
 
     async def carry_out(
-        self, actor: Actor, files: Sequence[KnowledgeFile], *, replace_doubles: bool = False, mark: str = ""
+        self,
+        actor: Actor,
+        files: Sequence[KnowledgeFile],
+        *,
+        replace_doubles: bool = False,
+        mark: str = "",
+        tell: Tell | None = None,
     ) -> ImportView:
         names = [file.name for file in files]
         await self._allow(actor, Role.OWNER, "kb import", files=names, replace_doubles=replace_doubles)
-        plan, found = await self._planned(files)
+        tell = tell or _silent
+        plan, found = await self._planned(files, tell)
         if mark and mark != found:
             return ImportView(plan, found)
-        done = await carry_out(self._store, plan, doubles="replace" if replace_doubles else "skip")
+        doubles: OnDouble = "replace" if replace_doubles else "skip"
+        done = await carry_out(
+            self._store, plan, doubles=doubles, wrote=lambda count, total: tell(ImportStep("write", count, total))
+        )
         return ImportView(done, found, done=True)
 
-    async def _planned(self, files: Sequence[KnowledgeFile]) -> tuple[ImportPlan, str]:
+    async def _planned(self, files: Sequence[KnowledgeFile], tell: Tell) -> tuple[ImportPlan, str]:
         """All files as one import, with its mark: what doubles between them is seen, and it is done whole or not."""
         drafts: list[Draft] = []
-        for file in files:
+        for number, file in enumerate(files):
+            tell(ImportStep("read", number, len(files)))
             drafts += await asyncio.to_thread(read_table, file.name, file.data)
+        tell(ImportStep("compare", 0, len(drafts)))
         plan = await plan_import(self._store, ", ".join(file.name for file in files), drafts)
         return plan, await asyncio.to_thread(_mark, plan)
 
@@ -212,6 +226,10 @@ class KnowledgePart(DeskPart):
         entries = await self._store.list()
         data = await asyncio.to_thread(write_table, entries, form)  # type: ignore[arg-type]  # one of Form, see above
         return KnowledgeFile(f"knowledge-{self._db.now():%Y%m%d-%H%M}.{form}", data)
+
+
+def _silent(_: ImportStep) -> None:
+    """Nobody wants to know how far it is."""
 
 
 def _refuse(doubles: Sequence[Entry]) -> None:
@@ -254,6 +272,7 @@ def _mark(plan: ImportPlan) -> str:
         "added": [(added.place, _new(added.entry)) for added in plan.added],
         "changed": [(change.place, _content(change.old), _content(change.new)) for change in plan.changed],
         "doubles": [(double.place, double.wording, double.other_place, double.other) for double in plan.doubles],
+        "unclear": [(one.place, one.question, one.answer, one.other_places) for one in plan.unclear],
         "refused": [(refused.place, refused.reason) for refused in plan.rejected],
     }
     return hashlib.blake2b(json.dumps(told, ensure_ascii=False).encode(), digest_size=6).hexdigest()

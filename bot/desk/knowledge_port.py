@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bot.desk.actors import Actor
 from knowledge.entries import Entry, Found, Stats
@@ -36,6 +36,18 @@ class ImportView:
     plan: ImportPlan
     mark: str
     done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportStep:
+    """How far an import is: files read, then their rows compared with the base, then entries written."""
+
+    kind: Literal["read", "compare", "write"]
+    done: int
+    total: int
+
+
+Tell = Callable[[ImportStep], None]  # called from the event loop; it may not block
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +99,19 @@ class KnowledgeDesk(Protocol):
     async def allow_import(self, actor: Actor) -> None:
         """AccessDenied for who may not import; asked before a file is fetched."""
 
-    async def plan_import(self, actor: Actor, files: Sequence[KnowledgeFile]) -> ImportView:
+    async def plan_import(
+        self, actor: Actor, files: Sequence[KnowledgeFile], *, tell: Tell | None = None
+    ) -> ImportView:
         """What would be added and changed, what doubles and what is refused; nothing is written."""
 
     async def carry_out(
-        self, actor: Actor, files: Sequence[KnowledgeFile], *, replace_doubles: bool = False, mark: str = ""
+        self,
+        actor: Actor,
+        files: Sequence[KnowledgeFile],
+        *,
+        replace_doubles: bool = False,
+        mark: str = "",
+        tell: Tell | None = None,
     ) -> ImportView:
         """Import. Where the plan is not the one of ``mark`` any more, nothing is done and the new plan is given."""
 

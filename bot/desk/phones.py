@@ -29,26 +29,33 @@ State = Literal["free", "busy", "offline", "unauthorized", "away"]
 class PhonesDesk(DeskPart):
     async def phones(self) -> list[PhoneView]:
         """Those that are attached, by the names that they have everywhere, and those of hosts that are not heard."""
-        held = {lease.serial for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
+        held = {lease.serial: lease.run_id for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
         entries = await self.house.entries()
         book = await self._book(entries)
         elsewhere = await self._elsewhere()
         local = _local(entries, elsewhere)
         here = [
-            PhoneView(entry.serial, book.name(entry.serial), _state(entry.state, entry.serial in held))
+            PhoneView(
+                entry.serial,
+                book.name(entry.serial),
+                _state(entry.state, entry.serial in held),
+                held.get(entry.serial, ""),
+            )
             for entry in local
         ]
         known = {entry.serial for entry in local}
         return here + [
-            self._view(phone, book.name(phone.serial), phone.serial in held)
+            self._view(phone, book.name(phone.serial), held)
             for phone in elsewhere
             if phone.serial not in known and phone.state != GONE
         ]
 
-    def _view(self, phone: HostPhone, name: str, held: bool) -> PhoneView:
+    def _view(self, phone: HostPhone, name: str, held: Mapping[str, str]) -> PhoneView:
+        run_id = held.get(phone.serial, "")
         if phone.alive:
-            return PhoneView(phone.serial, name, _state(phone.state, held), phone.host)
-        return PhoneView(phone.serial, name, "away", phone.host, phone.since.astimezone(self._zone))
+            return PhoneView(phone.serial, name, _state(phone.state, phone.serial in held), run_id, phone.host)
+        since = phone.since.astimezone(self._zone)
+        return PhoneView(phone.serial, name, "away", run_id, phone.host, since)
 
     async def away(self, serials: Iterable[str]) -> list[PhoneView]:
         """These phones as ones that are not there."""

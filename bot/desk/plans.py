@@ -20,6 +20,10 @@ from storage import requests
 class PlansPart(DeskPart):
     """``bot.desk.plans_port.PlansDesk`` over the planner of this process."""
 
+    @property
+    def ready(self) -> bool:
+        return self.house.planning is not None and self.house.planning.ready
+
     async def start(
         self,
         actor: Actor,

@@ -53,6 +53,10 @@ class NewPlan:
 class Planning(Protocol):
     """Who makes plans in this process, given to the desk. ``session``: as in ``NewPlan``."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether a planner is set; it may be set and taken away while the process runs."""
+
     def beginning(self, session: str) -> AbstractContextManager[None]:
         """Inside, a plan of this conversation is about to begin: ``stop`` and ``forget`` find it, and wait for the end.
 
@@ -94,6 +98,10 @@ class Planning(Protocol):
 
 class PlansDesk(Protocol):
     """An operator may plan, on the phones that are theirs to use."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether plans can be made here: there is a planner, and this process has phones."""
 
     async def start(
         self,

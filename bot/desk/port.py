@@ -120,6 +120,7 @@ class PhoneView:
     serial: str
     name: str
     state: Literal["free", "busy", "offline", "unauthorized", "away"]  # away: with its host, which is not heard
+    run_id: str = ""  # of the run that has it; "" if none has, or if it is held for something else
     host: str = ""  # the machine that it is at, "" for this one
     since: datetime | None = None  # away since then, in the owner's zone
 

@@ -114,13 +114,18 @@ def _passwords(address: str) -> set[str]:
 
 
 Run = Callable[[Exam], Awaitable[Verdict]]
+Mend = Callable[[Exam, Verdict], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``needs``: checks that must be ok or a warning first. ``seconds``: how long it may take."""
+    """``needs``: checks that must be ok or a warning first. ``seconds``: how long it may take.
+
+    ``mend`` does what can be done about what the check found, and returns whether there was anything.
+    """
 
     key: str
     run: Run
     needs: tuple[str, ...] = ()
     seconds: float = 5.0
+    mend: Mend | None = None

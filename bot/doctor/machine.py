@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import stat
 import tempfile
 from datetime import datetime
 from pathlib import Path
@@ -16,16 +17,21 @@ from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import storage
+from agent_core import extras
 from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.limits import limits_a_day
 from bot.settings import ENV_FILE, config_file, unknown_names
+from bot.settings.names import names
+from bot.settings.sources import ALIAS_PREFIX, written
+from bot.settings.writing import holds_secret
 from storage.engine import Database
 from storage.learnt import LearntApps
 from storage.leases import Leases
 from storage.spending import Spending
 
+_TOKENS = ("TOKEN", "AUTH_TOKEN")
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})
 
 
@@ -43,10 +49,23 @@ def _settings() -> Verdict:
         name, meant = next(iter(unknown.items()))
         names = ", ".join(unknown)
         return warning("unknown", names=names, name=name, meant=meant) if meant else warning("unlike", names=names)
+    if readable := open_secrets():
+        return warning("readable", files=", ".join(map(str, readable)))
     file = config_file()
     if file.is_file():
         return ok("file", file=file)
     return ok("only_env", file=file, env=ENV_FILE) if Path(ENV_FILE).is_file() else ok("no_file_needed", file=file)
+
+
+def open_secrets() -> list[Path]:
+    """The files of the settings that hold a secret and can be read by other users of this machine."""
+    if os.name != "posix":
+        return []
+    secret = {name.environment for name in names() if name.is_secret} | {f"{ALIAS_PREFIX}{one}" for one in _TOKENS}
+    toml = config_file()
+    found = [Path(ENV_FILE)] if Path(ENV_FILE).is_file() and secret & written().keys() else []
+    found += [toml] if toml.is_file() and holds_secret(toml.read_text(encoding="utf-8")) else []
+    return [file for file in found if file.stat().st_mode & stat.S_IROTH]
 
 
 # -- database
@@ -64,6 +83,8 @@ async def database(exam: Exam) -> Verdict:
             verdict = await asyncio.to_thread(_file, Path(url.database or ""), shown)
             if verdict is not None:
                 return verdict
+        elif not extras.installed("postgres"):
+            return failed("no_driver", command=extras.install_command("postgres"))
         return await _open_database(exam, shown)
     except DBAPIError as error:
         return failed("error", error=str(error.orig or error).splitlines()[0])
@@ -126,12 +147,12 @@ async def ocr(exam: Exam) -> Verdict:
     if exam.settings.observe.ocr == "off":
         return skipped("off")
     if not OcrEngine.available():
-        return warning("missing")
+        return warning("missing", command=extras.install_command("ocr"))
     try:
         # Installed is not enough: the libraries under it may be missing.
         await asyncio.to_thread(importlib.import_module, "rapidocr")
     except (ImportError, OSError) as error:
-        return warning("broken", error=error)
+        return warning("broken", error=error, command=extras.install_command("ocr"))
     return ok("installed")
 
 

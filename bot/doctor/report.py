@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from agent_core.proxies import Route
 
 
 class Status(StrEnum):
@@ -17,22 +19,33 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``."""
+    """What one check found. ``case`` names the text ``<check>.<case>``; its advice is ``<check>.<case>_advice``.
+
+    ``routes``: how what was asked over the net was asked; the person is told of the proxies.
+    """
 
     status: Status
     case: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    routes: tuple[Route, ...] = ()
+
+    def by(self, *routes: Route) -> Verdict:
+        return replace(self, routes=tuple(dict.fromkeys(routes)))
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A check's result for a person. ``check`` is stable, the rest is in the person's language."""
+    """A check's result for a person. ``check`` is stable, the rest is in the person's language.
+
+    ``after``: the check because of which this one was not made, "" if it was.
+    """
 
     check: str
     title: str
     status: Status
     seen: str
     advice: str = ""
+    after: str = ""
 
     def as_json(self) -> dict[str, str]:
         return {"check": self.check, "status": self.status.value, "seen": self.seen, "advice": self.advice}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agent_core import extras
 from agent_core.errors import (
     ConfigMissing,
     ModelAuth,
@@ -21,6 +22,7 @@ from agent_core.errors import (
     ModelUnreachable,
 )
 from agent_core.model.client import ChatModel, ModelCheck
+from agent_core.proxies import Route
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.knowledge import knowledge_config, knowledge_file
@@ -28,7 +30,7 @@ from bot.limits import limits_a_day, reached
 from bot.models import chat_model, endpoint_profile, unpriced
 from bot.settings import KnowledgeSettings, Settings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
-from knowledge.factory import build
+from knowledge.factory import build, routes
 from storage.engine import Database, database_url
 from storage.knowledge_shared import is_written
 
@@ -47,9 +49,13 @@ async def model(exam: Exam) -> Verdict:
     exam.stack.push_async_callback(exam.model.close)
     started = time.monotonic()
     exam.model_check = await exam.model.check()
+    route = exam.model.route
     if not exam.model_check.reachable:
-        return failed("not_reached", url=_address(settings.base_url), message=_words(exam.model_check))
-    return ok("reached", url=_address(settings.base_url), seconds=f"{time.monotonic() - started:.1f}")
+        values = {"url": _address(settings.base_url), "message": _words(exam.model_check, route)}
+        if route.proxy:
+            return failed("not_reached_by_proxy", **values, **route.values).by(route)
+        return failed("not_reached", **values).by(route)
+    return ok("reached", url=_address(settings.base_url), seconds=f"{time.monotonic() - started:.1f}").by(route)
 
 
 def _address(url: str) -> str:
@@ -84,12 +90,13 @@ async def model_vision(exam: Exam) -> Verdict:
 def _blind(exam: Exam, check: ModelCheck) -> Verdict:
     """Texts alone are enough where the screen's elements stand in the prompt."""
     by_texts = exam.settings.observe.elements
-    return warning("blind", message=_words(check)) if by_texts else failed("blind_alone", message=_words(check))
+    message = _words(check, found(exam.model).route)
+    return warning("blind", message=message) if by_texts else failed("blind_alone", message=message)
 
 
-def _words(check: ModelCheck) -> str:
+def _words(check: ModelCheck, route: Route) -> str:
     """What went wrong, without the advice that stands there too: ours is in the person's language."""
-    message = check.message
+    message = check.message.removesuffix(route.advice).rstrip()
     for error in (ModelUnreachable, ModelTimeout, ModelAuth, ModelQuota, ModelSpent, ModelFormat):
         message = message.removesuffix(error.default_advice).rstrip()
     return message
@@ -130,9 +137,12 @@ async def planner(exam: Exam) -> Verdict:
     wanted = exam.settings.planner
     if not wanted.base_url.strip():
         return skipped("none")
+    if not extras.installed("planner"):
+        return warning("missing", command=extras.install_command("planner"))
     key = wanted.api_key.get_secret_value()
     timeout = min(wanted.timeout_seconds, MODEL_SECONDS)
-    one = ChatModel(wanted.base_url, wanted.name, key, timeout=timeout, vision=False)
+    proxy = exam.settings.model_proxy
+    one = ChatModel(wanted.base_url, wanted.name, key, timeout=timeout, vision=False, proxy=proxy)
     exam.stack.push_async_callback(one.close)
     if problem := await _problem(one):
         return warning("silent", message=problem)
@@ -183,7 +193,7 @@ async def knowledge(exam: Exam) -> Verdict:
             count += len(await base.retrieve(QUERY))  # a KnowledgeError says by its kind what is wrong
         finally:
             await base.close()
-    return ok("answers", names=", ".join(remote), count=count)
+    return ok("answers", names=", ".join(remote), count=count).by(*routes(config))
 
 
 async def _embedded(settings: Settings) -> Verdict:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from telegram import WebhookInfo
-from telegram.error import InvalidToken, TelegramError
+from telegram.error import TelegramError
 
+from agent_core.proxies import Route
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.telegram.adapter import WEBHOOK_PATH
-from bot.telegram.request import bot_at, introduce
+from bot.telegram.request import Failure, bot_at, failure_of, introduce
 
 SECONDS = 4.0
 
@@ -20,15 +21,25 @@ async def token(exam: Exam) -> Verdict:
     secret = settings.token.get_secret_value().strip()
     if not secret:
         return skipped("none")
-    bot = await exam.stack.enter_async_context(bot_at(secret, settings.api_base_url, SECONDS))
+    proxy = exam.settings.telegram_proxy
+    route = proxy.route(settings.api_base_url)
+    bot = await exam.stack.enter_async_context(bot_at(secret, settings.api_base_url, proxy, SECONDS))
     try:
         await introduce(bot)
-    except InvalidToken:
-        return failed("refused")
     except TelegramError as error:
-        return failed("not_reached", url=settings.api_base_url, error=error)
+        return _failure(failure_of(error), settings.api_base_url, route)
     exam.bot = bot
-    return ok("good", name=bot.username)
+    return ok("good", name=bot.username).by(route)
+
+
+def _failure(why: Failure, url: str, route: Route) -> Verdict:
+    if why == "refused":
+        return failed("refused")
+    if why == "no_api":
+        return failed("no_api", url=url).by(route)
+    if route.proxy:
+        return failed("not_reached_by_proxy", url=url, **route.values).by(route)
+    return failed("not_reached", url=url) if why == "not_reached" else failed("silent", url=url)
 
 
 async def webhook(exam: Exam) -> Verdict:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from agent_core import extras
 from agent_core.errors import ConfigInvalid
 from bot.settings.sections import McpSettings
 
@@ -51,7 +52,11 @@ def address_of(sock: socket.socket) -> str:
 
 @asynccontextmanager
 async def mcp_door(core: Core, beside: Worker | None = None) -> AsyncIterator[str]:
-    """Serve MCP clients beside everything else; gives the URL. ``beside``: the worker of this process."""
+    """Serve MCP clients beside everything else; gives the URL. ``beside``: the worker of this process.
+
+    ExtraMissing at once where the SDK is not installed.
+    """
+    extras.require("mcp")
     sock = listening(core.settings.mcp)
     ended = asyncio.Event()
     answering = asyncio.create_task(_answer(core, beside, sock, ended), name="mcp-door")

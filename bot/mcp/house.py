@@ -156,7 +156,14 @@ async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[
     helper = None
     if own.base_url:
         key = own.api_key.get_secret_value()
-        helper = ChatModel(own.base_url, own.name, key, timeout=own.timeout_seconds, meter=core.meter)
+        helper = ChatModel(
+            own.base_url,
+            own.name,
+            key,
+            timeout=own.timeout_seconds,
+            meter=core.meter,
+            proxy=settings.model_proxy,
+        )
     # How often a program looks is its own affair, as single acts are: what it has us do is counted.
     phones = PhonesDesk(replace(house, pace=Pace()))
     at_work = beside.at_work_beside if beside is not None else set()

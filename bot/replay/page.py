@@ -15,8 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap
 from agent_core.geometry import Point
+from agent_core.screen.marks import OPEN, RADII
 from agent_core.session import StepRecord, StepVerdict
-from bot.chat.cards import describe_action, unread
+from bot.chat.cards import decided, describe_action
 from bot.chat.texts import Texts
 from bot.desk.history_port import RecordedStep, RecordingView
 from bot.desk.port import RunStatus
@@ -25,7 +26,6 @@ from bot.replay.page_parts import SCRIPT, STYLE
 from bot.replay.timings import Timings, timings_of
 from bot.replay.words import (
     action_of,
-    decided,
     facts_of,
     outcome_of,
     part_of,
@@ -133,7 +133,7 @@ def _step(step: RecordedStep, words: Texts) -> str:
         fields += _field(words.get("replay.proposed"), proposed)
         fields += _field(words.get("replay.done"), done or words.get("replay.nothing_done"), "" if record.ok else "bad")
     fields += [_verdict(verdict, words) for verdict in record.verdicts]
-    label = words.get("replay.told_model" if unread(record) else "card.result")
+    label = words.get("replay.told_model" if record.unread else "card.result")
     fields += _field(label, result_of(record), "" if record.ok else "bad")
     fields += [_timings(record, words)]
     fields += _details(words.get("replay.reply"), _pre(record.reply)) if record.reply else []
@@ -225,9 +225,18 @@ def _mark(action: Action, size: tuple[int, int], *, broken: bool) -> str:
     if not isinstance(action, Tap | DoubleTap | LongPress | Swipe):
         return ""
     point = Point.from_relative(action.start if isinstance(action, Swipe) else action.element, size)
-    rings = (5, 8) if isinstance(action, LongPress | Swipe) else (5,)
-    drawn = [_shape(f'<circle cx="{point.x}" cy="{point.y}" r="{unit * r}"', unit, broken) for r in rings]
-    return "".join((*drawn, f'<circle cx="{point.x}" cy="{point.y}" r="{unit}" fill="{_MARK}"/>'))
+    rings = RADII if isinstance(action, LongPress | Swipe) else RADII[:1]
+    return "".join(_shape(f'<path d="{_ring(point, unit * radius)}"', unit, broken) for radius in rings)
+
+
+def _ring(point: Point, radius: int) -> str:
+    """A ring that is open at both sides, as ``agent_core.screen.marks`` draws it."""
+    across, up = radius * math.cos(math.radians(OPEN)), radius * math.sin(math.radians(OPEN))
+    return " ".join(
+        f"M {point.x - side * across:.0f} {point.y - side * up:.0f} "
+        f"A {radius} {radius} 0 0 1 {point.x + side * across:.0f} {point.y - side * up:.0f}"
+        for side in (1, -1)
+    )
 
 
 def _arrow(start: Point, end: Point, unit: int, broken: bool) -> str:

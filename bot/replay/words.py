@@ -9,6 +9,7 @@ from typing import Any
 from agent_core.session import StepRecord, StepVerdict
 from agent_core.texts import say
 from agent_core.trajectory import Message, picture_in
+from bot.chat import cards
 from bot.chat.cards import describe_action, error_lines
 from bot.chat.history import past_lines, took_words
 from bot.chat.texts import Texts
@@ -22,14 +23,8 @@ def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
 
 
 def ruled(verdict: StepVerdict, words: Texts) -> str:
-    """What a rule decided, and which one."""
-    return words.get(
-        "replay.ruled", decided=decided(verdict, words), rule=words.find(f"rule.{verdict.policy}", verdict.policy)
-    )
-
-
-def decided(verdict: StepVerdict, words: Texts) -> str:
-    return words.find(f"gate.{verdict.decision}", verdict.decision)
+    """What a rule decided, and which one, with a word before it that says so."""
+    return words.get("card.gate") + words.get("common.colon") + cards.ruled(verdict, words)
 
 
 def result_of(step: StepRecord) -> str:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, Field, SecretStr, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
 
+from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
 from agent_core.texts import system_language
 from bot.settings.free import secrets_in
 from bot.settings.sections import (
@@ -44,7 +43,7 @@ from bot.settings.sections import (
     WebSettings,
 )
 from bot.settings.sources import ENV_FILE, PREFIX, ConfigFile, KnowledgeAliases
-from bot.settings.values import DatabaseUrl
+from bot.settings.values import DatabaseUrl, ZoneName
 
 
 def _lower(value: object) -> object:
@@ -65,7 +64,7 @@ class Settings(BaseSettings):
     own_dir: str = ""  # the owner's prompts, profiles and tools; "": phonedesk.d beside the TOML file, if it is there
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
     lang: Literal["zh", "en"] = Field(default_factory=system_language)
-    timezone: str = Field(default_factory=get_localzone_name)
+    timezone: ZoneName = Field(default_factory=get_localzone_name)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_file: str = ""  # "": none; {host} in it is this process's name
     log_file_mb: float = Field(default=10.0, gt=0, le=1000)  # over it the file is put aside
@@ -92,17 +91,6 @@ class Settings(BaseSettings):
     web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     queue: QueueSettings = QueueSettings()
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (KeyError, ValueError, OSError) as error:
-            raise PydanticCustomError(
-                "no_zone", "no time zone named {said}; use a name such as Asia/Shanghai", {"said": repr(name)}
-            ) from error
-        return name
 
     @classmethod
     def settings_customise_sources(
@@ -136,10 +124,24 @@ class Settings(BaseSettings):
         """Where `serve` and `worker` log, besides the terminal."""
         return Path(self.log_file.replace("{host}", self.queue.executor_id)).expanduser() if self.log_file else None
 
+    @property
+    def telegram_proxy(self) -> ProxySetting:
+        return ProxySetting(f"{PREFIX}TELEGRAM__PROXY", self.telegram.proxy)
+
+    @property
+    def model_proxy(self) -> ProxySetting:
+        """Of every model: also those that stand in, choose, plan or help."""
+        return ProxySetting(f"{PREFIX}MODEL__PROXY", self.model.proxy)
+
+    @property
+    def knowledge_proxy(self) -> ProxySetting:
+        return ProxySetting(f"{PREFIX}KNOWLEDGE__PROXY", self.knowledge.proxy)
+
     def secrets(self) -> list[str]:
-        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases."""
+        """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases and proxies."""
         passwords = [make_url(url).password for url in (self.database_url, self.queue.database_url) if url]
-        return [value for value in (*_secrets(self), *passwords) if value]
+        proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy)
+        return [value for value in (*_secrets(self), *passwords, *proxies, *environment_secrets()) if value]
 
 
 def _secrets(section: BaseModel) -> Iterator[str]:

@@ -184,7 +184,7 @@ def _file() -> tuple[Mapping[str, Any], Callable[[Path], str]]:
     except (OSError, ValueError):
         return {}, _nowhere
     lines = lines_of_file(text)
-    return data, lambda path: f"{file}:{lines(path)}"
+    return data, (lambda path: f"{file}:{lines(path)}") if lines else lambda _: str(file)
 
 
 def as_text(value: Any) -> str:

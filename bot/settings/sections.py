@@ -12,11 +12,13 @@ from agent_core.planner.tools import EXTRA
 from bot.settings.values import (
     HOST_NAME,
     Addresses,
+    BotToken,
     DatabaseUrl,
     Filled,
     HostNames,
     KnownProviders,
     Named,
+    Proxy,
     ToolNames,
     WebAddress,
     WebAddressOrNone,
@@ -61,6 +63,7 @@ class ModelSettings(EndpointSettings):
 
     fallbacks: tuple[FallbackSettings, ...] = ()
     fallback_seconds: float = Field(default=60.0, ge=0, le=86400)  # until one that failed is asked again
+    proxy: Proxy = Field(default="", repr=False)  # of every model, also chooser, planner and helper; "": environment
 
 
 class RemoteSettings(Section):
@@ -90,6 +93,7 @@ class KnowledgeSettings(Section):
     timeout_seconds: float = Field(default=10.0, gt=0)
     min_score: float = Field(default=0.6, ge=0, le=1)  # under it a person is asked
     sample: bool = False  # an empty embedded store begins with the sample shop's entries, for trying out
+    proxy: Proxy = Field(default="", repr=False)  # of every remote provider; "": as the environment says
     dify: RemoteSettings = RemoteSettings()
     ragflow: RemoteSettings = RemoteSettings()
     http: TemplateSettings = TemplateSettings()
@@ -245,8 +249,9 @@ class LimitSettings(Section):
 
 
 class TelegramSettings(Section):
-    token: SecretStr = SecretStr("")  # "": no bot
+    token: BotToken = SecretStr("")  # "": no bot
     api_base_url: WebAddress = "https://api.telegram.org"
+    proxy: Proxy = Field(default="", repr=False)  # "": as the environment says
     mode: Literal["polling", "webhook"] = "polling"
     webhook_url: str = ""  # the public address of this server, with https
     webhook_secret: SecretStr = SecretStr("")

@@ -16,6 +16,7 @@ from dotenv.parser import parse_stream
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
+from agent_core import extras
 from agent_core.errors import ConfigInvalid
 
 logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would tell of each line at each reading: we do, once
@@ -127,8 +128,13 @@ def _seconds(text: str) -> float | None:
     return number if math.isfinite(number) and number > 0 else None
 
 
-def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int]:
-    """The line of a setting in the text of a TOML file; of its table where it is not there."""
+def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int] | None:
+    """The line of a setting in the text of a TOML file; of its table where it is not there.
+
+    None where the extra [lab] is not installed: the file alone is told then.
+    """
+    if not extras.installed("lab"):
+        return None
     from agent_core.devices.virtual.scenario_lines import line_of, lines_of
 
     lines = lines_of(text, "toml")

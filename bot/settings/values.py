@@ -7,17 +7,21 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_network
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import NoDecode
 from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import InputRejected
+from agent_core.proxies import FORM, NONE, checked_proxy
 from knowledge.factory import providers_of
 from storage.engine import database_url
 
 _SERVER_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})", re.ASCII)
+# https://core.telegram.org/bots/api#authorizing-your-bot
+_BOT_TOKEN = re.compile(r"[0-9]+:[A-Za-z0-9_-]+", re.ASCII)
 HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 
 
@@ -76,6 +80,18 @@ Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 Named = Annotated[dict[str, str], NoDecode, BeforeValidator(_named), AfterValidator(_told_apart)]
 
 
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise PydanticCustomError(
+            "no_zone", "no time zone named {said}; use a name such as Asia/Shanghai", {"said": repr(name)}
+        ) from error
+    return name
+
+
+ZoneName = Annotated[str, AfterValidator(_known_zone)]
+
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9][\w.\-]*|\[[0-9A-Fa-f:.%\w]+\]):[0-9]{1,5}", re.ASCII)
 
 
@@ -119,6 +135,22 @@ def _web_address_or_none(url: str) -> str:
     return _web_address(url) if url else url
 
 
+def _proxy(written: str) -> str:
+    """As it was written: a message never repeats it, since it may hold a password."""
+    try:
+        checked_proxy(written)
+    except ValueError:
+        raise PydanticCustomError("proxy_form", "{form}; {none} means no proxy", {"form": FORM, "none": NONE}) from None
+    return written.strip()
+
+
+def _bot_token(token: SecretStr) -> SecretStr:
+    plain = token.get_secret_value().strip()
+    if plain and not _BOT_TOKEN.fullmatch(plain):
+        raise PydanticCustomError("token_form", "a bot's token has the form 123456789:AA…, as @BotFather gives it")
+    return SecretStr(plain)
+
+
 def _filled(text: str) -> str:
     if not text.strip():
         raise PydanticCustomError("empty", "it must not be empty")
@@ -128,6 +160,8 @@ def _filled(text: str) -> str:
 # Checked one by one, so that what is wrong with one does not hide behind what is wrong with another.
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 WebAddressOrNone = Annotated[str, AfterValidator(_web_address_or_none)]
+Proxy = Annotated[str, AfterValidator(_proxy)]
+BotToken = Annotated[SecretStr, AfterValidator(_bot_token)]
 Filled = Annotated[str, AfterValidator(_filled)]
 
 

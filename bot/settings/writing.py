@@ -50,7 +50,7 @@ def set_value(name: Name, inside: str, text: str, file: Path, incomplete: Incomp
     """
     keys = _keys(name, inside)
     try:
-        return _write(name, keys, _value(name, keys, text), file, incomplete)
+        return _write(name, keys, value_of(name, keys, text), file, incomplete)
     except SettingsWrong as error:
         if len(keys) < 2 or not any(problem.kind == "missing" for problem in error.problems):
             raise
@@ -79,8 +79,11 @@ def _keys(name: Name, inside: str) -> tuple[str, ...]:
     return (inside,) if inside else ()
 
 
-def _value(name: Name, keys: tuple[str, ...], text: str) -> Any:
-    """``text`` checked and as TOML writes it. None where it stands for nothing."""
+def value_of(name: Name, keys: tuple[str, ...], text: str) -> Any:
+    """Return ``text`` checked and as TOML writes it, None if it stands for nothing. Raises SettingsWrong.
+
+    ``keys``: those inside the setting, if its value is a table.
+    """
     entry = _entry(name)
     if keys and entry is None:
         return text
@@ -225,7 +228,7 @@ def _replace(file: Path, text: str) -> None:
     try:
         was = file.stat() if file.exists() else None
         mode = 0o644 if was is None else was.st_mode & 0o777
-        if _holds_secret(text):
+        if holds_secret(text):
             mode = PRIVATE if mode & 0o007 else mode & 0o660
         handle, made = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)  # 0600
         try:
@@ -245,7 +248,8 @@ def _replace(file: Path, text: str) -> None:
         raise ConfigInvalid(f"{file} cannot be written: {error.strerror}.", advice=UNCHANGED) from None
 
 
-def _holds_secret(text: str) -> bool:
+def holds_secret(text: str) -> bool:
+    """Whether a secret stands in the text of a TOML file."""
     data = tomllib.loads(text)
     return any(_secret_in(data, name) for name in names())
 

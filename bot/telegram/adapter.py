@@ -38,7 +38,7 @@ from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
 from bot.telegram.ports import OutboxStore
 from bot.telegram.refusals import Refusals, public
-from bot.telegram.request import BotRequest, introduce
+from bot.telegram.request import BotRequest, failure_of, introduce
 from bot.telegram.sending import Telegram
 from bot.telegram.sound import UnreadableUpdate
 from bot.telegram.topics import Topics, TopicStore
@@ -49,6 +49,12 @@ WEBHOOK_PATH = "/telegram/webhook"
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
 MAX_BODY = 1024 * 1024
 DRAIN_SECONDS = 5.0
+_WHY = {
+    "silent": "Telegram did not answer in time.",
+    "not_reached": "Telegram cannot be reached.",
+    "refused": "Telegram does not know the token.",
+    "no_api": "What answered is no Bot API, or refused the call.",
+}
 
 
 class TelegramAdapter:
@@ -71,17 +77,21 @@ class TelegramAdapter:
         for name in ("httpx", "httpcore", "telegram"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self.options = options
+        self.route = options.route
         self.ready = asyncio.Event()
         self.failed: Exception | None = None
-        self._updates_request = UpdatesRequest(options.poll_seconds + 10)
+        self.trouble: TelegramError | None = None  # why Telegram was not reached at the last try
+        self.tried = asyncio.Event()  # it was reached, or not, at least once
+        self.settled = asyncio.Event()  # it is ``ready``, or has ``failed``
+        self._updates_request = UpdatesRequest(self.route, options.poll_seconds + 10)
         self.bot = Bot(
             options.token,
             base_url=options.base_url,
             base_file_url=options.base_file_url,
-            request=BotRequest(options.read_seconds, pool_seconds=options.pool_seconds, connections=16),
+            request=BotRequest(self.route, options.read_seconds, pool_seconds=options.pool_seconds, connections=16),
             get_updates_request=self._updates_request,
         )
-        self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot))
+        self._conversation = Conversation(desk, clock=clock, files=TelegramFiles(self.bot, self.route), show=self._put)
         self._topics = Topics(topics, self.bot, options, no_right=self._no_right_to_topics, gone=self._topic_gone)
         telegram = Telegram(self.bot)
         self._outbox = Outbox(
@@ -133,6 +143,8 @@ class TelegramAdapter:
         except InvalidToken:
             self.failed = InvalidToken("Telegram does not know this token. Check PHONEDESK_TELEGRAM__TOKEN.")
             log.error("telegram_token_refused", advice="Check PHONEDESK_TELEGRAM__TOKEN.")
+            self.tried.set()
+            self.settled.set()
             return
         loops = [self._inbox.run, self._outbox.run, self._feed.run, self._menu.run, self._drafts.run]
         if not self.options.webhook_url:
@@ -141,6 +153,8 @@ class TelegramAdapter:
             for loop in loops:
                 group.create_task(self._forever(loop), name=f"telegram-{loop.__qualname__}")
             self.ready.set()
+            self.tried.set()
+            self.settled.set()
 
     async def _forever(self, loop: Callable[[], Awaitable[None]]) -> None:
         """A loop that fell over is logged and begun again; what it had taken is still in its store."""
@@ -165,15 +179,26 @@ class TelegramAdapter:
             except TelegramError as error:
                 failures += 1
                 wait = self.options.wait_after(failures)
-                log.warning("telegram_not_reached", error=self.options.safe(error), again_in=wait)
+                self._told(error, "telegram_not_reached", wait)
+                self.trouble = error
+                self.tried.set()
                 await asyncio.sleep(wait)
             else:
+                self.trouble = None
                 self._conversation.bot_name = self.bot.username
                 self._conversation.start_link = f"https://t.me/{self.bot.username}?start="
                 log.info(
                     "telegram_ready", bot=self.bot.username, by="webhook" if self.options.webhook_url else "polling"
                 )
                 return
+
+    def _told(self, error: TelegramError, event: str, wait: float) -> None:
+        """What went wrong in plain words; the library's own are for who looks for a fault in the program."""
+        advice = self.route.advice
+        if isinstance(error, Conflict):
+            advice = "Another process polls with this token: stop it."
+        log.warning(event, why=_WHY[failure_of(error)], again_in=wait, advice=advice)
+        log.debug("telegram_error", error=self.options.safe(error))
 
     async def _introduce(self) -> None:
         if self.options.webhook_url:
@@ -200,8 +225,7 @@ class TelegramAdapter:
             except TelegramError as error:
                 failures += 1
                 wait = self.options.wait_after(failures)
-                advice = "Another process polls with this token: stop it." if isinstance(error, Conflict) else ""
-                log.warning("telegram_poll_failed", error=self.options.safe(error), again_in=wait, advice=advice)
+                self._told(error, "telegram_poll_failed", wait)
                 await asyncio.sleep(wait)
                 continue
             failures = 0

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from telegram import Bot
 from telegram import error as telegram
 
+from agent_core.proxies import Route
 from bot.chat.turn import Attached
 from bot.desk.actors import BadRequest
 from bot.telegram.request import AnswerTooLarge, BotRequest
@@ -18,8 +19,9 @@ FILE_SECONDS = 120.0  # for a whole file
 class TelegramFiles:
     """``bot.chat.turn.Files`` over the Bot API. Telegram itself gives a bot nothing over 20 MB."""
 
-    def __init__(self, bot: Bot) -> None:
+    def __init__(self, bot: Bot, route: Route) -> None:
         self._bot = bot
+        self._route = route
 
     async def fetch(self, file: Attached, at_most: int) -> bytes:
         """What is in it. What the network or Telegram fails at is raised as it is, to be tried again."""
@@ -45,7 +47,7 @@ class TelegramFiles:
             # Not the library's download: it reads a file of this machine if the server names one.
             folder = f"{self._bot.base_file_url}/"
             path = (found.file_path or "").removeprefix(folder)
-            async with BotRequest(FILE_SECONDS, most=at_most) as request:
+            async with BotRequest(self._route, FILE_SECONDS, most=at_most) as request:
                 return await request.retrieve(folder + quote(path))
         except AnswerTooLarge:
             raise too_big from None

@@ -51,22 +51,25 @@ class Place:
         return BotCommandScopeAllGroupChats() if self.groups else BotCommandScopeAllPrivateChats()
 
 
-def listed(role: Role, lang: Lang, *, groups: bool = False) -> Commands:
+def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Commands:
     words = texts(lang)
-    names = [name for name in commands.usable(role) if not (groups and name in commands.NOT_IN_GROUPS)]
+    names = [name for name in commands.usable(role, plans=plans) if not (groups and name in commands.NOT_IN_GROUPS)]
     return tuple((name, helping.summary(words, name, role)) for name in names)
 
 
-def wanted(members: list[Actor]) -> dict[Place, Commands]:
-    """Strangers see what an operator does: it tells nothing, and the person who pairs has it at once."""
+def wanted(members: list[Actor], *, plans: bool) -> dict[Place, Commands]:
+    """Return the list for each place; ``plans`` as for ``commands.usable``.
+
+    Strangers see what an operator does: it tells nothing, and the person who pairs has it at once.
+    """
     lists: dict[Place, Commands] = {}
     for groups in (False, True):
         for lang in LANGUAGES:
-            lists[Place(groups=groups, lang=lang)] = listed(Role.OPERATOR, lang, groups=groups)
-        lists[Place(groups=groups)] = listed(Role.OPERATOR, FALLBACK, groups=groups)
+            lists[Place(groups=groups, lang=lang)] = listed(Role.OPERATOR, lang, plans=plans, groups=groups)
+        lists[Place(groups=groups)] = listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
     for member in members:
         if member.user_id.isdecimal():
-            lists[Place(int(member.user_id))] = listed(member.role, member.lang)
+            lists[Place(int(member.user_id))] = listed(member.role, member.lang, plans=plans)
     return lists
 
 
@@ -89,7 +92,8 @@ class Menu:
             self._look.clear()
             wait = LOOK_AGAIN
             try:
-                await self._bring_up_to_date(wanted(list(await self._desk.members(CHANNEL))))
+                members = list(await self._desk.members(CHANNEL))
+                await self._bring_up_to_date(wanted(members, plans=self._desk.plans.ready))
                 failures = 0
             except TelegramError as error:
                 failures += 1

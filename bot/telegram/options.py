@@ -6,12 +6,16 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agent_core.proxies import ProxySetting, Route
 from scheduler.quiet import Quiet
+
+TELEGRAM_PROXY = ProxySetting("PHONEDESK_TELEGRAM__PROXY")  # of whoever says nothing of proxies
 
 
 @dataclass(frozen=True, slots=True)
 class TelegramOptions:
-    """``base_url`` and ``base_file_url`` are followed by the token at once. Times are seconds.
+    """``base_url`` and ``base_file_url``, of one host, are followed by the token at once; ``proxy`` decides how that
+    host is asked. Times are seconds.
 
     With ``webhook_url`` (public, ending in ``/telegram/webhook``) Telegram calls us, without it we poll.
     ``edit_private`` and ``edit_group`` are the least time between two edits in a chat of that kind.
@@ -25,6 +29,7 @@ class TelegramOptions:
     token: str = field(repr=False)
     base_url: str = "https://api.telegram.org/bot"
     base_file_url: str = "https://api.telegram.org/file/bot"
+    proxy: ProxySetting = TELEGRAM_PROXY
     webhook_url: str = ""
     webhook_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     body_seconds: float = 10.0  # for the body of a call of the webhook
@@ -40,6 +45,11 @@ class TelegramOptions:
     quiet: Quiet | None = None  # the hours in which what nobody asked for makes no sound
     handling_seconds: float = 120.0  # an update's handler is given up after this
     stop_patience: float = 0.5  # how long a Stop waits for what its person said before it
+
+    @property
+    def route(self) -> Route:
+        """How Telegram is asked. Raises ConfigInvalid if the proxy is none."""
+        return self.proxy.route(self.base_url)
 
     def is_quiet(self, moment: datetime) -> bool:
         return self.quiet is not None and self.quiet.holds(moment)

@@ -10,7 +10,7 @@ from html import escape
 from PIL import Image
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
-from bot.chat.cards import Card, Line
+from bot.chat.cards import Card, Line, colon_of, separator
 from bot.chat.turn import Person
 from bot.telegram.lengths import CUT, cut, split, units
 from bot.telegram.parcel import Film, Key, Parcel, Topic
@@ -73,14 +73,14 @@ def _fitted(card: Card, limit: int) -> Card:
 def to_html(card: Card, limit: int) -> str:
     """The card as HTML whose visible text has at most ``limit`` units."""
     fitted = _fitted(card, limit)
-    return "\n".join([_title(fitted.title), *map(_line, fitted.lines)])
+    return "\n".join([_title(fitted.title), *(_line(line, fitted.title) for line in fitted.lines)])
 
 
 def _title(title: str) -> str:
     return f"<b>{escape(title, quote=False)}</b>"
 
 
-def _line(line: Line) -> str:
+def _line(line: Line, title: str) -> str:
     text = escape(line.text, quote=False)
     label = escape(line.label, quote=False)
     if line.kind == "quote":
@@ -88,16 +88,7 @@ def _line(line: Line) -> str:
         return f"{label}\n<blockquote>{text}</blockquote>" if label else f"<blockquote>{text}</blockquote>"
     if line.kind == "code":
         return f"{label} <code>{text}</code>" if label else f"<code>{text}</code>"
-    return f"{label}{_between(label)}{text}"
-
-
-def _between(label: str) -> str:
-    """What stands between a label and its text: a colon as wide as the label is written, but for numbers, commands."""
-    if not label:
-        return ""
-    if label.startswith(("/", "#")) or label.endswith("."):
-        return " "
-    return "：" if label[-1] > "\u2e7f" else ": "
+    return f"{label}{separator(line.label, colon_of(title, line.label))}{text}" if label else text
 
 
 def fits(card: Card, *, captioned: bool) -> bool:
@@ -126,7 +117,7 @@ def whole(card: Card, limit: int) -> list[str]:
                 parts.append([])
                 room = MAX_TEXT
             first, others = split(rest.text, room - head)
-            parts[-1].append(_line(replace(rest, text=first)))
+            parts[-1].append(_line(replace(rest, text=first), title))
             room -= head + units(first)
             rest = replace(rest, text=others, label="")
     htmls = ["\n".join(part) for part in parts if part]

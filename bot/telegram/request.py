@@ -10,13 +10,15 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 from pydantic import BaseModel, Field, field_validator
 from telegram import Bot
-from telegram.error import NetworkError, TelegramError, TimedOut
+from telegram.error import BadRequest, InvalidToken, NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, HTTPXRequest, RequestData
+
+from agent_core.proxies import ProxySetting, Route
 
 MOST_BYTES = 8 * 1024 * 1024
 MOST_VALUES = 200_000  # of JSON: 8 MB of "{}," were 200 MB of objects
@@ -38,13 +40,13 @@ class AnswerTooLarge(UnfitAnswer):
 
 class BotRequest(HTTPXRequest):
     """``seconds``: how long an answer may take, from the first byte to the last; ``pool_seconds``: how long a free
-    connection is waited for. ``most``: bytes of an answer's body.
-
-    A proxy of the environment (HTTPS_PROXY) is used.
+    connection is waited for. ``most``: bytes of an answer's body. ``route``: how Telegram is asked, whatever proxies
+    the environment names.
     """
 
     def __init__(
         self,
+        route: Route,
         seconds: float = 30.0,
         *,
         connect_seconds: float = 5.0,
@@ -59,7 +61,10 @@ class BotRequest(HTTPXRequest):
             connect_timeout=connect_seconds,
             pool_timeout=pool_seconds,
             media_write_timeout=30,
+            proxy=route.proxy or None,
             httpx_kwargs={
+                "trust_env": False,
+                "verify": httpx.create_ssl_context(),  # of the environment it reads where the certificates are
                 "follow_redirects": False,
                 "headers": {"Accept-Encoding": "identity"},
                 "event_hooks": {"response": [self._bound]},
@@ -184,11 +189,28 @@ async def introduce(bot: Bot) -> None:
         raise UnfitAnswer(f"What answers is no Bot API: {type(error).__name__}.") from error
 
 
+Failure = Literal["silent", "not_reached", "refused", "no_api"]
+
+
+def failure_of(error: TelegramError) -> Failure:
+    """Why a call failed: no answer in time, no way to the server (or it says that it cannot), the token, or an answer
+    that is none of the Bot API's. The library's own words name classes of its HTTP client.
+    """
+    if isinstance(error, TimedOut):
+        return "silent"
+    if isinstance(error, InvalidToken):
+        return "refused"
+    if isinstance(error, NetworkError) and not isinstance(error, UnfitAnswer | BadRequest):
+        return "not_reached"
+    return "no_api"
+
+
 @asynccontextmanager
-async def bot_at(token: str, api_base_url: str, seconds: float) -> AsyncIterator[Bot]:
-    """A bot for a question or two, each answered within ``seconds``."""
+async def bot_at(token: str, api_base_url: str, proxy: ProxySetting, seconds: float) -> AsyncIterator[Bot]:
+    """A bot for a question or two, each answered within ``seconds``. ConfigInvalid if its proxy is none."""
     base = api_base_url.rstrip("/")
-    requests = [BotRequest(seconds, connect_seconds=seconds, pool_seconds=seconds) for _ in range(2)]
+    route = proxy.route(base)
+    requests = [BotRequest(route, seconds, connect_seconds=seconds, pool_seconds=seconds) for _ in range(2)]
     try:
         yield Bot(token, f"{base}/bot", f"{base}/file/bot", request=requests[0], get_updates_request=requests[1])
     finally:

@@ -44,7 +44,7 @@ class TerminalHuman:
         view = QuestionView(id=question.id, run_id=run_id, question=question, lang=self._texts.lang)
         words = "question.hint_type" if question.kind in TO_CUSTOMER else "question.hint_words"
         hint = self._texts.get(words if question.free_text else "question.hint_number")
-        self._console.print(panel(question_card(view, self._texts, hint=hint), self._texts, style="yellow"))
+        self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))
         while True:
             line = await read_line(self._console, self._stdin)
             if line is None:

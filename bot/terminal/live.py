@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines, unread
+from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
@@ -66,7 +66,7 @@ class LiveRuns:
         self._model = step.model if step.instead_of else ""
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")
-        told = not said or unread(step) or step.result in said  # above; or to the model alone
+        told = not said or step.unread or step.result in said  # above; or to the model alone
         if not told and (step.verdicts or not step.ok):
             self._line(f"     {step.result}", "yellow")
 

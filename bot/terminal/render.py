@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group
 from rich.panel import Panel
 
-from bot.chat.cards import Card
+from bot.chat.cards import Card, colon_of, separator
 from bot.chat.texts import Texts
 from bot.terminal.console import Text
 
@@ -14,12 +14,10 @@ STYLES = {"plain": "", "quote": "bold", "code": "cyan"}
 
 def before(label: str, words: Texts) -> str:
     """Return a label with what stands between it and its text; "" for none."""
-    if not label:
-        return ""
-    return label + (" " if label.startswith("#") or label.endswith(".") else words.get("common.colon"))
+    return label + separator(label, words.get("common.colon")) if label else ""
 
 
-def panel(card: Card, words: Texts, *, style: str = "cyan") -> Panel:
+def panel(card: Card, *, style: str = "cyan") -> Panel:
     """The card as a box; what it holds is text, never markup.
 
     Buttons are numbered, to be answered by their number; one's own words are simply typed, so they have no button, and
@@ -28,7 +26,8 @@ def panel(card: Card, words: Texts, *, style: str = "cyan") -> Panel:
     lines = []
     for line in card.lines:
         text = Text()
-        text.append(before(line.label, words), style="dim")
+        if line.label:
+            text.append(line.label + separator(line.label, colon_of(card.title, line.label)), style="dim")
         text.append(line.text, style=STYLES[line.kind])
         lines.append(text)
     buttons = [button for row in card.buttons for button in row if not button.action.startswith(("own:", "look:"))]

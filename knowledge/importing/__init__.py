@@ -2,7 +2,7 @@
 
 from knowledge.importing.carry import carry_out, plan_import
 from knowledge.importing.drafts import Draft
-from knowledge.importing.plan import Added, Change, Double, ImportPlan, OnDouble, Refused
+from knowledge.importing.plan import Added, Change, Double, ImportPlan, OnDouble, Refused, Unclear
 from knowledge.importing.read import read_table
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "ImportPlan",
     "OnDouble",
     "Refused",
+    "Unclear",
     "carry_out",
     "plan_import",
     "read_table",

@@ -4,6 +4,9 @@ A row is the entry with its id, or else the live one with its question, politene
 a file has no column for stays as it is. A wording must mean one entry only, or nothing is ever sure of it: so a row
 whose question or alias another row or a live entry has already is a double.
 
+Two rows of a file that ask the same and answer it differently are unclear: nobody can tell which is right, and a
+customer would get one of them. Neither is imported until somebody has decided, in the file or by replacing doubles.
+
 Skipping doubles, what was there keeps the wording: a row is left out where it is its question, and loses an alias
 where it is that. Replacing them, the row takes the wording: an earlier row with the same question or id is left out,
 and an alias is taken from the other. An entry of the base keeps its own question in both.
@@ -13,12 +16,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agent_core.errors import InputRejected
-from agent_core.sureness.plain import stripped
-from knowledge.entries import LONGEST_QUESTION, Entry, make_entry
+from knowledge.entries import LONGEST_QUESTION, Entry, Forms, Related, Wanted, forms_of, make_entry
 from knowledge.importing.drafts import Draft
 from knowledge.importing.limits import CHAINED, Allowance
 
@@ -50,7 +52,7 @@ class Double:
 
     ``whole``: it is the row's question (or its id), so the row as a whole is left out unless doubles are replaced;
     otherwise it is one of its aliases, and only that is left out. ``fixed``: replacing would change nothing, it is the
-    question of an entry of the base.
+    question of an entry of the base. ``differs``: the two have other answers.
     """
 
     place: str
@@ -59,6 +61,17 @@ class Double:
     other: str  # the other's question
     whole: bool
     fixed: bool = False
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A row that is left out because those at ``other_places`` ask the same, or have its id, with another answer."""
+
+    place: str
+    question: str
+    answer: str
+    other_places: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """``same``: entries that their rows do not change. ``drafts`` are what was read. Everything in the file's order."""
+    """``same``: entries that their rows do not change. ``drafts`` are what was read. Everything in the file's order.
+
+    ``base`` is what it was made for, and ``forms`` what was cut for it.
+    """
 
     name: str
     drafts: tuple[Draft, ...]
@@ -77,8 +93,11 @@ class ImportPlan:
     changed: tuple[Change, ...] = ()
     same: tuple[Entry, ...] = ()
     doubles: tuple[Double, ...] = ()
+    unclear: tuple[Unclear, ...] = ()
     rejected: tuple[Refused, ...] = ()
     notes: tuple[str, ...] = ()
+    base: Related = field(default_factory=Related, compare=False, repr=False)
+    forms: Forms = field(default_factory=Forms, compare=False, repr=False)
 
     @property
     def writes(self) -> int:
@@ -86,12 +105,21 @@ class ImportPlan:
         return len(self.added) + len(self.changed)
 
 
-def decide(name: str, drafts: Sequence[Draft], entries: Sequence[Entry], on_double: OnDouble) -> ImportPlan:
-    """The plan for a base that holds ``entries``. Takes seconds for thousands of rows.
+def wanted_by(drafts: Sequence[Draft], forms: Forms) -> Wanted:
+    """What of a base these rows are about."""
+    usable = [draft for draft in drafts if not draft.problem]
+    texts = (text for draft in usable for text in (draft.question, *(draft.aliases or ())))
+    # Longer ones are refused; one character more is enough to see it.
+    found = frozenset(forms[text[: LONGEST_QUESTION + 1]] for text in texts)
+    return Wanted(frozenset(draft.id for draft in usable if draft.id), found - {""})
+
+
+def decide(name: str, drafts: Sequence[Draft], base: Related, on_double: OnDouble, forms: Forms) -> ImportPlan:
+    """The plan for a base of which ``base`` is what the rows are about. Takes seconds for thousands of rows.
 
     InputRejected where rows rename each other in a chain that is too long to be followed.
     """
-    return _Planner(name, entries, on_double).plan(drafts)
+    return _Planner(name, base, on_double, forms).plan(drafts)
 
 
 @dataclass(slots=True)
@@ -112,15 +140,16 @@ class _Planner:
     every row that remains is taken.
     """
 
-    def __init__(self, name: str, entries: Sequence[Entry], on_double: OnDouble) -> None:
+    def __init__(self, name: str, base: Related, on_double: OnDouble, forms: Forms) -> None:
         self._name = name
         self._replace = on_double == "replace"
-        self._forms: dict[str, str] = {}  # of each wording: cut once, compared often
-        self._base = {entry.id: entry for entry in entries}
+        self._forms = forms
+        self._related = base
+        self._base = {entry.id: entry for entry in base.entries}
         self._asked: dict[tuple[str, bool], list[Entry]] = {}  # by the question's form and whether it is live
-        for entry in entries:
-            self._asked.setdefault((self._form(entry.question), entry.live), []).append(entry)
-        self._ids = set(self._base)
+        for entry in base.entries:
+            self._asked.setdefault((self._forms[entry.question], entry.live), []).append(entry)
+        self._ids = set(base.ids)
         self._unchanging: dict[str, tuple[str, Entry]] = {}  # by id: the row and its entry
         self._refused: list[Refused] = []
         self._out: set[str] = set()  # places of rows that are left out
@@ -137,6 +166,8 @@ class _Planner:
     def plan(self, drafts: Sequence[Draft]) -> ImportPlan:
         self._ids |= {draft.id for draft in drafts if draft.id}
         items = [item for draft in drafts if (item := self._item(draft))]
+        unclear = {} if self._replace else self._unclear(items)
+        self._out |= unclear.keys()
         taken = Allowance(self._name)
         while True:
             before = len(self._out)
@@ -154,9 +185,32 @@ class _Planner:
             changed=tuple(Change(item.place, item.old, item.new, item.by_question) for item in kept if item.old),
             same=tuple(entry for _, entry in self._same.values()),
             doubles=tuple(sorted((*self._left_out, *self._doubles), key=lambda double: order[double.place])),
+            unclear=tuple(unclear.values()),
             rejected=tuple(self._refused),
             notes=tuple(dict.fromkeys(note for draft in drafts for note in draft.note.split("\n") if note)),
+            base=self._related,
+            forms=self._forms,
         )
+
+    def _unclear(self, items: Sequence[_Item]) -> dict[str, Unclear]:
+        """The rows that another one contradicts, by their places. One that changes nothing stays as it is."""
+        rows = [(item.place, item.new) for item in items]
+        groups: dict[tuple[str, str], list[tuple[str, Entry]]] = {}
+        for place, entry in (*self._unchanging.values(), *rows):
+            if entry.live:  # two may wait with the same question: people answered it differently
+                groups.setdefault(("asks", self._forms[entry.question] or entry.question), []).append((place, entry))
+                groups.setdefault(("id", entry.id), []).append((place, entry))
+        others: dict[str, dict[str, None]] = {}
+        for group in groups.values():
+            answers = {entry.answer for _, entry in group}
+            for place, entry in group if len(answers) > 1 else ():
+                differing = [at for at, other in group if other.answer != entry.answer]
+                others.setdefault(place, {}).update(dict.fromkeys(differing))
+        return {
+            place: Unclear(place, entry.question, entry.answer, tuple(others[place]))
+            for place, entry in rows
+            if place in others
+        }
 
     def _settle_all(self, items: Sequence[_Item]) -> None:
         self._begin()
@@ -186,7 +240,7 @@ class _Planner:
     def _old(self, draft: Draft) -> Entry | None:
         if draft.id in self._base:
             return self._base[draft.id]
-        form = self._form(draft.question[: LONGEST_QUESTION + 1])  # the next would refuse a longer one
+        form = self._forms[draft.question[: LONGEST_QUESTION + 1]]  # the next would refuse a longer one
         found = self._asked.get((form, draft.live is not False), []) if form else []
         if draft.live is False:  # two may wait with the same question: people answered it differently
             found = [entry for entry in found if entry.answer == draft.answer]
@@ -214,7 +268,9 @@ class _Planner:
         """The same for the same question in the same base, so that two plans can be compared."""
         count = 0
         while True:
-            found = hashlib.sha256(f"{self._form(draft.question) or draft.question}\n{count}".encode()).hexdigest()[:12]
+            found = hashlib.sha256(f"{self._forms[draft.question] or draft.question}\n{count}".encode()).hexdigest()[
+                :12
+            ]
             if found not in self._ids:
                 self._ids.add(found)
                 return found
@@ -237,14 +293,22 @@ class _Planner:
         earlier = self._items.get(item.new.id)
         if earlier:
             self._left_out.append(
-                Double(item.place, item.new.question, earlier.place, earlier.new.question, whole=True)
+                Double(
+                    item.place,
+                    item.new.question,
+                    earlier.place,
+                    earlier.new.question,
+                    whole=True,
+                    differs=item.new.answer != earlier.new.answer,
+                )
             )
             if self._replace:
                 self._drop(earlier)
         elif item.new.id in self._same:
             place, entry = self._same[item.new.id]
             told = self._doubles if self._replace else self._left_out
-            told.append(Double(item.place, item.new.question, place, entry.question, whole=True))
+            differs = item.new.answer != entry.answer
+            told.append(Double(item.place, item.new.question, place, entry.question, whole=True, differs=differs))
             if self._replace:
                 del self._same[item.new.id]
         else:
@@ -252,9 +316,9 @@ class _Planner:
         return self._replace
 
     def _question_is_free(self, item: _Item) -> bool:
-        form = self._form(item.new.question)
+        form = self._forms[item.new.question]
         others = [self._now[other] for other in sorted(self._others(form, item.new.id))]
-        asking = [other for other in others if self._form(other.question) == form]
+        asking = [other for other in others if self._forms[other.question] == form]
         fixed = any(self._row_of(other) is None for other in asking)
         free = not others or (self._replace and not fixed)
         for other in others:
@@ -270,14 +334,14 @@ class _Planner:
         return free
 
     def _settle_aliases(self, item: _Item) -> None:
-        own = self._form(item.new.question)
+        own = self._forms[item.new.question]
         kept: list[str] = []
         for alias in item.new.aliases:
-            form = self._form(alias)
+            form = self._forms[alias]
             others = [self._now[other] for other in sorted(self._others(form, item.new.id))] if form != own else []
-            fixed = any(self._form(other.question) == form for other in others)
+            fixed = any(self._forms[other.question] == form for other in others)
             for other in others:
-                asks = self._form(other.question) == form
+                asks = self._forms[other.question] == form
                 self._doubles.append(self._double(item, alias, other, whole=False, fixed=asks))
             if others and (fixed or not self._replace):
                 continue
@@ -290,7 +354,8 @@ class _Planner:
     def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> Double:
         row = self._row_of(other)
         place = row.place if row else self._same[other.id][0] if other.id in self._same else f"entry {other.id}"
-        return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed)
+        differs = item.new.answer != other.answer
+        return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed, differs=differs)
 
     def _row_of(self, entry: Entry) -> _Item | None:
         """The row that it is, None for one of the base."""
@@ -300,24 +365,15 @@ class _Planner:
     def _others(self, form: str, own: str) -> set[str]:
         return self._holders.get(form, set()) - {own} if form else set()
 
-    def _form(self, text: str) -> str:
-        if (form := self._forms.get(text)) is None:
-            form = self._forms[text] = stripped(text)
-        return form
-
-    def _forms_of(self, entry: Entry) -> set[str]:
-        """As ``entries.forms_of``."""
-        return {self._form(text) for text in (entry.question, *entry.aliases)} - {""}
-
     def _hold(self, entry: Entry) -> None:
         self._release(entry.id)
         self._now[entry.id] = entry
-        for form in self._forms_of(entry):
+        for form in forms_of(entry, self._forms):
             self._holders.setdefault(form, set()).add(entry.id)
 
     def _release(self, entry_id: str) -> None:
         if gone := self._now.pop(entry_id, None):
-            for form in self._forms_of(gone):
+            for form in forms_of(gone, self._forms):
                 self._holders[form].discard(entry_id)
 
     def _drop(self, earlier: _Item) -> None:
@@ -328,7 +384,7 @@ class _Planner:
 
     def _take(self, other: Entry, form: str, place: str) -> None:
         """The alias with this form from an earlier row or from an entry of the base."""
-        aliases = tuple(alias for alias in other.aliases if self._form(alias) != form)
+        aliases = tuple(alias for alias in other.aliases if self._forms[alias] != form)
         less = other.model_copy(update={"aliases": aliases})
         if item := self._items.get(other.id):
             item.new = less

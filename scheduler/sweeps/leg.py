@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from agent_core import extras
 from agent_core.apps.profile import AppProfile
 from agent_core.errors import CommandFailed, InputRejected
 from agent_core.observer import TreeUse
@@ -161,9 +162,12 @@ def _check(look: UnreadLook, app: AppProfile, targets: Sequence[str] | None) -> 
             advice="Look at the phone: is somebody logged in, is a dialogue open?",
         )
     if not targets:
+        command = extras.install_command("ocr")
         raise CommandFailed(
             "The list of chats cannot be read.",
-            advice="Install the extra [ocr], allow the accessibility tree, or name the contacts.",
+            advice=f"Allow the accessibility tree, name the contacts, or install OCR: {command}",
+            key="list_unreadable",
+            command=command,
         )
 
 

@@ -170,8 +170,8 @@ class Server(Running):
 
     async def pairing_code(self) -> str:
         """The code that it prints for the first person, read from its output as a person reads it."""
-        said = await self.line()
-        assert "/start " in said, said
+        while "/start " not in (said := await self.line()):  # that the bot is there comes before it
+            pass
         return said.partition("/start ")[2].split()[0]
 
     async def end(self) -> int:

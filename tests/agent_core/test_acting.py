@@ -92,3 +92,16 @@ async def test_a_tap_that_failed_may_have_been_one(bench_lab: Lab, monkeypatch: 
         assert "Exception" in str(model.requests[1]["messages"][-1])  # the model is told
     assert not session.steps[0].ok
     assert len(taps) == 1
+
+
+async def test_an_app_that_is_not_opened_is_told_apart_into_an_unknown_name_and_one_that_is_not_installed(
+    bench_lab: Lab,
+) -> None:
+    """Nobody is told to write a name as the phone shows it: that is what was written."""
+    launches = [do(f'do(action="Launch", app="{app}")') for app in ("闲鱼", "抖音")]
+    async with ScriptedModel([*launches, FINISH]) as model:
+        await bench_lab.run(model, "打开闲鱼")
+        told = [str(request["messages"][-1]) for request in model.requests]
+    assert "应用名“闲鱼”不在已知的名字里" in told[1]
+    assert "它可能装在手机上" in told[1]
+    assert "手机上没有安装“抖音”" in told[2]

@@ -177,9 +177,9 @@ def ringed(picture: Image.Image) -> list[float]:
 @pytest.mark.parametrize(
     ("call", "box"),
     [
-        ('do(action="Tap", element=[500,300])', (470, 287, 530, 313)),
-        ('do(action="Double Tap", element=[250,700])', (220, 687, 280, 713)),
-        ('do(action="Long Press", element=[500,500])', (445, 475, 555, 525)),
+        ('do(action="Tap", element=[500,300])', (438, 255, 562, 345)),
+        ('do(action="Double Tap", element=[250,700])', (188, 655, 312, 745)),
+        ('do(action="Long Press", element=[500,500])', (398, 430, 602, 570)),
         ('do(action="Swipe", start=[500,800], end=[500,300])', (475, 300, 525, 807)),
     ],
 )

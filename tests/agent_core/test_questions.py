@@ -175,11 +175,14 @@ def test_the_best_records_are_offered() -> None:
     assert [choice.label for choice in asked.choices[:3]] == ["几天能发货", "长" * 40, "三？"]
     assert (asked.data["query"], asked.data["fingerprint"]) == ("几天能发货", "f1")
     far = [
-        Record(id="k9", text="请换一根线", score=0.0, source="t"),
-        Record(id="k8", text="七天内可以", score=0.3, source="t"),
+        Record(id="k9", text="请换一根线", score=0.19, source="t"),
+        Record(id="k8", text="七天内可以", score=0.2, source="t"),
+        Record(id="k7", text="不用寄回", source="t"),
     ]
     near = questions.no_sure_answer(session(), PLANNED, far)
-    assert [item["id"] for item in near.data["candidates"]] == ["k8"]  # what has nothing in common is no choice
+    assert [item["id"] for item in near.data["candidates"]] == ["k8", "k7"]  # one tap sends: what is far is no choice
+    none = questions.no_sure_answer(session(), PLANNED, far[:1])
+    assert [choice.value for choice in none.choices] == ["skip"]
     nothing = questions.no_sure_answer(session(), PLANNED, [])
     assert [choice.value for choice in nothing.choices] == ["skip"]
     assert nothing.free_text

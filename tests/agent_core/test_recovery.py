@@ -209,6 +209,18 @@ def test_what_the_hint_names_is_let_through() -> None:
             assert not any(allowed(window, texts, one, policy) for one in others)
 
 
+async def test_whoever_is_asked_about_refusals_reads_which_rule_refused_not_what_the_model_was_told(
+    bench_lab: Lab,
+) -> None:
+    launches = [do(f'do(action="Launch", app="{app}")') for app in ("设置", "淘宝", "支付宝") * 4]
+    async with ScriptedModel(launches) as model:
+        session = await bench_lab.run(model, "QQ回复联系人11", max_steps=30)
+        assert told(model, "这个任务只能使用 QQ")
+    text = stuck(session)
+    assert text.endswith("最后一次：被规则拦住（只用任务里的应用）")
+    assert "没有打开" not in text
+
+
 @dataclass
 class Told:
     asked: list[int]  # the steps (from 1) in which a person was asked

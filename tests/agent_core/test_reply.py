@@ -46,6 +46,31 @@ async def test_finish_before_knowledge_is_not_done(bench_lab: Lab) -> None:
     assert bench_lab.sent == {"11": [ANSWER]}
 
 
+@pytest.mark.parametrize(("typed", "asked"), [("小强", True), ("小", False)])
+async def test_a_contact_that_a_search_does_not_find_is_asked_about_at_once(
+    bench_lab: Lab, typed: str, asked: bool
+) -> None:
+    """A search for something else, or an end without one, tells nothing for sure: there the model is refused first."""
+    search = [do('do(action="Tap", element=[500,115])'), do(f'do(action="Type_Name", text="{typed}")')]
+    async with ScriptedModel([LAUNCH, FINISH, *search, FINISH]) as model:
+        session = await bench_lab.run(model, "QQ回复联系人小强", max_steps=5)
+    assert len(session.steps) == 5
+    assert (session.status is Status.WAITING) is asked
+    if asked:
+        assert session.question is not None
+        assert session.question.kind is QuestionKind.STUCK
+        assert session.question.text.startswith("按“小强”搜索过，结果里没有这个名字。")
+        assert "/contacts" in session.question.text
+
+
+async def test_a_contact_that_a_search_shows_is_not_given_up_at_once(bench_lab: Lab) -> None:
+    search = [do('do(action="Tap", element=[500,115])'), do('do(action="Type_Name", text="11")')]
+    async with ScriptedModel([LAUNCH, *search, FINISH]) as model:
+        session = await bench_lab.run(model, max_steps=4)
+    assert session.status is Status.FAILED
+    assert session.question is None
+
+
 @pytest.mark.parametrize("name", ["110", "小11"])
 async def test_nothing_is_sent_into_a_chat_with_a_similar_name(bench_lab: Lab, name: str) -> None:
     bench_lab.phone.receive(name, "几天能发货？")
@@ -100,6 +125,7 @@ async def test_the_run_waits_for_a_person_and_goes_on_elsewhere(bench_lab: Lab) 
     assert session.status is Status.SUCCEEDED
     assert bench_lab.sent == {"11": ["支持7天无理由退货。"]}
     assert session.replies[0].record_id == "b"
+    assert session.replies[0].record_questions == ["能退吗"]
 
 
 async def test_a_person_may_skip(bench_lab: Lab) -> None:

@@ -222,3 +222,17 @@ def test_what_needs_a_restart_is_not_taken_over_with_the_rest() -> None:
     assert (found.settings.device.names, found.settings.device.serial) == ({"S1": "Counter"}, old.device.serial)
     known = {name.path[:length] for name in names() for length in (1, 2)}
     assert known >= LIVE
+
+
+async def test_a_new_proxy_of_the_models_is_taken_over_by_the_chooser_too(core: Core) -> None:
+    reloader = Reloader(core, load)
+    chooser = '[chooser]\nbase_url = "http://choosing.example/v1"\nname = "c"\n'
+    write(chooser)
+    await looks(reloader)
+    first = core.chooser
+    write(f'{chooser}[model]\nproxy = "socks5://127.0.0.1:9"\n')
+    await looks(reloader)
+    assert first is not None
+    assert core.chooser is not None
+    assert core.chooser is not first
+    assert core.settings.model_proxy.route("http://choosing.example").proxy == "socks5://127.0.0.1:9"

@@ -11,6 +11,7 @@ from bot.commands.eval import KEY_NAME
 from bot.models import build_model, prices_of
 from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
 from bot.settings.loading import PassedOver, passed_over
+from bot.settings.origin import survey
 
 TOKEN = "123456789:" + "A" * 35
 
@@ -307,3 +308,18 @@ def test_times_of_digests_and_quiet_hours(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_wrong_ones_say_how_they_are_written(section: str, value: dict[str, object], named: str) -> None:
     assert named in refused(**{section: value})
+
+
+def test_a_proxy_and_a_token_are_checked_and_their_secrets_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://me:of-the-environment@10.0.0.1:1")
+    settings = load(model={"proxy": " socks5://me:of%40the-settings@127.0.0.1:7890 "}, telegram={"token": " 1:a-b_C\n"})
+    assert settings.model_proxy.name == "PHONEDESK_MODEL__PROXY"
+    assert {"of-the-environment", "of%40the-settings", "of@the-settings"} <= set(settings.secrets())
+    assert "the-settings" not in repr(settings)
+    shown = next(one for one in survey(settings) if one.name.key == "model.proxy")
+    assert shown.value == "socks5://<login>@127.0.0.1:7890"
+    assert settings.telegram.token.get_secret_value() == "1:a-b_C"
+    for wrong in ({"model": {"proxy": "geheim@"}}, {"telegram": {"token": "geheim"}}):
+        with pytest.raises(ConfigInvalid) as raised:
+            load(**wrong)
+        assert "geheim" not in str(raised.value)

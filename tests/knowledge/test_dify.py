@@ -244,7 +244,6 @@ async def test_a_long_query_is_cut_at_a_sensible_place(dify: Dify, connect: Conn
         ("ftp://x", "d", "t", ConfigInvalid),
         ("kb.example", "d", "t", ConfigInvalid),
         ("http://x", " ", "t", ConfigMissing),
-        ("http://x", "d", "", ConfigMissing),
         ("http://x", "d", "a\nb", ConfigInvalid),
     ],
 )

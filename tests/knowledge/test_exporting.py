@@ -16,11 +16,12 @@ from openpyxl import load_workbook
 from agent_core.clean_text import clean_text
 from agent_core.errors import InputRejected
 from knowledge.embedded import EmbeddedKnowledge, Entry, forms_of, sample_entries
-from knowledge.entries import line
+from knowledge.entries import Forms, Related, line
 from knowledge.exporting import Form, write_table
 from knowledge.importing import carry_out, plan_import, read_table
 from knowledge.importing.plan import decide
 from knowledge.importing.text import guarded, unguarded
+from tests.knowledge.bases import as_related
 
 FORMS: list[Form] = ["csv", "jsonl", "md", "xlsx"]
 # What could be taken for a sign of one of the formats, between texts.
@@ -65,12 +66,12 @@ tricky = Entry(
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_there_and_back(form: Form, entries: list[Entry]) -> None:
     drafts = read_table(f"x.{form}", write_table(entries, form))
-    again = decide(f"x.{form}", drafts, entries, "skip")
+    again = decide(f"x.{form}", drafts, as_related(entries), "skip", Forms())
     assert (again.writes, again.doubles, again.rejected, again.notes) == (0, (), (), ())
     assert again.same == tuple(entries)
     held = [form for one in entries if one.live for form in forms_of(one)]
     if len(held) == len(set(held)):  # what doubles itself is told, see the tests of imports
-        fresh = decide(f"x.{form}", drafts, [], "skip")
+        fresh = decide(f"x.{form}", drafts, Related(), "skip", Forms())
         assert [added.entry.model_copy(update={"origin": ""}) for added in fresh.added] == entries
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.errors import ConfigInvalid, ConfigMissing
+from agent_core.errors import ConfigInvalid, ConfigMissing, KnowledgeAuth
 from agent_core.ports import KnowledgeBase
 from bot.knowledge import knowledge_config
 from bot.settings import load
@@ -59,7 +59,7 @@ def test_what_names_no_provider_is_refused(written: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["dify", "ragflow"])
-@pytest.mark.parametrize("name", ["base_url", "dataset_id", "token"])
+@pytest.mark.parametrize("name", ["base_url", "dataset_id"])
 def test_what_is_missing_is_named_where_it_belongs(provider: str, name: str) -> None:
     values = {"base_url": "http://x", "dataset_id": "d", "token": "t", name: ""}
     with pytest.raises(ConfigMissing, match=f"PHONEDESK_KNOWLEDGE__{name.upper()}"):
@@ -69,13 +69,29 @@ def test_what_is_missing_is_named_where_it_belongs(provider: str, name: str) -> 
             build(knowledge_config(load(knowledge={"provider": provider, provider: values})))
 
 
-def test_a_token_goes_to_no_other_address_than_it_was_meant_for() -> None:
-    flat = {"base_url": "http://a", "dataset_id": "d", "token": "of-a"}
-    settings = load(
-        knowledge={"provider": "dify,ragflow", **flat, "ragflow": {"base_url": "http://b", "dataset_id": "e"}}
-    )
-    with pytest.raises(ConfigMissing, match="PHONEDESK_KNOWLEDGE__RAGFLOW__TOKEN"):
-        build(knowledge_config(settings))
+async def test_a_token_goes_to_no_other_address_than_it_was_meant_for() -> None:
+    async with FakeDify() as one, FakeRagflow() as two:
+        one.items = ()
+        two.token = ""  # takes no header
+        first = {"base_url": one.base_url, "dataset_id": one.dataset_id, "token": one.token}
+        second = {"base_url": two.base_url, "dataset_id": two.dataset_id}
+        chain = build(knowledge_config(load(knowledge={"provider": "dify,ragflow", **first, "ragflow": second})))
+        assert [record.source for record in await chain.retrieve("q")][:1] == ["ragflow:faq.csv"]
+        await chain.close()
+
+
+@pytest.mark.parametrize("service", [FakeDify, FakeRagflow])
+async def test_a_service_without_a_token_is_sent_no_header(service: type[FakeDify | FakeRagflow]) -> None:
+    async with service() as server:
+        server.token = ""
+        name = "dify" if service is FakeDify else "ragflow"
+        where = {"base_url": server.base_url, "dataset_id": server.dataset_id}
+        base = build(knowledge_config(load(knowledge={"provider": name, **where})))
+        assert await base.retrieve("q")
+        server.token = "wanted-after-all"
+        with pytest.raises(KnowledgeAuth, match="Check PHONEDESK_KNOWLEDGE__TOKEN"):
+            await base.retrieve("q")
+        await base.close()
 
 
 async def test_each_section_is_for_its_provider_and_the_rest_for_all() -> None:

@@ -45,7 +45,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 ERRORS = {
     "endless_error": "KnowledgeAuth",
     "gzip_bomb_of_an_error": "KnowledgeAuth",
-    "switching_protocols": "KnowledgeError",
     "later_again_and_again": "KnowledgeQuota",
 }
 SAYS = {

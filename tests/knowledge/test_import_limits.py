@@ -22,11 +22,12 @@ from openpyxl import Workbook, load_workbook
 from agent_core.errors import InputRejected
 from bot.start import COLLECT_AFTER
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.entries import Entry
+from knowledge.entries import Entry, Forms, Related
 from knowledge.importing import Draft, carry_out, plan_import, read_table
 from knowledge.importing.limits import LONGEST_LIST
 from knowledge.importing.plan import decide
 from knowledge.importing.read import SUFFIXES
+from tests.knowledge.bases import as_related
 from tests.knowledge.odd_files import ENTRY, HEADER, ODD, SHEET, excel, table
 from tests.support.child import Cost, measure
 
@@ -109,7 +110,7 @@ def read(name: str, data: bytes) -> list[Draft]:
     drafts: list[Draft] = []
     with suppress(InputRejected):
         drafts += read_table(name, data)
-    plan = decide(name, drafts, [], "skip")
+    plan = decide(name, drafts, Related(), "skip", Forms())
     " ".join([*plan.notes, *(one.reason for one in plan.rejected)]).encode()  # can be shown
     return drafts
 
@@ -244,11 +245,11 @@ def test_a_chain_of_renamed_entries_is_not_followed_without_end() -> None:
         return entries, [Draft(f"row {n}", f"第{n + 1}个问题", "y", id=f"e{n}") for n in range(count)]
 
     entries, drafts = renamed(30)
-    assert len(decide("a.csv", drafts, entries, "skip").doubles) == 30
+    assert len(decide("a.csv", drafts, as_related(entries), "skip", Forms()).doubles) == 30
     entries, drafts = renamed(900)
     begun = time.process_time()
     with pytest.raises(InputRejected, match="long chain"):
-        decide("a.csv", drafts, entries, "skip")
+        decide("a.csv", drafts, as_related(entries), "skip", Forms())
     assert time.process_time() - begun < MOST_SECONDS
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from agent_core import extras
 from agent_core.devices.virtual import scenario_lines
 from agent_core.devices.virtual.scenario import Scenario
 from agent_core.devices.virtual.scenario_lines import Form, Place
@@ -60,13 +61,19 @@ def parse_scenario(
     try:
         return kind.model_validate(data)
     except ValidationError as error:
+        faults = [_fault(item["loc"], item["type"], item["msg"], kind, data) for item in error.errors()]
+        if not extras.installed("lab"):
+            raise _without_lines([f"{name}: {message}." for _, message in faults]) from error
         lines = scenario_lines.lines_of(text, form)
-        faults = []
-        for item in error.errors():
-            path, message = _fault(item["loc"], item["type"], item["msg"], kind, lines)
-            faults.append((scenario_lines.line_of(lines, path), message))
-        told = "\n".join(f"{name}:{line}: {message}." for line, message in sorted(faults))
+        placed = sorted((scenario_lines.line_of(lines, path), message) for path, message in faults)
+        told = "\n".join(f"{name}:{line}: {message}." for line, message in placed)
         raise ScenarioInvalid(told, advice="") from error
+
+
+def _without_lines(faults: list[str]) -> ScenarioInvalid:
+    told, command = "\n".join(faults), extras.install_command("lab")
+    advice = f"The extra [lab] tells the lines; install it: {command}"
+    return ScenarioInvalid(told, advice=advice, key="scenario_lines", faults=told, command=command)
 
 
 def default_scenario() -> Scenario:
@@ -98,11 +105,11 @@ def _syntax_line(message: str, text: str) -> int:
 
 
 def _fault(
-    location: tuple[int | str, ...], kind: str, message: str, model: type[BaseModel], lines: Mapping[Place, int]
+    location: tuple[int | str, ...], kind: str, message: str, model: type[BaseModel], data: object
 ) -> tuple[Place, str]:
     """The path that is meant, and what is wrong there."""
     message = message.removeprefix("Value error, ")
-    if kind == "extra_forbidden" and location not in lines:  # a field's value that had to be another part's field
+    if kind == "extra_forbidden" and not _holds(data, location):  # a field's value that had to be another part's field
         return location[:-1], f"{_shown(location[:-1])}: {location[-1]!r} is not known"
     if kind == "extra_forbidden":
         names = [part for part in location[:-1] if isinstance(part, str)]
@@ -112,6 +119,16 @@ def _fault(
         inner = tuple(int(part) if part.isdecimal() else part for part in re.findall(r"\w+", named[1]))
         location, message = (*location, *inner), message[named.end() :]
     return location, f"{_shown(location)}: {message}" if location else message
+
+
+def _holds(data: object, path: Place) -> bool:
+    """Whether there is a value at ``path``."""
+    for part in path:
+        try:
+            data = data[part]  # type: ignore[index]  # a table by its keys, or an array by its places
+        except (LookupError, TypeError):
+            return False
+    return True
 
 
 def _shown(location: tuple[int | str, ...]) -> str:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
+import agent_core.planner
 from agent_core.errors import ModelError
 from agent_core.model.base import Usage
 from agent_core.model.meter import Meter
@@ -94,3 +99,15 @@ async def test_a_fault_of_ours_is_not_blamed_on_the_endpoint() -> None:
         end = await planner.plan(Order("做", lang="en"), cast("Executor", None), Nothing(), broken)
         await planner.close()
     assert end == PlanFailed("The plan failed and is not done: ZeroDivisionError")
+
+
+def test_a_proxy_of_the_environment_that_is_none_is_no_hindrance() -> None:
+    """The library would make an HTTP client for its tracing, which goes by the environment."""
+    given = {
+        **os.environ,
+        "all_proxy": "no proxy at all",
+        "PYTHONPATH": str(Path(agent_core.planner.__file__).parents[2]),
+    }
+    made = "import agent_core.planner.library, threading; print(threading.active_count())"
+    done = subprocess.run([sys.executable, "-c", made], env=given, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("1", "")

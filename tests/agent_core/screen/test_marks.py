@@ -27,6 +27,13 @@ def test_a_ring_stands_around_a_tap_and_the_picture_itself_is_untouched(action: 
     assert image.getcolors() == [(SIZE[0] * SIZE[1], (128, 128, 128))]
 
 
+@pytest.mark.parametrize("action", [Tap(element=(500, 250)), LongPress(element=(500, 250))])
+def test_the_words_that_are_tapped_and_those_below_them_in_a_row_of_a_list_can_be_read(action: Tap | LongPress) -> None:
+    image = Image.new("RGB", SIZE, "grey")
+    line = (0, 600 - 50, SIZE[0], 600 + 60)  # across the whole screen, 110 pixels of 2400 high
+    assert changed(image.crop(line), mark(image, action).crop(line)) is None
+
+
 def test_a_long_press_has_two_rings() -> None:
     image = Image.new("RGB", SIZE, "grey")
     one, two = (

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agent_core.errors import ConfigMissing, InputRejected
+from agent_core.errors import InputRejected
+from agent_core.extras import ExtraMissing
 from agent_core.geometry import Box
 from agent_core.screen.compare import without_count
 from agent_core.screen.doubts import Doubt, DoubtKind
@@ -191,7 +192,7 @@ async def test_a_chat_and_the_list_are_told_apart() -> None:
     await phone.key("HOME")
     seen = await look(phone)
     assert (await read_page(reader, seen.frame, seen.nodes, QQ)) == Page()
-    with pytest.raises(ConfigMissing, match=r"\[ocr\]"):
+    with pytest.raises(ExtraMissing, match=r"\[ocr\]"):
         await read_page(reader, seen.frame, None, QQ)
 
 

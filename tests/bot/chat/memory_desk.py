@@ -7,7 +7,8 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from PIL import Image
 
@@ -19,6 +20,7 @@ from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.contacts_port import ContactView
+from bot.desk.plans_port import PlansDesk
 from bot.desk.port import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
 from bot.desk.schedules_port import NO_WISH, ScheduleNews, ScheduleView, ScheduleWish
 from bot.desk.sweeps_port import SweepView
@@ -52,7 +54,7 @@ class MemoryDesk:
         self.digest: Any = None  # a DigestDesk; tests/bot/chat/test_digest.py has the real one
         self.history: Any = None  # a HistoryDesk; tests/bot/chat/test_history.py has the real one
         self.learning: Any = None  # a LearningDesk; tests/bot/chat/test_learning.py has the real one
-        self.plans: Any = None  # a PlansDesk; tests/bot/telegram/test_plans.py has the real one
+        self.plans = cast("PlansDesk", SimpleNamespace(ready=True))  # tests/bot/telegram/test_plans.py has the real one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)
         self._news = asyncio.Event()

@@ -12,7 +12,9 @@ from bot.chat.cards import (
     SOMEWHAT_ALIKE,
     VERY_ALIKE,
     Card,
+    Line,
     describe_action,
+    devices_card,
     question_card,
     run_card,
     status_card,
@@ -98,7 +100,7 @@ def test_what_waits_for_a_person_has_not_failed() -> None:
 def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     record = ReplyRecord(
         contact="11", question="怎么退货", text="七天内可退", provenance="knowledge", record_id="r7",
-        record_source="dify:returns.csv", score=0.914, delivered=True,
+        record_source="dify:returns.csv", record_questions=["怎么退货"], score=0.914, delivered=True,
     )  # fmt: skip
     person = ReplyRecord(contact="11", question="几点", text="九点", provenance="person", person="Operator A")
     chosen = record.model_copy(update={"person": "Operator B"})
@@ -106,12 +108,32 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     card = run_card(run, ZH, now=LATER + timedelta(hours=1))
     assert lines(card)[3:] == [
         "用时: 1 分 05 秒", "结果: 已回复",
-        "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · #r7 · 得分 0.91",
+        "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
         "客户 11 问: 几点", "未确认送达: 九点", "依据: 由 Operator A 撰写或选择",
-        "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · #r7 · 得分 0.91", "由 Operator B 选定",
+        "客户 11 问: 怎么退货", "已发送: 七天内可退", "依据: dify:returns.csv · “怎么退货” · 得分 0.91",
+        "由 Operator B 选定",
     ]  # fmt: skip
     assert card.title == "✅ 已完成"
     assert card.buttons == ()
+
+
+def test_an_own_entry_is_shown_by_its_question_never_by_its_id() -> None:
+    id_ = "e64d868060de"
+    reply = ReplyRecord(
+        contact="11", question="q", text="t", provenance="knowledge", record_id=id_, record_source=f"embedded:{id_}"
+    )
+    ended = replace(RUN, status=RunStatus.SUCCEEDED)
+    for questions, said in (
+        (["几天\n能发货？"], "依据: “几天 能发货？”"),
+        (["发货" * 60], f"依据: “{'发货' * 39}发…”"),
+        (["几天能发货", "包邮吗"], "依据: “几天能发货” · “包邮吗”"),  # composed of two
+        ([], "依据: 自己的知识库"),  # sent by an earlier run
+    ):
+        shown = lines(
+            run_card(replace(ended, replies=(reply.model_copy(update={"record_questions": questions}),)), ZH, now=NOW)
+        )
+        assert said in shown
+        assert id_ not in "".join(shown)
 
 
 def test_a_failure_is_explained_with_what_to_do() -> None:
@@ -197,7 +219,9 @@ def test_every_kind_of_question_has_a_card_that_can_be_answered(kind: QuestionKi
 def test_what_the_gate_made_of_the_last_step_is_shown() -> None:
     verdict = StepVerdict(policy="right_chat", decision="block", message="当前聊天不是 11")
     step = StepRecord(index=1, action=None, ok=False, verdicts=[verdict])
-    assert "规则: 已拦截: 当前聊天不是 11 (right_chat)" in lines(run_card(replace(RUN, last_step=step), ZH, now=NOW))
+    assert (
+        lines(run_card(replace(RUN, last_step=step), ZH, now=NOW))[-2] == "规则: 已拦截 · 只在这位联系人的聊天里查资料"
+    )
 
 
 def test_a_fallback_is_named_while_it_answers_and_the_cost_at_the_end() -> None:
@@ -296,3 +320,24 @@ def test_status() -> None:
     ]  # fmt: skip
     assert labels(card) == [["停止 · QQ回复联系人11"]]
     assert lines(status_card(StatusView(), EN)) == ["Status", "No phone is attached.", "Nothing is running."]
+
+
+def test_the_colon_is_as_wide_as_the_words_of_the_card() -> None:
+    status = StatusView((PhoneView("127.0.0.1:39823", "", "free"), PhoneView("S2", "红米", "free")))
+    chinese, english = render.to_html(devices_card(status, ZH), 4096), render.to_html(devices_card(status, EN), 4096)
+    assert "127.0.0.1:39823：空闲" in chinese
+    assert "红米：空闲" in chinese
+    assert "127.0.0.1:39823: free" in english
+    assert "#1 x" in render.to_html(Card("标题", (Line("x", "#1"),)), 4096)
+
+
+def test_a_phone_is_not_said_to_be_at_work_on_a_run_that_has_left_it() -> None:
+    waiting = replace(RUN, id="w", serial="S1", status=RunStatus.WAITING)
+    line = "✋ 等待人工 · QQ回复联系人11 · 第 0 步"
+    free = devices_card(StatusView((PhoneView("S1", "Pixel", "free"),), (waiting,)), ZH)
+    assert lines(free) == ["手机", "Pixel: 空闲", "序列号: S1", f"停着（不占手机）: {line}"]
+    kept = devices_card(StatusView((PhoneView("S1", "Pixel", "busy", "w"),), (waiting,)), ZH)
+    assert lines(kept)[-1] == f"正在做: {line}"
+    other = replace(RUN, id="o", serial="S1", task="看看天气")
+    both = devices_card(StatusView((PhoneView("S1", "Pixel", "busy", "o"),), (waiting, other)), ZH)
+    assert lines(both)[-2:] == ["正在做: ▶️ 执行中 · 看看天气 · 第 0 步", f"停着（不占手机）: {line}"]

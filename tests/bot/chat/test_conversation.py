@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -14,6 +16,7 @@ from bot.chat.cards import question_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, MessageRef, Role
+from bot.desk.plans_port import PlansDesk
 from bot.desk.port import RunStatus
 from tests.bot.chat.memory_desk import MemoryDesk
 
@@ -91,8 +94,39 @@ class TestAccess:
         assert "配对码不对" in await wang.say("/start 0000")
         assert "配对成功，Operator A。你的身份：管理员。" in await wang.say("/start 0815")
         assert desk.people["telegram", "11"].role is Role.OWNER
-        assert "你好，Operator A。" in await wang.say("/start 0815")
         assert desk.runs == {}
+
+    @pytest.mark.parametrize(
+        ("code", "lang", "first", "last"),
+        [
+            ("4711", "zh", "发 /run QQ回复联系人11 试试，把 11 换成聊天列表里的名字。", "其他用法：/help"),
+            (
+                "0815",
+                "en",
+                "Try /run reply to 11 on QQ, with a name from your chat list in place of 11.",
+                "Everything else: /help",
+            ),
+            ("1234", "en", "Send /status to see what is going on.", "Everything else: /help"),
+        ],
+    )
+    async def test_the_welcome_names_one_thing_to_try(
+        self, desk: MemoryDesk, code: str, lang: str, first: str, last: str
+    ) -> None:
+        if code != "4711":
+            await talker(desk, "9", "Boss").say("/start 4711")  # the first is the owner, whatever the code
+        anna = talker(desk, "12", "Anna", lang)
+        assert (await anna.say(f"/start {code}")).split("\n")[1:] == [first, last]
+        greeted = (await anna.say("/start")).split("\n")
+        assert greeted[0] in {"你好，Anna。", "Hello, Anna."}
+        assert greeted[1:] == [first, last]
+        again = (await anna.say("/start 0815")).split("\n")
+        assert again[1] == texts(desk.people["telegram", "12"].lang).get("access.already")
+        assert again[2:] == [first, last]
+
+    async def test_help_leaves_out_what_is_not_set_up(self, desk: MemoryDesk, wang: Talker) -> None:
+        assert "/plan" in await wang.say("/help")
+        desk.plans = cast("PlansDesk", SimpleNamespace(ready=False))
+        assert "/plan" not in await wang.say("/help")
 
     async def test_a_stranger_is_told_once_and_by_a_name_that_lasts(self, desk: MemoryDesk) -> None:
         stranger = talker(desk, "99", "Who", "de")

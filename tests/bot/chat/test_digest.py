@@ -157,7 +157,7 @@ async def test_several_models_are_told_apart() -> None:
     view = DigestView("today", at("2026-11-20 00:00"), at("2026-11-21 00:00"), calls=1300, cost=1.5, currency="CNY")
     one, other = ModelShare("autoglm-phone-9b", 1200), ModelShare("glm-4.5v", 100, 1.5)
     said = [line.text for line in (await digest_card(replace(view, models=(one, other)), texts("zh"))).lines]
-    assert "autoglm-phone-9b: 调用 1,200 次\nglm-4.5v: 调用 100 次 ≈ 1.50 CNY" in said
+    assert "autoglm-phone-9b：调用 1,200 次\nglm-4.5v：调用 100 次 ≈ 1.50 CNY" in said
     alone = (await digest_card(replace(view, models=(other,)), texts("zh"))).lines
     assert not any("glm" in line.text for line in alone)
 

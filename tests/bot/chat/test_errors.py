@@ -105,7 +105,7 @@ def test_roles_are_called_by_their_names(lang: Lang) -> None:
         ("/people revoke abc", "没有可用的邀请 abc。"),
         ("/settings de", "没有“de”这个选项。"),
         ("/run --policy odd 打开微信", "没有规则“odd”。"),
-        ("/run --app 没有的应用 打开微信", "没有叫“没有的应用”的应用。"),
+        ("/run --app 没有的应用 打开微信", "还不认识“没有的应用”这个应用名，装在手机上也一样。"),
         ("/run --policy reply 打开设置", "任务里没有写用哪个应用回复客户。"),
         ("/run --app QQ QQ回复联系人11", "回复客户的任务只用它自己的应用。"),
         ("/run " + "长" * 2001, "任务太长了，最多 2000 个字。"),

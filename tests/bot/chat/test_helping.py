@@ -96,7 +96,7 @@ async def test_no_example_is_refused_and_each_is_understood(
 ) -> None:
     who, words = await asker(shop, desk, role, lang), texts(lang)
     denied = words.find("errors.role_denied", "").split("\n")[0]
-    for name in commands.usable(role):
+    for name in commands.usable(role, plans=True):
         for form in manual.forms(name, lang):
             for example in form.examples if role.covers(form.least) else ():
                 meant = commands.parse(example)
@@ -112,9 +112,9 @@ async def test_no_example_is_refused_and_each_is_understood(
 @pytest.mark.parametrize(("name", "role", "lang"), ALL)
 def test_the_list_and_the_menu_promise_no_more_than_the_role_may_do(name: str, role: Role, lang: Lang) -> None:
     words = texts(lang)
-    promised = {line.label: line.text for line in helping.lines(words, role)}
-    menu = dict(listed(role, lang))
-    if name not in commands.usable(role):
+    promised = {line.label: line.text for line in helping.lines(words, role, plans=True)}
+    menu = dict(listed(role, lang, plans=True))
+    if name not in commands.usable(role, plans=True):
         assert f"/{name}" not in promised
         assert name not in menu
         return

@@ -84,7 +84,7 @@ async def test_a_list_tells_when_how_where_who_and_what_was_sent(shop: Shop, vie
     assert f"{local} · ❌ 失败 · S1 · Desk A · 0 秒" in said
     assert "打开设置\n没有网络" in said
     assert "✅ 已完成 · S1 · 定时任务 #4" in said
-    assert "QQ回复联系人11\n→ 11: 七天内可退\n→ 12: 三天\n还发送了 2 条" in said
+    assert "QQ回复联系人11\n→ 11：七天内可退\n→ 12：三天\n还发送了 2 条" in said
     assert [button.label for button in viewer.buttons] == ["#2", "#1"]
     opened = await viewer.tap(viewer.action("#1"))
     assert "❌ 失败" in opened

@@ -12,6 +12,7 @@ import pytest
 from agent_core.session import Choice, Question, QuestionKind
 from bot.chat import cards
 from bot.chat.conversation import Attached, Conversation, Incoming, Outgoing, Person, Said
+from bot.chat.kb import LONG_IMPORT
 from bot.chat.kb_cards import import_card
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, Role
@@ -23,6 +24,7 @@ from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.importing import ImportPlan
 from knowledge.importing.plan import Change
+from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
 from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import Shop, shop, url  # noqa: F401 - fixtures
@@ -378,6 +380,72 @@ class TestImport:
         assert "[导入，重复的用新的替换]" in said
         assert "已导入" in await owner.tap("替换")
         assert "可以" in [entry.answer for entry in await store.list()]
+
+    async def test_rows_that_contradict_each_other_are_told_row_by_row(
+        self, store: EmbeddedKnowledge, owner: Talker
+    ) -> None:
+        table = "问题,答案\n几天发货,两天\n请问几天发货,三天\n保修,一年\n".encode()
+        said = await owner.send("faq.csv", table)
+        assert "新增 1 条，修改 0 条，不变 0 条\n回答不一致 2 行\n" in said
+        assert "faq.csv, line 2：“几天发货” → 两天（不同于 faq.csv, line 3）\n" in said
+        assert "faq.csv, line 3：“请问几天发货” → 三天（不同于 faq.csv, line 2）" in said
+        assert "回答不一致的都没有导入" in await owner.tap("导入")
+        assert [entry.question for entry in await store.list()] == ["保修"]
+        await owner.send("faq.csv", table)
+        assert "而且回答不同" in await owner.tap("替换")
+        assert {entry.answer for entry in await store.list()} == {"一年", "三天"}
+
+    async def test_more_rows_that_are_left_out_than_a_card_holds_come_as_a_file(self, owner: Talker) -> None:
+        rows = "".join(f"问题{n},\n" for n in range(30))
+        said = await owner.send("faq.csv", f"问题,答案\n{rows}保修,一年\n".encode())
+        assert "…… 还有 25 个" in said
+        assert owner.last is not None
+        assert owner.last.card.document is not None
+        listed = owner.last.card.document.data.decode().strip().split("\n")
+        assert (listed[0], len(listed)) == ("不能导入", 31)
+        assert listed[30] == "faq.csv, line 31：there is no answer"
+
+    async def test_a_long_import_shows_how_far_it_is_in_place_of_its_buttons(
+        self, desk: Desk, store: EmbeddedKnowledge, owner: Talker
+    ) -> None:
+        told: list[Outgoing] = []
+
+        async def show(message: Outgoing) -> None:
+            told.append(message)
+
+        owner.conversation = Conversation(desk.desk, files=desk.drawer, show=show)
+        short, long = (
+            "问题,答案\n" + "".join(f"第{n}款多重,{n}克\n" for n in range(count)) for count in (20, LONG_IMPORT)
+        )
+        await owner.send("short.csv", short.encode())
+        assert "已导入" in await owner.tap("导入")
+        assert told == []  # it is over before anybody would read it
+        await owner.send("long.csv", long.encode())
+        assert "已导入" in await owner.tap("导入")
+        assert told[0].card.title == "正在导入 long.csv"
+        assert told[0].card.lines[0].text == "正在和知识库比对 1,000 行"
+        assert told[0].card.buttons == ()
+        assert told[0].replaces == MessageRef(owner.chat, "900")
+        assert len(await store.list()) == LONG_IMPORT
+
+    async def test_a_long_import_that_fails_does_not_go_on_saying_that_it_is_under_way(
+        self, desk: Desk, store: EmbeddedKnowledge, owner: Talker
+    ) -> None:
+        told: list[Outgoing] = []
+
+        async def show(message: Outgoing) -> None:
+            told.append(message)
+
+        owner.conversation = Conversation(desk.desk, files=desk.drawer, show=show)
+        rows = "".join(f"第{n}款多重,{n}克\n" for n in range(LONG_IMPORT))
+        await owner.send("long.csv", f"问题,答案\n{rows}".encode())
+
+        assert isinstance(store._index, KnowledgeIndex)
+        _, writer = await store._index._open()
+        await writer.execute("PRAGMA query_only = ON")  # as of a file that may not be written
+        await owner.tap("导入")
+        assert told[-1].card.title == "没有导入 long.csv"
+        assert await store.list() == ()
 
     async def test_cancelled(self, store: EmbeddedKnowledge, owner: Talker) -> None:
         await owner.send("faq.csv", SHEET)

@@ -10,7 +10,7 @@ from agent_core.actions.types import Action
 from agent_core.gate.base import Decision
 from agent_core.gate.choice import PolicyName, policies_of
 from agent_core.session import QuestionKind
-from agent_core.texts import kept_language, language_of
+from agent_core.texts import kept_language, language_of, rule_words
 from bot.chat import commands
 from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue
 from bot.desk import actors, port
@@ -39,7 +39,8 @@ def test_nothing_that_can_be_shown_lacks_its_text(lang: Lang) -> None:
     needed |= {f"role.{role.value}" for role in actors.Role}
     needed |= {f"command.{name}" for name in commands.COMMANDS}
     needed |= {f"error.{kind}" for kind in kinds(errors.PhonedeskError)}
-    needed |= {f"rule.{rule.name}" for name in PolicyName for rule in policies_of(name)}
+    rules = {rule.name for name in PolicyName for rule in policies_of(name)}
+    assert {rule for rule in rules if rule_words(lang, rule) == rule} == set()
     needed |= {f"gate.{decision.value}" for decision in Decision if decision is not Decision.ALLOW}
     actions = Action.__origin__.__args__  # type: ignore[attr-defined]  # the members of the annotated union
     needed |= {f"action.{action.model_fields['kind'].default}" for action in actions}

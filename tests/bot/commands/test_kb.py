@@ -69,6 +69,26 @@ def test_an_import_with_doubles(faq: Path, tmp_path: Path) -> None:
     assert json.loads(call("kb", "stats", "--json")[1])["live"] == 3
 
 
+def test_an_import_ends_with_a_summary_and_lists_every_row_if_asked_to(tmp_path: Path) -> None:
+    many, unclear = tmp_path / "many.csv", tmp_path / "unclear.csv"
+    many.write_text("question,answer\n" + "".join(f"Is model {n} red,yes\n" for n in range(40)), encoding="utf-8")
+    code, out, _ = call("kb", "import", str(many), "--dry-run")
+    assert (code, "40 added" in out, "… and 35 more" in out) == (Exit.OK, True, True)
+    assert "Is model 5 red" not in out
+    assert "--verbose lists every row." in out
+    out = call("kb", "import", str(many), "--verbose")[1]
+    assert ("Is model 39 red" in out, "--verbose" in out) == (True, False)
+    unclear.write_text("question,answer\nIs it red,yes\nIs it red?,no\n", encoding="utf-8")
+    code, out, _ = call("kb", "import", str(unclear))
+    assert code == Exit.FAILED
+    assert "unclear.csv, line 3" in out
+    shown = json.loads(call("kb", "import", str(unclear), "--dry-run", "--json")[1])
+    assert [(row["answer"], row["other_places"]) for row in shown["unclear"]] == [
+        ("yes", ["unclear.csv, line 3"]),
+        ("no", ["unclear.csv, line 2"]),
+    ]
+
+
 def test_several_files_are_one_import(faq: Path, tmp_path: Path) -> None:
     more = tmp_path / "more.md"
     more.write_text("## Do you sell gifts?\n\nYes.\n", encoding="utf-8")

@@ -333,9 +333,11 @@ class TestFiles:
         assert not (await kb.carry_out(owner, [SHEET], mark=again.mark)).done  # tapped twice
 
     async def test_what_doubles_between_two_files_is_seen(self, kb: KnowledgeDesk, owner: Actor) -> None:
-        other = KnowledgeFile("more.csv", "问题,答案\n几天发货,三天\n".encode())
-        view = await kb.plan_import(owner, [SHEET, other])
-        assert [double.wording for double in view.plan.doubles] == ["几天发货"]
+        for answer, doubles, unclear in (("当天发货", ["几天发货"], []), ("三天", [], ["当天发货", "三天"])):
+            other = KnowledgeFile("more.csv", f"问题,答案\n几天发货,{answer}\n".encode())
+            plan = (await kb.plan_import(owner, [SHEET, other])).plan
+            assert [double.wording for double in plan.doubles] == doubles
+            assert [one.answer for one in plan.unclear] == unclear
 
     @pytest.mark.parametrize("form", ["csv", "jsonl", "md", "xlsx"])
     async def test_an_export_comes_back_without_a_change(self, kb: KnowledgeDesk, owner: Actor, form: str) -> None:

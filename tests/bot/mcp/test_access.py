@@ -141,7 +141,7 @@ async def test_single_acts_on_the_phone(world: World) -> None:
         by_name = await client.call_tool("get_screenshot", {"device_id": phone["name"].upper()})
         assert by_name.structured_content["device_id"] == world.serial != phone["name"]
         refusals: list[tuple[str, dict[str, Any], str]] = [
-            ("AWAKE", {"value": "没有的应用"}, "There is no app '没有的应用'."),
+            ("AWAKE", {"value": "没有的应用"}, "'没有的应用' is not among the app names"),
             ("CLICK", {"point": [1, 2], "device_id": "nowhere"}, "There is no phone nowhere."),
             ("CLICK", {"point": [1, 2000]}, "A point is two whole numbers"),
         ]

@@ -10,6 +10,7 @@ from bot.chat.turn import Attached
 from bot.desk.actors import BadRequest
 from bot.telegram.batch import UpdatesRequest
 from bot.telegram.files import TelegramFiles
+from bot.telegram.options import TELEGRAM_PROXY
 from bot.telegram.request import bot_at, introduce
 from simulator.telegram.hostile import TOKEN
 
@@ -18,7 +19,7 @@ SECONDS = 1.0  # that an answer may take
 
 async def ask(url: str) -> str:
     """Ask as the commands do, and then for updates as the adapter does."""
-    async with bot_at(TOKEN, url, SECONDS) as bot:
+    async with bot_at(TOKEN, url, TELEGRAM_PROXY, SECONDS) as bot:
         try:
             await introduce(bot)
         except TelegramError as error:
@@ -27,7 +28,7 @@ async def ask(url: str) -> str:
 
 
 async def poll(url: str) -> str:
-    request = UpdatesRequest(SECONDS)
+    request = UpdatesRequest(TELEGRAM_PROXY.route(url), SECONDS)
     try:
         found = await request.post(f"{url}/bot{TOKEN}/getUpdates")
         return str(len(found)) if isinstance(found, list) else "none"
@@ -39,9 +40,11 @@ async def poll(url: str) -> str:
 
 async def fetch(url: str) -> str:
     """A file, through the bot."""
-    async with bot_at(TOKEN, url, SECONDS) as bot:
+    async with bot_at(TOKEN, url, TELEGRAM_PROXY, SECONDS) as bot:
         try:
-            return (await TelegramFiles(bot).fetch(Attached("F", "a.csv"), 1024 * 1024)).decode()
+            return (
+                await TelegramFiles(bot, TELEGRAM_PROXY.route(url)).fetch(Attached("F", "a.csv"), 1024 * 1024)
+            ).decode()
         except (BadRequest, TelegramError) as error:
             return f"{type(error).__name__}: {error}"
 

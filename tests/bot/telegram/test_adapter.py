@@ -147,8 +147,9 @@ class TestCommands:
             await operator.sees(lambda chat: chat.saying("只服务于已配对的成员"))
             await operator.send("/start 4711")
             await operator.sees(lambda chat: chat.saying("配对成功，Operator A。你的身份：管理员。"))
+            assert operator.chat.saying("发 /run QQ回复联系人11 试试")
             await operator.send("/run QQ回复联系人11")
-            card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
+            card = await operator.sees(lambda chat: card_of(chat, "任务：QQ回复联系人11"))
             assert card.buttons == [["停止", "看屏幕", "暂停"]]
             assert card.reply_to is not None
             assert card.reply_to.text == "/run QQ回复联系人11"
@@ -156,7 +157,7 @@ class TestCommands:
             assert toast.text == "正在停止。"
             await operator.sees(lambda chat: "已停止" in card.words)
             assert card.buttons == []
-            assert len(operator.chat.saying("QQ回复联系人11")) == 1
+            assert len(operator.chat.saying("任务：QQ回复联系人11")) == 1
 
     async def test_a_stranger_gets_one_line_and_nothing_else(self, house: House) -> None:
         stranger = house.tg.user(99, "Who", "de")

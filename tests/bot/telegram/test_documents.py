@@ -15,10 +15,12 @@ from bot.desk import actors
 from bot.telegram import render, updates
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.files import TelegramFiles
+from bot.telegram.options import TELEGRAM_PROXY
 from bot.telegram.sending import Shown, Telegram
 from tests.bot.telegram.conftest import picture
 
 MEGABYTE = 1024 * 1024
+DIRECT = TELEGRAM_PROXY.route("http://127.0.0.1")
 SHEET = "问题,答案\n怎么退货,七天内可退\n".encode()
 
 
@@ -123,25 +125,25 @@ class TestFetching:
         sent = await user.send_file(SHEET, "a.csv")
         assert sent.content.file is not None
         file = Attached(sent.content.file.file_id, "a.csv", len(SHEET))
-        assert await TelegramFiles(bot).fetch(file, MEGABYTE) == SHEET
+        assert await TelegramFiles(bot, DIRECT).fetch(file, MEGABYTE) == SHEET
 
     @pytest.mark.parametrize("said", [0, 2 * MEGABYTE], ids=["size not told", "size told"])
     async def test_one_that_is_too_large_is_refused(self, bot: Bot, user: FakeUser, said: int) -> None:
         sent = await user.send_file(b"x" * (2 * MEGABYTE), "a.csv")
         assert sent.content.file is not None
         with pytest.raises(actors.BadRequest, match="larger than 1 MB"):
-            await TelegramFiles(bot).fetch(Attached(sent.content.file.file_id, "a.csv", said), MEGABYTE)
+            await TelegramFiles(bot, DIRECT).fetch(Attached(sent.content.file.file_id, "a.csv", said), MEGABYTE)
 
     async def test_one_that_is_gone_is_said_so(self, tg: FakeTelegram, bot: Bot, user: FakeUser) -> None:
         with pytest.raises(actors.BadRequest, match="any more"):
-            await TelegramFiles(bot).fetch(Attached("F999999", "a.csv"), MEGABYTE)
+            await TelegramFiles(bot, DIRECT).fetch(Attached("F999999", "a.csv"), MEGABYTE)
 
     async def test_a_network_that_fails_is_not_called_so(self, tg: FakeTelegram, bot: Bot, user: FakeUser) -> None:
         sent = await user.send_file(SHEET, "a.csv")
         assert sent.content.file is not None
         tg.world.break_next("getFile", how="502")
         with pytest.raises(NetworkError):
-            await TelegramFiles(bot).fetch(Attached(sent.content.file.file_id, "a.csv"), MEGABYTE)
+            await TelegramFiles(bot, DIRECT).fetch(Attached(sent.content.file.file_id, "a.csv"), MEGABYTE)
 
 
 class TestOutgoing:

@@ -16,7 +16,7 @@ from telegram.error import RetryAfter, TelegramError
 
 from bot.telegram.adapter import SECRET_HEADER, TelegramAdapter
 from bot.telegram.batch import MOST
-from bot.telegram.options import TelegramOptions
+from bot.telegram.options import TELEGRAM_PROXY, TelegramOptions
 from bot.telegram.request import BEYOND_SECONDS, LONGEST_WAIT, BotRequest
 from simulator.telegram.hostile import NONSENSE, ODD_PARAMETERS, TOKEN, HostileTelegram
 from storage.inbox import Inbox
@@ -88,8 +88,10 @@ async def test_nonsense_is_an_error_of_telegrams() -> None:
 
 
 async def test_odd_errors_are_bounded() -> None:
-    request = BotRequest(SECONDS)
-    async with HostileTelegram("odd_errors") as server, request:
+    async with (
+        HostileTelegram("odd_errors") as server,
+        BotRequest(TELEGRAM_PROXY.route(server.url), SECONDS) as request,
+    ):
         for parameters in ODD_PARAMETERS:
             with pytest.raises(TelegramError) as raised:
                 await request.post(f"{server.url}/bot{TOKEN}/getMe")
@@ -127,7 +129,7 @@ async def test_the_adapter_goes_on_trying(house: House) -> None:
                 await until(lambda: len(server.requests) > 2 * len(NONSENSE), 30)
                 assert adapter.failed is None
                 assert not adapter.ready.is_set()
-        assert {line["event"] for line in logs} == {"telegram_not_reached"}
+        assert {line["event"] for line in logs} == {"telegram_not_reached", "telegram_error"}
         assert not any(TOKEN in str(line) for line in logs)
 
 

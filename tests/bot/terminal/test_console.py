@@ -17,7 +17,6 @@ from rich.table import Table
 
 from bot.chat.cards import Button, Card, Line
 from bot.terminal.console import Console, Text, print_data
-from bot.terminal.language import texts
 from bot.terminal.render import panel
 from tests.bot.hostile_texts import DANGEROUS, hostile_or_broken
 
@@ -44,7 +43,7 @@ FORMS: dict[str, Callable[[str], RenderableType]] = {
     "string": lambda text: text,
     "text": Text,
     "table": _table,
-    "card": lambda text: panel(Card(text, (Line(text, text),), None, ((Button("d", text),),)), texts("en")),
+    "card": lambda text: panel(Card(text, (Line(text, text),), None, ((Button("d", text),),))),
     "segments": _Segments,
 }
 

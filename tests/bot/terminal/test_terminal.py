@@ -218,7 +218,7 @@ def test_a_card_shows_its_words_as_they_are() -> None:
         ((Button("d", "好\x9b"), Button("look:q1", "see the phone")),),
     )
     console = printed()
-    console.print(panel(card, texts("zh")))
+    console.print(panel(card))
     shown = text_of(console)
     assert "[b]T[/b]\\x1b[2J" in shown
     assert "标签：a\\x1b]0;x\\x07b" in shown

@@ -1,0 +1,1 @@
+"""`phonedesk init`: asks what a desk needs, and writes it to ``.env``."""

@@ -1,0 +1,18 @@
+"""What ``phonedesk init`` says, one TOML file a language, with the same keys and placeholders in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent_core.texts import Lang, load_texts
+
+
+class Texts:
+    """The texts of one language."""
+
+    def __init__(self, lang: Lang) -> None:
+        self._texts = load_texts(__name__, lang)
+
+    def get(self, key: str, **values: Any) -> str:
+        """Return the text with ``values`` filled in. Raises KeyError for an unknown key or a missing value."""
+        return self._texts[key].format(**values)
