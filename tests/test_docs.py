@@ -48,7 +48,10 @@ ENGLISH_ONLY = {
 }
 BOT_COMMANDS = {"commands.md": "The bot's commands", "commands.zh-CN.md": "机器人的命令"}
 DOCS = [page for page in ROOT.glob("docs/**/*.md") if not page.name.endswith(CHINESE) and page.name not in ENGLISH_ONLY]
-FROM_THE_MACHINE = {"PHONEDESK_LANG", "PHONEDESK_TIMEZONE"}  # their default is not the same everywhere: written as empty
+FROM_THE_MACHINE = {
+    "PHONEDESK_LANG",
+    "PHONEDESK_TIMEZONE",
+}  # their default is not the same everywhere: written as empty
 MOST_WORDS = {README: 700, README_ZH: 1400}  # of a first page; Chinese characters count as words
 SECTIONS = {
     README: (

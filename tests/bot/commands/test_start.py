@@ -15,14 +15,10 @@ from bot.commands.common import Exit
 
 START = "from bot.start import main; main()"
 WITHOUT_EXTRA = """
-import importlib.abc, sys
+import importlib.util
 
-class Absent(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name == "aiogram":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Absent())
+there = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *place: None if name == "aiogram" else there(name, *place)
 """
 # Says when a module is about to be loaded, and stays there.
 TELLING = """
