@@ -17,7 +17,7 @@ from agent_core.retry import with_retries
 from agent_core.screen.reader import ScreenReader
 from agent_core.session import QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, new_session
-from tests.support.lab import ASK, FINISH, LAUNCH, Lab, Story, do
+from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, Story, do
 from tests.support.model_server import ScriptedModel
 from tests.support.model_server import Status as Refusal
 
@@ -210,3 +210,16 @@ async def test_a_dry_run_leaves_a_sleeping_phone_asleep_and_says_so(bench_lab: L
                 bench_lab.phone.set_fault("asleep", False)
         assert "没有执行" in session.message
         assert (bench_lab.phone.report()["actions"], dict(bench_lab.phone.settings)) == before
+
+
+@pytest.mark.parametrize(("found", "said"), [(True, f"会回复“{ANSWER}”"), (False, "没有确定的答案")])
+async def test_a_dry_run_says_what_a_question_would_be_answered(bench_lab: Lab, found: bool, said: str) -> None:
+    if not found:
+        bench_lab.knowledge.records = ()
+    before = bench_lab.phone.report()["actions"]
+    session = new_session("看看", bench_lab.device.serial, AgentSettings(), dry_run=True)
+    async with ScriptedModel([ASK]) as model:
+        session = await bench_lab.run(model, session=session)
+    assert session.status is Status.SUCCEEDED
+    assert said in session.message
+    assert bench_lab.phone.report()["actions"] == before

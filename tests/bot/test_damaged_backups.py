@@ -77,12 +77,15 @@ def damaged(name: str, whole: bytes, folder: Path) -> Path:
     return file
 
 
+LOCKS = {".lock", ".holder"}  # in the second a process writes its number
+
+
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file, without the locks, in which a process writes its number."""
+    """Every file, without the locks."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
         for path in folder.rglob("*")
-        if path.suffix != ".lock"
+        if path.suffix not in LOCKS
     }
 
 
@@ -109,7 +112,7 @@ async def test_a_damaged_back_up_is_one_error_and_changes_nothing(
         assert done.parts == ("phonedesk.sqlite3", "knowledge.sqlite3")
         assert len(done.held) <= 1
         assert len(await runs_in(settings)) == 1
-        assert {path.name for path in settings.data_dir.iterdir() if path.suffix != ".lock"} == {
+        assert {path.name for path in settings.data_dir.iterdir() if path.suffix not in LOCKS} == {
             "phonedesk.sqlite3",
             "knowledge.sqlite3",
             done.before.name,
