@@ -10,6 +10,7 @@ from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_port import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
 from knowledge.importing import Change, Double, ImportPlan
+from knowledge.importing.said import in_language
 from knowledge.personal import personal_data
 
 FOUND_A_PAGE = 5
@@ -198,7 +199,7 @@ def import_card(view: ImportView, texts: Texts, *, most: int | None = SHOWN_OF_A
     left_out = _left_out(plan, texts, most)
     if counts := [texts.get(f"kb.import_count_{key}", count=count) for key, _, count in left_out if count]:
         lines.append(Line(" · ".join(counts)))
-    lines += [Line(note) for note in plan.notes]
+    lines += [Line(in_language(note, texts.lang)) for note in plan.notes]
     if lost := sum(len(_less(change.old.aliases, change.new.aliases)) for change in plan.changed):
         lines.append(Line(texts.get("kb.import_lost", count=lost)))
     if not view.done and not plan.writes and not plan.doubles and not plan.unclear:
@@ -222,15 +223,18 @@ def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[st
     unclear = [
         texts.get(
             "kb.import_unclear_row",
-            place=one.place,
+            place=in_language(one.place, texts.lang),
             question=cut(one.question, SHOWN_OF_A_TEXT),
             answer=cut(one.answer, SHOWN_OF_A_TEXT),
-            others=", ".join(one.other_places[:SHOWN_OF_A_GROUP]),
+            others=", ".join(in_language(place, texts.lang) for place in one.other_places[:SHOWN_OF_A_GROUP]),
         )
         for one in plan.unclear[:most]
     ]
     doubles = [_double(one, texts) for one in plan.doubles[:most]]
-    refused = [f"{one.place}{texts.get('common.colon')}{one.reason}" for one in plan.rejected[:most]]
+    refused = [
+        in_language(one.place, texts.lang) + texts.get("common.colon") + in_language(one.reason, texts.lang)
+        for one in plan.rejected[:most]
+    ]
     return [
         ("unclear", unclear, len(plan.unclear)),
         ("doubles", doubles, len(plan.doubles)),
@@ -240,7 +244,8 @@ def _left_out(plan: ImportPlan, texts: Texts, most: int | None) -> list[tuple[st
 
 def _double(one: Double, texts: Texts) -> str:
     key = "kb.import_double_differs" if one.whole and one.differs else "kb.import_double"
-    return texts.get(key, place=one.place, wording=one.wording, other=one.other, at=one.other_place)
+    place, at = in_language(one.place, texts.lang), in_language(one.other_place, texts.lang)
+    return texts.get(key, place=place, wording=one.wording, other=one.other, at=at)
 
 
 def left_out_card(plan: ImportPlan, texts: Texts) -> Card | None:

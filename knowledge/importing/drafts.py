@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from knowledge.entries import LONGEST_QUESTION
 from knowledge.importing.limits import ASKED, ENTRIES, LONGEST_LIST, WORDINGS, Allowance
+from knowledge.importing.said import Said, SaidTogether
 
 LISTED = 20  # names that a note tells
 _LONGEST_NAME = 40  # characters of one of them
@@ -31,7 +32,7 @@ class Draft:
     """One row. ``place`` tells a person where it stands: "faq.xlsx, sheet 售后, row 7".
 
     None is what the file has no column for: an entry that is changed keeps its own. ``problem`` says why this row
-    cannot be taken; ``note`` is what a person should know of the file ("it has no header: …"), said with its first row.
+    cannot be taken; ``notes`` are what a person should know of the file ("… has no header"), said with its first row.
     """
 
     place: str
@@ -43,7 +44,7 @@ class Draft:
     live: bool | None = None
     alias_of: str | None = None
     problem: str = ""
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +132,13 @@ def draft(place: str, fields: Fields, faults: Sequence[str] = (), *, taken: Allo
     question, answer = first.get("question", "").strip(), first.get("answer", "").strip()
     live, problem = _live(first.get("live"))
     if faults:
-        problem = "; ".join(faults)
+        problem = SaidTogether(faults)
     elif not _whole("".join(texts)):
-        problem = "it holds half a character"
+        problem = Said("half_a_character")
     elif max(map(len, several.values()), default=0) > LONGEST_LIST:
-        problem = f"it has more than {LONGEST_LIST} other ways to ask, or tags"
+        problem = Said("long_list", most=LONGEST_LIST)
     elif not (question and answer):
-        problem = "there is no question" if answer else "there is no answer" if question else "it is blank"
+        problem = Said("no_question" if answer else "no_answer" if question else "blank")
     return Draft(
         place=place,
         question=question,
@@ -166,4 +167,4 @@ def _live(text: str | None) -> tuple[bool | None, str]:
         return None, ""
     if word in _YES or word in _NO:
         return word in _YES, ""
-    return None, f"{named(word)!r} does not say whether it is live: write live or pending"
+    return None, Said("live", word=repr(named(word)))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from agent_core.errors import InputRejected
 from knowledge.importing.drafts import LISTED, Draft, column, draft, listed
 from knowledge.importing.limits import ENTRIES, ENTRY, Allowance
+from knowledge.importing.said import Said
 from knowledge.importing.text import decode, lines_of
 
 _USUAL = 4_000  # characters of an item
@@ -25,7 +26,7 @@ def read_json(name: str, data: bytes) -> Sequence[Draft]:
     objects = _items(name, text, start + 1) if text.startswith("[", start) else _lines(name, text, start, taken)
     drafts = [_draft(place, item, unread, taken) for place, item in objects]
     if drafts and unread:
-        return [replace(drafts[0], note=f"{name}: these fields were not read: {listed(unread)}"), *drafts[1:]]
+        return [replace(drafts[0], notes=(Said("fields_unread", name=name, names=listed(unread)),)), *drafts[1:]]
     return drafts
 
 
@@ -54,7 +55,7 @@ def _items(name: str, text: str, at: int) -> Iterator[tuple[str, object]]:
         number += 1
         if number > ENTRIES.most:
             raise ENTRIES.passed(name)
-        place = f"{name}, item {number}"
+        place = Said("item", name=name, number=number)
         for size in (_USUAL, ENTRY.most):
             piece = text[at : at + size]
             with suppress(ValueError, RecursionError):
@@ -69,7 +70,7 @@ def _items(name: str, text: str, at: int) -> Iterator[tuple[str, object]]:
         elif not text.startswith("]", at):
             raise _broken(name, place)
     if _end_of_blanks(text, at + 1) < len(text):
-        raise _broken(name, f"{name}, item {number}")
+        raise _broken(name, Said("item", name=name, number=number))
 
 
 def _broken(name: str, place: str) -> InputRejected:
@@ -84,16 +85,16 @@ def _broken(name: str, place: str) -> InputRejected:
 
 def _lines(name: str, text: str, start: int, taken: Allowance) -> Iterator[tuple[str, object]]:
     if len(text) <= ENTRY.most and isinstance(whole := _parsed(text[start:]), dict):
-        yield f"{name}, item 1", whole  # one object, over any number of lines
+        yield Said("item", name=name, number=1), whole  # one object, over any number of lines
         return
     for number, line in enumerate(lines_of(name, text, taken), start=1):
         if line.strip():
-            yield f"{name}, line {number}", _parsed(line)
+            yield Said("line", name=name, number=number), _parsed(line)
 
 
 def _draft(place: str, item: object, unread: dict[str, None], taken: Allowance) -> Draft:
     if not isinstance(item, dict):
-        problem = "it is no JSON" if isinstance(item, _NoJson) else "it is no object with a question and an answer"
+        problem = Said("no_json" if isinstance(item, _NoJson) else "no_object")
         return draft(place, (), [problem], taken=taken)
     fields: list[tuple[str, str | Sequence[str]]] = []
     faults: list[str] = []
@@ -106,11 +107,11 @@ def _draft(place: str, item: object, unread: dict[str, None], taken: Allowance) 
             if all(isinstance(part, str) for part in value):
                 fields.append((name, value))
             else:
-                faults.append(f"{key} is no list of texts")
+                faults.append(Said("no_list", name=key))
         elif (text := _text(value)) is not None:
             fields.append((name, text))
         else:
-            faults.append(f"{key} is no text")
+            faults.append(Said("no_text", name=key))
     return draft(place, fields, faults, taken=taken)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from knowledge.importing.drafts import LISTED, Draft, Fields, column, draft, named
 from knowledge.importing.limits import Allowance
+from knowledge.importing.said import Said
 from knowledge.importing.text import decode, lines_of
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")
@@ -59,18 +60,18 @@ def read_markdown(name: str, data: bytes) -> Sequence[Draft]:
     ours = any(outside and _FIELDS.fullmatch(line) for line, outside in lines)
     in_pairs = not ours and any(outside and (match := _PAIR.fullmatch(line)) and match["q"] for line, outside in lines)
     sections, lost = (_pairs if in_pairs else _headings)(lines)
-    drafts = [draft(f"{name}, line {line}", (), [why], taken=taken) for line, why in lost]
+    drafts = [draft(Said("line", name=name, number=line), (), [why], taken=taken) for line, why in lost]
     titles: list[str] = []
     for index, section in enumerate(sections):
         below = sections[index + 1].level if index + 1 < len(sections) else 0
         if not in_pairs and not section.has_text and section.ours is None and below > section.level:
             title = named(section.question)
-            titles.append(f"{name}, line {section.line}: {title} was taken as a title, not as a question")
+            titles.append(Said("title", place=Said("line", name=name, number=section.line), title=title))
         else:
             drafts.append(_draft(name, section, taken, foreign=section.ours is None))
     if drafts and titles:
-        more = [f"{name}: {len(titles) - LISTED} more were taken as titles"] if len(titles) > LISTED else []
-        drafts[0] = replace(drafts[0], note="\n".join([*titles[:LISTED], *more]))
+        more = [Said("titles", name=name, count=len(titles) - LISTED)] if len(titles) > LISTED else []
+        drafts[0] = replace(drafts[0], notes=(*titles[:LISTED], *more))
     return drafts
 
 
@@ -149,7 +150,7 @@ def _pairs(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Los
             open_part = "a"
         elif outside and _HEADING.fullmatch(line):
             open_part = ""
-            _lose(number, line, lost, "it is a heading between questions and answers, and was not read")
+            _lose(number, line, lost, Said("heading"))
         elif open_part == "q" and line.strip():
             sections[-1].asked.append(line.strip())
         elif open_part == "a":
@@ -159,13 +160,16 @@ def _pairs(lines: Sequence[tuple[str, bool]]) -> tuple[list[_Section], list[_Los
     return sections, lost
 
 
-def _lose(number: int, line: str, lost: list[_Lost], why: str = "it belongs to no question") -> None:
+_STRAY = Said("stray")
+
+
+def _lose(number: int, line: str, lost: list[_Lost], why: str = _STRAY) -> None:
     if line.strip():
         lost.append((number, why))
 
 
 def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> Draft:
-    place = f"{name}, line {section.line}"
+    place = Said("line", name=name, number=section.line)
     question, answer = section.question, section.text
     if foreign:
         for sign, text in (("q", question), ("a", answer)):
@@ -177,7 +181,7 @@ def _draft(name: str, section: _Section, taken: Allowance, *, foreign: bool) -> 
     try:
         fields = json.loads(section.ours or "{}")
     except (ValueError, RecursionError):
-        return draft(place, (), ["the comment under the heading is no JSON"], taken=taken)
+        return draft(place, (), [Said("comment")], taken=taken)
     if isinstance(said := fields.pop("question", question), str):  # one that no heading can hold
         question = said
     texts: Fields = [("question", question), ("answer", _unescaped(answer))]
@@ -200,5 +204,5 @@ def _fields(found: dict[str, object]) -> tuple[Fields, bool | None, list[str]]:
             case ("live", bool() as said):
                 live = said
             case _:
-                faults.append(f"{named(key)} in the comment cannot be read")
+                faults.append(Said("in_comment", name=named(key)))
     return fields, live, faults

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agent_core.errors import InputRejected
-from knowledge.entries import LONGEST_QUESTION, Entry, Forms, Related, Wanted, forms_of, make_entry
+from knowledge.entries import LONGEST_ANSWER, LONGEST_QUESTION, Entry, Forms, Related, Wanted, forms_of, make_entry
 from knowledge.importing.drafts import Draft
 from knowledge.importing.limits import CHAINED, Allowance
+from knowledge.importing.said import Said
 
 OnDouble = Literal["skip", "replace"]
 
@@ -187,7 +188,7 @@ class _Planner:
             doubles=tuple(sorted((*self._left_out, *self._doubles), key=lambda double: order[double.place])),
             unclear=tuple(unclear.values()),
             rejected=tuple(self._refused),
-            notes=tuple(dict.fromkeys(note for draft in drafts for note in draft.note.split("\n") if note)),
+            notes=tuple(dict.fromkeys(note for draft in drafts for note in draft.notes)),
             base=self._related,
             forms=self._forms,
         )
@@ -230,7 +231,7 @@ class _Planner:
             old = self._old(draft)
             new = self._new(draft, old)
         except InputRejected as error:
-            self._refused.append(Refused(draft.place, error.message))
+            self._refused.append(Refused(draft.place, _reason(error)))
             return None
         if old and old == new and old.id not in self._unchanging:
             self._unchanging[old.id] = (draft.place, old)
@@ -246,7 +247,7 @@ class _Planner:
             found = [entry for entry in found if entry.answer == draft.answer]
         if len(found) > 1:
             ids = ", ".join(entry.id for entry in found)
-            raise InputRejected(f"several entries have this question ({ids}): write the id of the one that is meant")
+            raise InputRejected(Said("several", ids=ids))
         return found[0] if found else None
 
     def _new(self, draft: Draft, old: Entry | None) -> Entry:
@@ -353,7 +354,7 @@ class _Planner:
 
     def _double(self, item: _Item, wording: str, other: Entry, *, whole: bool, fixed: bool) -> Double:
         row = self._row_of(other)
-        place = row.place if row else self._same[other.id][0] if other.id in self._same else f"entry {other.id}"
+        place = row.place if row else self._same[other.id][0] if other.id in self._same else Said("entry", id=other.id)
         differs = item.new.answer != other.answer
         return Double(item.place, wording, place, other.question, whole=whole, fixed=fixed, differs=differs)
 
@@ -392,3 +393,11 @@ class _Planner:
             self._items[other.id] = _Item(place, less, self._base[other.id], is_row=False)
             self._same.pop(other.id, None)
         self._hold(less)
+
+
+def _reason(error: InputRejected) -> str:
+    """Why a row is no entry, in words that can be said in the person's language."""
+    if isinstance(error.message, Said):
+        return error.message
+    why = error.message.removeprefix("This is no entry: ").rstrip(".")
+    return Said("no_entry", question=LONGEST_QUESTION, answer=LONGEST_ANSWER, why=why)

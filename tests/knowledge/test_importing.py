@@ -21,10 +21,12 @@ from openpyxl import Workbook
 from agent_core.errors import InputRejected
 from agent_core.sureness.fit import asks_for
 from agent_core.sureness.plain import stripped
+from agent_core.texts import load_texts
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from knowledge.entries import Forms, Related, forms_of
 from knowledge.importing import Draft, ImportPlan, OnDouble, carry_out, markdown, plan_import, read_table
 from knowledge.importing.plan import decide, wanted_by
+from knowledge.importing.said import in_language
 from knowledge.tokens import tokens
 from storage.knowledge_index import KnowledgeIndex
 from tests.knowledge.bases import as_related
@@ -77,7 +79,7 @@ def test_a_table_of_any_encoding_and_separator(encoding: str, sign: str, end: st
     draft = only(read_table("FAQ.CSV", text.encode(encoding)))
     assert (draft.question, draft.answer) == ("几天能发货", "两天")
     assert (draft.aliases, draft.tags) == (("多久发货", "啥时候寄"), ("物流", "发货"))
-    assert (draft.place, draft.note, draft.id, draft.live) == ("FAQ.CSV, line 2", "", "", None)
+    assert (draft.place, draft.notes, draft.id, draft.live) == ("FAQ.CSV, line 2", (), "", None)
 
 
 @pytest.mark.parametrize(
@@ -123,19 +125,19 @@ def test_wordings_are_cut_at_signs_but_not_at_commas() -> None:
 def test_a_table_without_a_header() -> None:
     first, second = read_table("a.csv", "几天发货,两天,x\n运费多少,六元,\n".encode())
     assert (first.question, first.answer, first.aliases) == ("几天发货", "两天", None)
-    assert "no header" in first.note
-    assert "after the second" in first.note
-    assert (second.question, second.note) == ("运费多少", "")
+    assert "no header" in "\n".join(first.notes)
+    assert "after the second" in "\n".join(first.notes)
+    assert (second.question, second.notes) == ("运费多少", ())
 
 
 def test_what_is_not_read_is_told() -> None:
     text = "常见问题\n请勿修改\n问题,序号,答案,作者\n几天,1,两天,x\n"
-    note = only(read_table("a.csv", text.encode())).note
+    note = only(read_table("a.csv", text.encode())).notes[0]
     assert "a.csv, line 1 stands above the header" in note
     assert "a.csv, line 2 stands above" in note
     assert "序号, 作者" in note
     assert only(read_table("a.tsv", "问题\t答案\n几,天\t两,天\n".encode())).answer == "两,天"
-    nameless = only(read_table("a.csv", "问题,答案,\n几天,两天,别看\n".encode())).note
+    nameless = only(read_table("a.csv", "问题,答案,\n几天,两天,别看\n".encode())).notes[0]
     assert nameless == "a.csv: columns without a name were not read"
 
 
@@ -205,7 +207,7 @@ def test_objects_that_are_no_entries() -> None:
     ]
     drafts = read_table("a.jsonl", "\n".join(['{"q": "a", "a": "b", "scroe": 1, "x": 2}', *bad]).encode())
     assert drafts[0].problem == ""
-    assert "scroe, x" in drafts[0].note
+    assert "scroe, x" in "\n".join(drafts[0].notes)
     assert all(draft.problem for draft in drafts[1:])
     assert [draft.place for draft in drafts] == [f"a.jsonl, line {line}" for line in range(1, len(bad) + 2)]
 
@@ -221,7 +223,7 @@ def test_headings_are_questions() -> None:
         ("末", ""),
     ]
     assert [draft.problem for draft in drafts] == ["", "", "", "there is no answer"]
-    assert drafts[0].note == "a.md, line 1: 常见问题 was taken as a title, not as a question"
+    assert "\n".join(drafts[0].notes) == "a.md, line 1: 常见问题 was taken as a title, not as a question"
     assert drafts[1].place == "a.md, line 11"
 
 
@@ -266,8 +268,8 @@ def test_every_sheet_with_a_header() -> None:
     first, bad, unread, last = read_table("faq.xlsx", saved(made))
     assert (first.question, first.answer, first.aliases) == ("几天", "两天", ("多久", "几日"))
     assert first.place == "faq.xlsx, sheet 物流, row 4"
-    assert "row 1 stands above the header" in first.note
-    assert "hidden sheets were not read: 旧" in first.note
+    assert "row 1 stands above the header" in "\n".join(first.notes)
+    assert "hidden sheets were not read: 旧" in "\n".join(first.notes)
     assert (bad.place, bad.problem) == ("faq.xlsx, sheet 物流, row 6", "there is no answer")
     assert unread.place == "faq.xlsx, sheet 说明"
     assert "no header" in unread.problem
@@ -278,7 +280,7 @@ def test_every_sheet_with_a_header() -> None:
 def test_a_sheet_without_a_header_alone() -> None:
     draft = only(read_table("a.xlsx", saved(book(表=[["几天发货", "两天"]]))))
     assert (draft.question, draft.answer) == ("几天发货", "两天")
-    assert "no header" in draft.note
+    assert "no header" in "\n".join(draft.notes)
 
 
 @pytest.mark.parametrize(
@@ -700,4 +702,17 @@ def test_a_second_question_is_an_alias_and_a_second_answer_is_told() -> None:
     first, second = read_table("faq.csv", text.encode())
     assert (first.question, first.aliases, first.answer, first.id) == ("怎么退货", ("能退吗",), "七天内", "r")
     assert (second.question, second.aliases) == ("几天到", ())
-    assert first.note == "faq.csv: only the first column of its kind is read, not: 回复"
+    assert "\n".join(first.notes) == "faq.csv: only the first column of its kind is read, not: 回复"
+
+
+def test_a_person_is_told_in_their_language_where_a_row_is_and_why_it_is_not_taken() -> None:
+    text = "问题,答案,状态,备注\n几天发货,,,\n能退吗,能,也许,x\n"
+    first, second = read_table("faq.csv", text.encode())
+    assert (first.place, first.problem) == ("faq.csv, line 2", "there is no answer")
+    assert [in_language(said, "zh") for said in (first.place, first.problem)] == ["faq.csv 第 2 行", "没有答案"]
+    assert in_language(second.problem, "zh") == "看不懂 '也许' 是启用还是停用：请写 启用 或 停用"
+    assert [in_language(note, "zh") for note in first.notes] == ["faq.csv：没有读这些列：备注"]
+
+
+def test_what_is_said_of_a_file_has_the_same_keys_in_both_languages() -> None:
+    assert load_texts("knowledge.importing.texts", "zh").keys() == load_texts("knowledge.importing.texts", "en").keys()

@@ -387,8 +387,8 @@ class TestImport:
         table = "问题,答案\n几天发货,两天\n请问几天发货,三天\n保修,一年\n".encode()
         said = await owner.send("faq.csv", table)
         assert "新增 1 条，修改 0 条，不变 0 条\n回答不一致 2 行\n" in said
-        assert "faq.csv, line 2：“几天发货” → 两天（不同于 faq.csv, line 3）\n" in said
-        assert "faq.csv, line 3：“请问几天发货” → 三天（不同于 faq.csv, line 2）" in said
+        assert "faq.csv 第 2 行：“几天发货” → 两天（不同于 faq.csv 第 3 行）\n" in said
+        assert "faq.csv 第 3 行：“请问几天发货” → 三天（不同于 faq.csv 第 2 行）" in said
         assert "回答不一致的都没有导入" in await owner.tap("导入")
         assert [entry.question for entry in await store.list()] == ["保修"]
         await owner.send("faq.csv", table)
@@ -403,7 +403,7 @@ class TestImport:
         assert owner.last.card.document is not None
         listed = owner.last.card.document.data.decode().strip().split("\n")
         assert (listed[0], len(listed)) == ("不能导入", 31)
-        assert listed[30] == "faq.csv, line 31：there is no answer"
+        assert listed[30] == "faq.csv 第 31 行：没有答案"
 
     async def test_a_long_import_shows_how_far_it_is_in_place_of_its_buttons(
         self, desk: Desk, store: EmbeddedKnowledge, owner: Talker
