@@ -47,6 +47,7 @@ log = structlog.get_logger(__name__)
 
 WEBHOOK_PATH = "/telegram/webhook"
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
+EARLY = 0.5  # seconds; long polling answers later, unless there is something to tell
 MAX_BODY = 1024 * 1024
 DRAIN_SECONDS = 5.0
 _WHY = {
@@ -220,6 +221,7 @@ class TelegramAdapter:
         offset: int | None = None
         failures = 0
         while True:
+            asked = asyncio.get_running_loop().time()
             try:
                 answer = await self._get_updates(offset)
             except TelegramError as error:
@@ -233,7 +235,9 @@ class TelegramAdapter:
             for raw in answer[:MOST] if isinstance(answer, list) else []:
                 if await self._inbox.take(raw):
                     offset = raw["update_id"] + 1
-            if answer and offset == before:  # nothing in it can be confirmed: it will come again
+            early = asyncio.get_running_loop().time() - asked < min(EARLY, self.options.poll_seconds)
+            if offset == before and (answer or early):
+                # Nothing in it can be confirmed, so it will come again; or the server does not wait for updates.
                 await asyncio.sleep(self.options.wait_after(1))
 
     async def _get_updates(self, offset: int | None) -> Any:
@@ -376,7 +380,13 @@ class TelegramAdapter:
         if message.replaces is not None:
             change = {"edit": int(message.replaces.message_id), "edit_picture": message.replaces.picture}
             parcel = parcel.model_copy(update=change)
-        await self._outbox.put(chat.chat_id, parcel, ref=message.shows, once="" if message.shows else once)
+        await self._outbox.put(
+            chat.chat_id,
+            parcel,
+            ref=message.shows,
+            once="" if message.shows else once,
+            begins=kind == "run",
+        )
 
     async def _toast(self, query_id: str, said: Said) -> None:
         try:

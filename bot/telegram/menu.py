@@ -121,7 +121,12 @@ class Menu:
             del self._shown[place]
 
     async def _at_telegram(self, place: Place) -> Commands:
-        there = await self._bot.get_my_commands(place.scope, place.lang or None)
+        """What Telegram has now; nothing if what it answers is no list, so that ours is sent."""
+        try:
+            there = await self._bot.get_my_commands(place.scope, place.lang or None)
+        except (TypeError, AttributeError, KeyError) as error:
+            log.warning("telegram_menu_unreadable", error=self._options.safe(error))
+            return ()
         return tuple((command.command, command.description) for command in there)
 
     async def _send(self, place: Place, names: Commands) -> None:

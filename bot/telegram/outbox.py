@@ -91,11 +91,15 @@ class Outbox:
 
     # In ---------------------------------------------------------------------------------------------------------------
 
-    async def put(self, chat_id: str, parcel: Parcel, *, ref: str = "", once: str = "") -> None:
+    async def put(self, chat_id: str, parcel: Parcel, *, ref: str = "", once: str = "", begins: bool = False) -> None:
         """Keep a message until it is sent. Under a ``ref`` the newest wins, and edits the message that shows it.
 
-        ``once``: a name under which nothing is sent a second time.
+        ``once``: a name under which nothing is sent a second time. ``begins``: this is how ``ref`` looks at first, and
+        older than whatever shows it already; a live card that has not been sent yet follows it.
         """
+        if begins and (await self._delivery.known(chat_id, ref) is not None or await self._store.is_said(ref)):
+            return
+        live = self._live.get(ref) if begins else None
         if once:
             if once in self._said_once:
                 return
@@ -104,6 +108,8 @@ class Outbox:
             if once and await self._store.is_said(once):
                 return
             await self._keep(chat_id, parcel, ref, once)
+            if live is not None:
+                self._live.setdefault(ref, live)
         except BaseException:
             self._said_once.pop(once, None)  # not said: whoever tries again must not find it done
             raise

@@ -124,4 +124,4 @@ def test_the_nearest_class_decides() -> None:
 
 def test_the_waits_of_one_call_are_ten_seconds_at_most() -> None:
     for error in every():
-        assert sum(rule_for(error("x")).delays) <= 10 if error is not LaterError else True
+        assert sum(rule_for(error.__new__(error)).delays) <= 10 if error is not LaterError else True

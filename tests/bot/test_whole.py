@@ -30,6 +30,6 @@ def test_what_is_built_for_the_check_is_closed_again(tmp_path: Path, monkeypatch
     assert sorted(closed) == ["ChatModel", "ChatModel", "DifyKnowledge", "ModelChooser"]
 
     closed.clear()
-    wrong = incomplete(Settings.model_validate({**given, "knowledge": {**dify, "token": ""}}))
+    wrong = incomplete(Settings.model_validate({**given, "knowledge": {**dify, "dataset_id": ""}}))
     assert [problem.path for problem in wrong] == [("knowledge", "provider")]
     assert sorted(closed) == ["ChatModel", "ChatModel", "ModelChooser"]  # what could be built is closed in any case
