@@ -56,8 +56,13 @@ def best_first(records: Sequence[Record]) -> list[Record]:
     return [*texts, *(record for record in records if not record.text.strip())]
 
 
-def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]) -> Question:
-    """The customer's words, the best records as choices, one's own words, or skip."""
+def no_sure_answer(
+    session: Session, planned: Planned, records: Sequence[Record], *, sure_alone: bool = False
+) -> Question:
+    """Ask with the customer's words, the best records as choices, one's own words, or skip.
+
+    ``sure_alone``: these words have a sure answer, and what the customer wrote beside them has none.
+    """
     best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
     best = best[:CANDIDATES]
     question = _question(
@@ -69,6 +74,7 @@ def no_sure_answer(session: Session, planned: Planned, records: Sequence[Record]
         query=planned.query,
         ledger_id=planned.ledger_id,
         fingerprint=planned.fingerprint,
+        sure_alone=sure_alone,
         candidates=[
             {"id": r.id, "text": r.text, "question": r.question, "score": r.score, "source": r.source} for r in best
         ],

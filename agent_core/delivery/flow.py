@@ -357,7 +357,8 @@ class ReplyFlow:
         planned = self._plan_for(question, cluster, query)
         try:
             records, chosen = await self._look_up(query, question)
-            if chosen is not None and not await self._others_are_sure(question, cluster):
+            alone = chosen is not None and not await self._others_are_sure(question, cluster)
+            if alone:
                 chosen = None
         except KnowledgeError as error:
             return await self._knowledge_failed(error, question, query)
@@ -374,7 +375,7 @@ class ReplyFlow:
         await self._rows.tell_event(event, seen.frame)
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
-            return ask(session, questions.no_sure_answer(session, planned, records), "run.waiting")
+            return ask(session, questions.no_sure_answer(session, planned, records, sure_alone=alone), "run.waiting")
         return await self._hand(session.planned)
 
     async def _look_up(self, query: str, question: AskedQuestion) -> tuple[Sequence[Record], Chosen | None]:

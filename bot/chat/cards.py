@@ -423,15 +423,20 @@ def question_card(
     lines.append(Line(hint or _hint(view, texts)))
     if view.deadline is not None:
         lines.append(Line(_until(view, texts)))
-    title = texts.get(f"question.{question.kind.value}")
-    return Card(title, tuple(lines), picture, question_buttons(view, texts), question=view.id)
+    return Card(_title(view, texts), tuple(lines), picture, question_buttons(view, texts), question=view.id)
+
+
+def _title(view: QuestionView, texts: Texts) -> str:
+    if view.question.kind is QuestionKind.NO_SURE_ANSWER and view.question.data.get("sure_alone"):
+        return texts.get("question.sure_alone")
+    return texts.get(f"question.{view.question.kind.value}")
 
 
 def _closed(
     view: QuestionView, texts: Texts, lines: list[Line], picture: bytes | None, *, learnt: str, approves: bool
 ) -> Card:
     """Who answered what. An entry that was learnt is shown as it will answer, in place of all that was offered."""
-    title, outcome = texts.get(f"question.{view.question.kind.value}"), Line(_outcome(view, texts))
+    title, outcome = _title(view, texts), Line(_outcome(view, texts))
     if learnt:
         return Card(title, (*lines, outcome, Line(learnt)), picture)
     if view.learnt is None:

@@ -10,7 +10,7 @@ from bot.chat.cards import question_card
 from bot.chat.texts import Texts
 from bot.desk.port import QuestionView
 from bot.terminal.console import Console
-from bot.terminal.lines import read_line
+from bot.terminal.lines import drop_typed, read_line
 from bot.terminal.render import panel
 from scheduler.ports import given_answer, store_question
 from storage.engine import Database
@@ -44,6 +44,7 @@ class TerminalHuman:
         view = QuestionView(id=question.id, run_id=run_id, question=question, lang=self._texts.lang)
         words = "question.hint_type" if question.kind in TO_CUSTOMER else "question.hint_words"
         hint = self._texts.get(words if question.free_text else "question.hint_number")
+        drop_typed(self._stdin)
         self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))
         while True:
             line = await read_line(self._console, self._stdin)

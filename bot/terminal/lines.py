@@ -10,6 +10,18 @@ from typing import TextIO
 from bot.terminal.console import Console
 
 
+def drop_typed(stdin: TextIO | None = None) -> None:
+    """Forget what was typed before a question was on the screen: it is no answer. Nothing of a file is dropped."""
+    source = stdin or sys.stdin
+    try:
+        import termios
+
+        if source.isatty():
+            termios.tcflush(source.fileno(), termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError):  # no such terminal here
+        return
+
+
 async def read_line(console: Console, stdin: TextIO | None = None) -> str | None:
     """A line from the terminal, or None at its end. Can be cancelled, which a thread in ``input`` cannot.
 

@@ -72,6 +72,7 @@ async def test_one_of_two_is_skipped_by_a_person() -> None:
         await bench.open_chat()
         session = await reply(bench, ASK, ASK_INVOICE, FINISH)
         assert [question.kind for question in bench.people.asked] == [QuestionKind.NO_SURE_ANSWER] * 2
+        assert [question.data["sure_alone"] for question in bench.people.asked] == [False, True]
         assert session.status is Status.SUCCEEDED, session.message
         assert bench.sent == {"11": [INVOICE]}
         assert states(bench) == [(SHIP, ReplyState.SKIPPED), (BILL, ReplyState.SENT)]

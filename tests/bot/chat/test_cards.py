@@ -235,6 +235,13 @@ def test_a_fallback_is_named_while_it_answers_and_the_cost_at_the_end() -> None:
     assert "费用" not in " ".join(lines(run_card(replace(ended, spent=Spent()), ZH, now=NOW)))
 
 
+def test_a_question_that_has_an_answer_says_what_else_is_open() -> None:
+    view = asked(QuestionKind.NO_SURE_ANSWER)
+    beside = replace(view, question=view.question.model_copy(update={"data": {"sure_alone": True}}))
+    assert question_card(view, ZH).title == "❓ 知识库没有确定的答案"
+    assert question_card(beside, ZH).title == "❓ 这句有答案，但客户同时说的另一句没有"
+
+
 def test_candidates_are_numbered_and_ones_own_words_offered() -> None:
     card = question_card(asked(QuestionKind.NO_SURE_ANSWER, free_text=True), ZH)
     assert "客户的话: 怎么退货" in lines(card)

@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import pty
+import select
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from bot.chat.texts import texts
 from bot.settings import Settings
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.console import Console
-from bot.terminal.lines import read_line
+from bot.terminal.lines import drop_typed, read_line
 from bot.terminal.live import LiveRuns, left_open, outcome_line, timings_line
 from bot.terminal.render import panel
 from bot.terminal.waiting import WaitedFor, waiting_line
@@ -110,6 +111,27 @@ async def test_a_real_terminal() -> None:
         async with asyncio.timeout(5):
             assert [await read_line(printed(), source) for _ in range(2)] == ["一\n", "二\n"]
     os.close(master)
+
+
+async def test_what_was_typed_before_a_question_is_dropped() -> None:
+    master, slave = pty.openpty()
+    with os.fdopen(slave, encoding="utf-8") as source:
+        os.write(master, b"ls -l\n")
+        while not select.select([source], [], [], 1.0)[0]:
+            pass  # it has arrived
+        drop_typed(source)
+        os.write(master, b"1\n")
+        async with asyncio.timeout(5):
+            assert await read_line(printed(), source) == "1\n"
+    os.close(master)
+
+
+def test_nothing_of_a_file_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("1\n")
+    with path.open(encoding="utf-8") as source:
+        drop_typed(source)
+        assert source.readline() == "1\n"
 
 
 async def test_a_plain_file_and_no_file(tmp_path: Path) -> None:
