@@ -1,8 +1,14 @@
-"""Which release this is."""
+"""Which release this is, and how it is called."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from importlib import metadata
+from pathlib import Path
+
+NAME = "phonedesk"
 
 
 def release() -> str:
@@ -11,3 +17,13 @@ def release() -> str:
         return metadata.version("phonedesk")
     except metadata.PackageNotFoundError:
         return ""
+
+
+def program() -> str:
+    """Return what is typed to call this program from here: its name, or its path if a shell would not find it."""
+    called = Path(sys.argv[0])
+    found = shutil.which(NAME)
+    if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
+        return NAME
+    near = os.path.relpath(called)
+    return str(called) if near.startswith(os.pardir) else near

@@ -58,7 +58,7 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, line: str, seen: str
     assert seen in shown
     assert "3/3" not in shown
     assert "The demo is over" in shown
-    assert "phonedesk doctor" in shown.splitlines()[-1]
+    assert "phonedesk init" in shown.splitlines()[-1]
     assert (folder / "demo.gif").exists()
     assert len(list(folder.glob("demo-*.jpg"))) > 5
 
@@ -103,7 +103,7 @@ async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lan
     rows = text_of(console).splitlines()
     assert len(rows) + 1 + 5 <= 24
     assert all(cell_len(row) <= 80 for row in rows)
-    assert "phonedesk doctor" in rows[-1]
+    assert "phonedesk init" in rows[-1]
 
 
 async def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
