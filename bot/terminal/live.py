@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines
+from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines, ruled
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
@@ -66,8 +66,10 @@ class LiveRuns:
         self._model = step.model if step.instead_of else ""
         if step.thinking:
             self._line(f"     {step.thinking}", "dim")
-        told = not said or step.unread or step.result in said  # above; or to the model alone
-        if not told and (step.verdicts or not step.ok):
+        for verdict in step.verdicts:  # what the model was told of it is in words for the model
+            self._line(f"     {ruled(verdict, self._texts)}", "yellow")
+        told = not said or step.unread or step.result in said or bool(step.verdicts)  # above; or to the model alone
+        if not told and not step.ok:
             self._line(f"     {step.result}", "yellow")
 
     def _answered(self, question: str, by: str, text: str) -> None:
