@@ -103,6 +103,8 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     if not _nobody_known(found):  # that is told as an error
         for _, session in done.sessions:
             console.print(outcome_line(session, said))
+        if not done.sessions and not details["left"]:
+            console.print(Text(said.get("sweep.nothing"), style="bold"))
         for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):
             console.print(Text(line))
     return found
