@@ -312,6 +312,14 @@ async def test_an_answer_of_a_round_is_read_as_every_other(world: World) -> None
     assert question.answer == {"choice": "", "text": said, "program": True}
 
 
+async def types_once_asked(terminal: int, asked: str, line: str) -> None:
+    """Type a line at the terminal once these words are shown there."""
+    shown = b""
+    while asked.encode() not in shown:
+        shown += await asyncio.to_thread(os.read, terminal, 10_000)
+    os.write(terminal, line.encode())
+
+
 async def test_manual_reply_is_asked_in_the_terminal(
     world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -325,14 +333,13 @@ async def test_manual_reply_is_asked_in_the_terminal(
         try:
             monkeypatch.setattr(asking, "TERMINAL", Path(os.ttyname(theirs)))
             world.says(ASK, DONE)
-            os.write(ours, "看蓝牙\n".encode())
+            typing = asyncio.create_task(types_once_asked(ours, "看哪一项？", "看蓝牙\n"))
             data = await call(client, "execute_task", **arguments)
-            shown = os.read(ours, 10_000).decode("utf-8", "replace")
+            await typing
         finally:
             os.close(ours)
             os.close(theirs)
     assert data["stop_reason"] == "TASK_COMPLETED_SUCCESSFULLY"
-    assert "看哪一项？" in shown
     (question,) = await Questions(world.core.db).find(run_id=data["session_id"])
     assert question.answered_by == "terminal"
 
