@@ -83,6 +83,19 @@ class TestLongTexts(WithARun):
             assert card.caption.count("字") < 1024
             assert card.buttons == [["退货", "跳过"], ["自己写"]]
 
+    async def test_how_a_run_looked_at_first_never_takes_the_place_of_what_is_shown(
+        self, house: House, operator: FakeUser
+    ) -> None:
+        async with house.adapter() as adapter:
+            run_id, card = await self.start(house, operator)
+            await operator.sees(lambda chat: "排队" not in card.words)
+            first = render.parcel(Card("⏳ 排队中", ()))
+            await adapter._outbox.put("11", first, ref=f"run:{run_id}", begins=True)
+            house.desk.happen(run_id, "outcome", {"status": "failed", "message": "到此为止"})
+            await operator.sees(lambda chat: "到此为止" in card.words)
+        assert not any("排队中" in edit.content.text + edit.content.caption for edit in card.edits[1:])
+        assert operator.chat.from_bot == [card]
+
     async def test_an_edit_stays_in_one_message(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
