@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,6 +33,7 @@ from bot.cli import app
 from bot.commands.common import Exit
 from bot.eval.scenario import EvalScenario
 from bot.settings import Settings, aliases
+from tests.support.environment import without_settings
 from tests.support.own import write_own
 
 ROOT = Path(__file__).parent.parent
@@ -184,10 +184,7 @@ def test_example_names_nothing_else() -> None:
 
 
 def test_example_switched_on_is_read_as_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
+    without_settings(monkeypatch, tmp_path)
     plain = Settings()
     (tmp_path / ".env").write_text("\n".join(f"{name}={value}" for name, value in example().items()), encoding="utf-8")
     assert dotenv_values(tmp_path / ".env").keys() >= SETTINGS.keys()

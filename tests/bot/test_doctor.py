@@ -43,6 +43,7 @@ from storage.engine import Database
 from storage.leases import Leases
 from storage.spending import Spending, Used
 from tests.support.adb import AdbServerProcess, adb_server
+from tests.support.environment import without_settings
 from tests.support.model_server import Reply, Script, ScriptedModel
 from tests.support.model_server import Status as HttpStatus
 from tests.support.ocr import needs_ocr
@@ -69,10 +70,7 @@ BOT = ("settings", "token", "webhook")
 @pytest.fixture(autouse=True)
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings but the test's."""
-    monkeypatch.chdir(tmp_path)
-    for name in os.environ:
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,16 +21,14 @@ from bot.turnover import Turnover
 from knowledge.dify import DifyKnowledge
 from storage.tables import audit
 from tests.support.database import empty_sqlite
+from tests.support.environment import without_settings
 
 TOKEN = "a-secret-of-the-knowledge-base"
 
 
 @pytest.fixture
 async def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Core]:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
     (tmp_path / "data").mkdir()
     await empty_sqlite(tmp_path / "data" / "phonedesk.sqlite3")
     async with open_core(load()) as made:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from bot.models import build_model, prices_of
 from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
 from bot.settings.loading import PassedOver, passed_over
 from bot.settings.origin import survey
+from tests.support.environment import without_settings
 
 TOKEN = "123456789:" + "A" * 35
 
@@ -19,10 +19,7 @@ TOKEN = "123456789:" + "A" * 35
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder without files, and an environment without our names."""
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
     return tmp_path
 
 

@@ -32,6 +32,7 @@ from bot.commands.common import BY_STATUS, Exit, fail, result_of, run_async, set
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from bot.release import release
 from scheduler.dbos_queue import ProcessLock
+from tests.support.environment import without_settings
 
 TASK = "QQ回复联系人11"
 SECRET = "123456789:" + "A" * 35
@@ -39,10 +40,7 @@ SECRET = "123456789:" + "A" * 35
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("PHONEDESK_TIMEZONE", "Asia/Shanghai")
     monkeypatch.setenv("PHONEDESK_LANG", "en")
 

@@ -16,6 +16,7 @@ from bot import logs
 from bot.cli import app
 from bot.settings import CONFIG_FILE, load
 from bot.settings.own import own_folder
+from tests.support.environment import without_settings
 from tests.support.own import APP, MODEL, TOOL, write_own
 
 TOKEN = "123456789:" + "A" * 34 + "z"
@@ -31,10 +32,7 @@ temperature = 0.5
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("PHONEDESK_LANG", "en")
     monkeypatch.setenv("COLUMNS", "200")
 

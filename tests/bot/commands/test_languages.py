@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from bot.terminal.language import spoken_language, texts
 from bot.terminal.live import LiveRuns, outcome_line, timings_line
 from bot.terminal.texts import catalogue
 from scheduler.ports import StoredHuman
+from tests.support.environment import without_settings
 
 TASK = "QQ回复联系人11"
 CJK = re.compile(r"[\u3400-\u9fff]")
@@ -47,10 +47,7 @@ CODES = re.compile(
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("PHONEDESK_TIMEZONE", "Asia/Shanghai")
     monkeypatch.setenv("COLUMNS", "100")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from multiprocessing.queues import Queue
@@ -18,6 +17,7 @@ from bot.commands.common import Exit
 from bot.eval.case import Interrupted
 from bot.eval.result import Case, CaseResult
 from bot.eval.suite import find_cases
+from tests.support.environment import without_settings
 
 pytestmark = pytest.mark.rotating(parts=2)
 
@@ -34,10 +34,7 @@ message = "{message}"
 
 @pytest.fixture(autouse=True)
 def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith(("PHONEDESK_", "PHONE_AGENT_")):
-            monkeypatch.delenv(name)
+    without_settings(monkeypatch, tmp_path)
     monkeypatch.setenv("PHONEDESK_LANG", "en")
     monkeypatch.setenv("COLUMNS", "200")
 
