@@ -30,12 +30,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """``problems``: runs that did not end as they must, and what grew."""
+    """``problems``: runs that did not end as they must. ``grown``: what the server holds more of than at first."""
 
     phones: int
     seconds: float
     levels: tuple[Level, ...]
     problems: tuple[str, ...]
+    grown: tuple[str, ...]
 
     @property
     def bytes_a_run(self) -> float:
@@ -70,12 +71,12 @@ async def soak(
             seconds += done.seconds
             seen += done.runs
             levels.append(_level(len(seen), idle, looked(made.data).bytes))
-        found = [*problems(seen, made.phones), *grown(levels)]
-    return Soak(phones, seconds, tuple(levels), tuple(found))
+        found = problems(seen, made.phones)
+    return Soak(phones, seconds, tuple(levels), tuple(found), tuple(grown(levels)))
 
 
 def grown(levels: Sequence[Level]) -> list[str]:
-    """What the server holds more of at the end than after the warm-up."""
+    """Tell what the server holds more of at the end than after the warm-up."""
     first, last = levels[0], levels[-1]
     found = []
     if last.resident > first.resident * (1 + MORE_MEMORY):

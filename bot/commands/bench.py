@@ -119,7 +119,8 @@ def soak(
     if as_json:
         levels = [_plain(asdict(one)) for one in found.levels]
         totals = {"phones": phones, "seconds": round(found.seconds), "bytes_a_run": round(found.bytes_a_run)}
-        print_json({"machine": machine(), **totals, "levels": levels, "problems": list(found.problems)})
+        found_wrong = {"problems": list(found.problems), "grown": list(found.grown)}
+        print_json({"machine": machine(), **totals, "levels": levels, **found_wrong})
     else:
         title = words.get("bench.soaked", phones=phones, seconds=found.seconds, machine=machine())
         heads = ("runs", "resident", "descriptors", "threads", "folder")
@@ -128,9 +129,10 @@ def soak(
             kept = f"{one.kept / 1e6:.1f}"
             table.add_row(str(one.runs), f"{one.resident:.0f}", str(one.descriptors), str(one.threads), kept)
         Console().print(table)
-    for problem in found.problems:
+    wrong = [*found.problems, *found.grown]
+    for problem in wrong:
         err.print(words.get("bench.problem", phones=phones, problem=problem), style="red")
-    raise typer.Exit(Exit.FAILED if found.problems else Exit.OK)
+    raise typer.Exit(Exit.FAILED if wrong else Exit.OK)
 
 
 def _sizes(written: str) -> list[int]:
