@@ -103,6 +103,7 @@ async def back_up(settings: Settings, to: Path) -> Backup:
         raise ConfigInvalid(
             "The database is PostgreSQL, and everything is in it; nothing was written.",
             advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL" (see the how-to).',
+            key="backup_postgres",
         )
     return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.base import Model, Usage
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
@@ -12,16 +13,19 @@ from agent_core.model.prompt import tools_of
 from bot.settings import EndpointSettings, PriceSettings, Settings
 from knowledge.choosing import ModelChooser
 
+FALLBACKS = "PHONEDESK_MODEL__FALLBACKS"
+FALLBACK_NAMES = ModelNames(base_url=FALLBACKS, name=FALLBACKS, api_key=FALLBACKS)
 
-def build_model(settings: Settings, meter: Meter | None = None) -> Model:
-    """What a run asks. ``meter`` is told of each call."""
+
+def build_model(settings: Settings, meter: Meter | None = None, names: ModelNames = MODEL_NAMES) -> Model:
+    """What a run asks. ``meter`` is told of each call; ``names``: where the first model's settings are written."""
     wanted = settings.model
     first, *others = endpoints(settings)
     if not others:
-        return chat_model(first, settings, meter)
+        return chat_model(first, settings, meter, names=names)
     minds = [
-        Mind(chat_model(endpoint, settings, meter, alone=False), endpoint_profile(endpoint))
-        for endpoint in (first, *others)
+        Mind(chat_model(endpoint, settings, meter, alone=False, names=one), endpoint_profile(endpoint))
+        for endpoint, one in ((first, names), *((other, FALLBACK_NAMES) for other in others))
     ]
     return Fallbacks(minds, again_after=wanted.fallback_seconds, meter=meter)
 
@@ -38,6 +42,7 @@ def chat_model(
     *,
     timeout: float | None = None,
     alone: bool = True,
+    names: ModelNames = MODEL_NAMES,
 ) -> ChatModel:
     """The client of one endpoint. ``timeout``: instead of its own, where that is longer. Others as ``ChatModel``."""
     profile = endpoint_profile(endpoint)
@@ -57,6 +62,7 @@ def chat_model(
         alone=alone,
         meter=meter,
         proxy=settings.model_proxy,
+        names=names,
     )
 
 

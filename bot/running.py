@@ -23,7 +23,7 @@ from bot.ending import on_signals
 from scheduler.parking import ParkingModel, store_end
 from scheduler.signals import Reason, StopSignal
 from scheduler.sweeps.order import read_task
-from scheduler.worker import WATCH_SECONDS, lease_of
+from scheduler.worker import WATCH_SECONDS, lease_of, said
 from storage.runs import NewRun, Runs
 
 log = structlog.get_logger(__name__)
@@ -102,7 +102,7 @@ async def _work(
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await store_end(runs, session, 1)
     except BaseException as error:
-        session.end(Status.FAILED, str(error) or type(error).__name__)
+        session.end(Status.FAILED, said(error, session.lang))
         await store_end(runs, session, 1)
         raise
 

@@ -20,6 +20,7 @@ from bot.settings.names import Path, environment_name, names, nearest
 from bot.settings.own import own_problems
 from bot.settings.problem import Problem
 from bot.settings.sources import (
+    ALIAS_PREFIX,
     ALIAS_SECONDS,
     CONFIG_NAME,
     ENV_FILE,
@@ -193,6 +194,13 @@ def unknown_names() -> dict[str, str]:
     # ``.env`` is mostly ours alone, and no other program has names of this form.
     bare = {name: PREFIX + name.upper() for name in sorted(in_file) if "__" in name}
     return wrong | {name: meant for name, meant in bare.items() if meant in every}
+
+
+def variables_set() -> list[str]:
+    """Return the names in the environment that settings are read from. ``passed_over`` tells of those that are not."""
+    unknown = unknown_names()
+    given = [name for name, value in os.environ.items() if value and name.upper().startswith((PREFIX, ALIAS_PREFIX))]
+    return sorted(name for name in given if name.upper() not in {*unknown, *OF_COMMANDS})
 
 
 def _line(problem: Problem) -> str:

@@ -54,6 +54,11 @@ def reading(file: Path) -> Iterator[None]:
         _instead.reset(token)
 
 
+def files_there() -> list[Path]:
+    """Return the files that settings are read from, as far as they are there."""
+    return [file for file in (Path(ENV_FILE), config_file()) if file.is_file()]
+
+
 def unread_lines() -> list[int]:
     """The numbers of the lines of ``.env`` that cannot be read; what stands in them may be a secret."""
     try:
@@ -77,12 +82,18 @@ class ConfigFile(TomlConfigSettingsSource):
         file = config_file()
         if os.environ.get(CONFIG_NAME) and not _instead.get() and not file.is_file():
             raise ConfigInvalid(
-                f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
+                f"{CONFIG_NAME} names {file}, which is no file.",
+                advice="Correct the path, or unset it.",
+                key="config_not_there",
+                name=CONFIG_NAME,
+                file=file,
             )
         try:
             super().__init__(settings_cls, toml_file=file)
         except (OSError, ValueError) as error:
-            raise ConfigInvalid(f"{file} cannot be read: {error}.", advice="Mend the file.") from None
+            raise ConfigInvalid(
+                f"{file} cannot be read: {error}.", advice="Mend the file.", key="file_unread", file=file, why=error
+            ) from None
 
 
 class KnowledgeAliases(PydanticBaseSettingsSource):

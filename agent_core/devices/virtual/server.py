@@ -177,7 +177,13 @@ async def run_virtual_phone(
 ) -> None:
     """Serve until cancelled; ``say`` is given the adb address and the state URL. None is any free state port."""
     if auth not in get_args(Auth):
-        raise ConfigInvalid(f"auth {auth!r} is none of {', '.join(get_args(Auth))}.", advice="")
+        raise ConfigInvalid(
+            f"auth {auth!r} is none of {', '.join(get_args(Auth))}.",
+            advice="",
+            key="virtual_auth",
+            said=auth,
+            known=", ".join(get_args(Auth)),
+        )
     async with serve(None, port, state_port or 0, auth=cast("Auth", auth), phone=phone) as running:
         say(f"adb connect {running.address}")
         say(f"state and control: {running.state_url}/state")
