@@ -135,7 +135,7 @@ def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int] | None:
     """
     if not extras.installed("lab"):
         return None
-    from agent_core.devices.virtual.scenario_lines import line_of, lines_of
+    from agent_core.file_lines import line_of, lines_of
 
     lines = lines_of(text, "toml")
     return lambda path: line_of(lines, path)

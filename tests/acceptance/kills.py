@@ -29,14 +29,14 @@ from pathlib import Path
 from typing import Literal
 
 from agent_core.delivery.parts import in_parts
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS, Look
-from agent_core.devices.virtual.report import MessageReport
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.world import Side
 from agent_core.session import QuestionKind
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
+from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS, Look
+from simulator.phone.report import MessageReport
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.world import Side
 from storage.engine import Database
 from storage.leases import Leases
 from storage.ledger import SENDING, SENT, UNKNOWN, Ledger, LedgerRow

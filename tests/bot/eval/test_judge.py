@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.report import By
-from agent_core.devices.virtual.scenario_file import parse_scenario
 from agent_core.session import GateState, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.eval.judge import Evidence, judge
 from bot.eval.scenario import EvalScenario
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.report import By
+from simulator.phone.scenario_file import parse_scenario
 from storage.ledger import LedgerRow, MessageKey
 
 QQ = "com.tencent.mobileqq"

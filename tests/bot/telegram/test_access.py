@@ -17,9 +17,9 @@ from bot.desk.actors import Actor, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.telegram.adapter import TelegramAdapter
-from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.options import TelegramOptions
 from scheduler.runs import RunService
+from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
 from storage.inbox import Inbox, InboxRow
 from storage.outbox import Outbox

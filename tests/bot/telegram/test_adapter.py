@@ -23,10 +23,10 @@ from aiohttp import web
 from agent_core.session import QuestionKind, ReplyRecord, StepRecord
 from bot.desk.actors import Actor, Role
 from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
-from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
-from bot.telegram.fake.people import transcript
-from bot.telegram.fake.world import Content
 from bot.telegram.options import TelegramOptions
+from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
+from simulator.telegram.people import transcript
+from simulator.telegram.world import Content
 from storage.engine import Database
 from storage.inbox import Inbox, InboxRow
 from storage.outbox import Outbox

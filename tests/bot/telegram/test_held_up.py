@@ -10,8 +10,8 @@ from sqlalchemy.exc import DataError, OperationalError
 
 from bot.chat.cards import Card
 from bot.telegram import render
-from bot.telegram.fake import FakeUser
 from bot.telegram.options import TelegramOptions
+from simulator.telegram import FakeUser
 from storage.inbox import Inbox
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, desk, empty_database, house, operator, refused

@@ -14,10 +14,10 @@ from telegram.error import TelegramError
 
 from bot.telegram.adapter import SECRET_HEADER
 from bot.telegram.batch import UpdatesRequest, salvaged
-from bot.telegram.fake import FakeUser
 from bot.telegram.inbox import TRIES
 from bot.telegram.inbox import Inbox as TelegramInbox
 from bot.telegram.options import TelegramOptions
+from simulator.telegram import FakeUser
 from storage.engine import Database
 from storage.inbox import Inbox
 from tests.bot.telegram.test_adapter import House, db, desk, empty_database, house, operator, until, until_handled

@@ -21,11 +21,11 @@ from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.telegram import render
 from bot.telegram.adapter import TelegramAdapter
-from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.options import TelegramOptions
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from scheduler.runs import RunService
+from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
 from storage.inbox import Inbox
 from storage.outbox import Outbox

@@ -11,9 +11,9 @@ import pytest
 from agent_core.session import Choice, Question, QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.telegram.adapter import TelegramAdapter
-from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.lanes import lane, stops
 from bot.telegram.options import TelegramOptions
+from simulator.telegram import FakeTelegram, FakeUser
 from storage.events import Events
 from storage.inbox import Inbox
 from storage.outbox import Outbox

@@ -12,7 +12,7 @@ from agent_core.session import QuestionKind, ReplyRecord
 from bot.chat.cards import Card
 from bot.desk.actors import ChatRef
 from bot.telegram import render
-from bot.telegram.fake import FakeUser
+from simulator.telegram import FakeUser
 from storage.inbox import Inbox
 from storage.outbox import Outbox
 from storage.tables import outbox

@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.settings.sections import PlannerSettings
 from bot.telegram.adapter import TelegramAdapter
-from bot.telegram.fake import FakeTelegram
 from bot.telegram.options import TelegramOptions
+from simulator.telegram import FakeTelegram
 from storage.inbox import Inbox
 from storage.leases import Leases
 from storage.outbox import Outbox

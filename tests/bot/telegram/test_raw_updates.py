@@ -19,10 +19,10 @@ from telegram import Bot
 
 from bot.telegram import lanes, updates
 from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH, TelegramAdapter
-from bot.telegram.fake import FakeTelegram
 from bot.telegram.options import TelegramOptions
 from bot.telegram.refusals import QUIET_SECONDS, Refusals, public
 from bot.telegram.sound import UnreadableUpdate
+from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.inbox import Inbox
 from storage.outbox import Outbox

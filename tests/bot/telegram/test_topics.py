@@ -9,7 +9,7 @@ import pytest
 from agent_core.session import QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.port import RunStatus
-from bot.telegram.fake import Chat, FakeUser, Message
+from simulator.telegram import Chat, FakeUser, Message
 from storage.topics import Topics
 from tests.bot.chat.memory_desk import NOW
 from tests.bot.telegram.conftest import picture
