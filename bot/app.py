@@ -39,7 +39,7 @@ from bot.counting import CountedRuns, Counts
 from bot.knowledge import build_knowledge, own_entries
 from bot.limits import StoredMeter
 from bot.models import any_sees, build_chooser, build_model, model_profile_of
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.turnover import Turnover
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge

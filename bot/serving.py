@@ -27,7 +27,7 @@ from bot.models import prices_of
 from bot.plans import PlanService
 from bot.reloading import Reloader
 from bot.server_names import web_names
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from bot.web import layered_agent

@@ -31,7 +31,8 @@ from bot.chat.commands import COMMANDS as CHAT_COMMANDS
 from bot.cli import app
 from bot.commands.common import Exit
 from bot.eval.scenario import EvalScenario
-from bot.settings import Settings, aliases
+from bot.settings.layers import Settings
+from bot.settings.sources import aliases
 from simulator.phone import scenario_file
 from tests.support.environment import without_settings
 from tests.support.own import write_own

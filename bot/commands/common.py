@@ -19,8 +19,8 @@ from bot.chat.cards import error_lines
 from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
-from bot.settings import Settings, load
-from bot.settings.loading import SettingsWrong, passed_over
+from bot.settings.layers import Settings
+from bot.settings.loading import SettingsWrong, load, passed_over
 from bot.settings.own import own_folder, own_found
 from bot.terminal.console import err
 from bot.terminal.language import speak, spoken_language, texts

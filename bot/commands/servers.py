@@ -12,7 +12,7 @@ from rich.table import Table
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError, InputRejected
 from bot.commands.common import fail, run_async, settings_from
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, err, print_json
 from bot.terminal.language import texts
 

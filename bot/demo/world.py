@@ -11,7 +11,8 @@ from typing import Any
 
 from agent_core.devices.adb.server import open_adb
 from bot.eval.scenario import EvalScenario
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.assembly import CHECKED
 from simulator.phone.phone import VirtualPhone

@@ -22,7 +22,7 @@ from agent_core.errors import ConfigError
 from agent_core.model.client import ChatModel, ModelCheck
 from bot.doctor.report import Verdict
 from bot.logs import mask
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from storage.spending import Used
 
 SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text

@@ -22,9 +22,10 @@ from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.limits import limits_a_day
-from bot.settings import ENV_FILE, config_file, unknown_names
+from bot.settings.files import ENV_FILE, config_file, written
+from bot.settings.loading import unknown_names
 from bot.settings.names import names
-from bot.settings.sources import ALIAS_PREFIX, written
+from bot.settings.sources import ALIAS_PREFIX
 from bot.settings.writing import holds_secret
 from storage.engine import Database
 from storage.learnt import LearntApps

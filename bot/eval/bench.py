@@ -21,7 +21,8 @@ from bot.eval.model import EvalModel, WatchedModel
 from bot.eval.people import ScriptedPeople
 from bot.eval.scenario import EntryPart, EvalScenario, Mode
 from bot.knowledge import build_knowledge
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.ports import StoredLedger
 from scheduler.runs import RunService

@@ -18,6 +18,7 @@ from tzlocal import get_localzone_name
 
 from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
 from agent_core.texts import system_language
+from bot.settings.files import ENV_FILE, PREFIX
 from bot.settings.free import secrets_in
 from bot.settings.sections import (
     AlertSettings,
@@ -42,7 +43,7 @@ from bot.settings.sections import (
     WatchSettings,
     WebSettings,
 )
-from bot.settings.sources import ENV_FILE, PREFIX, ConfigFile, KnowledgeAliases
+from bot.settings.sources import ConfigFile, KnowledgeAliases
 from bot.settings.values import DatabaseUrl, ZoneName
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.engine.url import make_url
 from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import ConfigInvalid
+from bot.settings.files import reading
 from bot.settings.free import secrets_in
 from bot.settings.layers import Settings
 from bot.settings.loading import SettingsWrong, attempt, problems_of
@@ -24,7 +25,6 @@ from bot.settings.names import Name, names
 from bot.settings.origin import Place, Places
 from bot.settings.partial import OnlyGiven
 from bot.settings.problem import Problem
-from bot.settings.sources import reading
 
 PRIVATE = 0o600
 WRITABLE = 0o222

@@ -31,7 +31,8 @@ from bot.doctor.examine import CHECKS, Check, Result, Status, examine
 from bot.doctor.phone import asks_for_secret
 from bot.doctor.report import Verdict
 from bot.doctor.texts import catalogue
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.adbd import Auth

@@ -20,7 +20,8 @@ from bot.demo.world import demo_world
 from bot.limits import Counted, StoredMeter
 from bot.models import unpriced
 from bot.running import run_here
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from bot.working import Legs
 from knowledge.choosing import ModelChooser
 from scheduler.hosts import Host

@@ -22,7 +22,7 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
-from bot.settings import load
+from bot.settings.loading import load
 from knowledge.template import Template, TemplateKnowledge
 
 SECRET = "header-geheim-99"

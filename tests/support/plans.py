@@ -16,7 +16,7 @@ from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.plans import PlanService
-from bot.settings import load
+from bot.settings.loading import load
 from bot.web import layered_agent
 from bot.web.app import make_app, serving
 from bot.working import Legs, listing

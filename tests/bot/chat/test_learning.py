@@ -21,7 +21,7 @@ from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.learning import CoreLearning
-from bot.settings import load
+from bot.settings.loading import load
 from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
 from simulator.phone.apps.looks import LOOKS

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from agent_core.apps.learnt import LearntApp
 from bot.app import open_core
 from bot.cli import app
-from bot.settings import load
+from bot.settings.loading import load
 from scheduler.ports import StoredLedger
 from scheduler.worker import lease_of
 from simulator.phone.apps.looks import LOOKS

@@ -20,7 +20,8 @@ from bot.app import Core, open_core
 from bot.mcp.door import address_of, listening
 from bot.mcp.house import ToolHouse, open_house
 from bot.mcp.http import serving
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from simulator.phone.assembly import CHECKED
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario_file import default_scenario
