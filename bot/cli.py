@@ -78,7 +78,7 @@ class Phonedesk(Root):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = cast(Any, _Commands())  # Typer would have a dict, and only reads it
+        self.commands = cast("Any", _Commands())  # Typer would have a dict, and only reads it
 
     def headings(self, ctx: Any) -> dict[str, list[str]]:
         return {heading: list(commands) for heading, commands in COMMANDS.items()}

@@ -8,8 +8,9 @@ from agent_core.ports import KnowledgeBase
 from bot.settings.layers import Settings
 from bot.settings.sections import RemoteSettings
 from knowledge.chain import embedded_in
+from knowledge.config import KnowledgeConfig, OwnConfig
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import KnowledgeConfig, OwnConfig, build
+from knowledge.factory import build
 from storage.engine import Database
 
 

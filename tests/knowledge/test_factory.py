@@ -11,9 +11,10 @@ from agent_core.ports import KnowledgeBase
 from bot.knowledge import knowledge_config
 from bot.settings.loading import load
 from knowledge.chain import ChainKnowledge, embedded_in
+from knowledge.config import KnowledgeConfig, OwnConfig, providers_of
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import KnowledgeConfig, OwnConfig, build, providers_of
+from knowledge.factory import build
 from knowledge.ragflow import RagflowKnowledge
 from knowledge.template import TemplateKnowledge
 from tests.support.knowledge_servers import FakeDify, FakeRagflow

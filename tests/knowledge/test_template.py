@@ -23,7 +23,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from bot.settings.loading import load
-from knowledge.template import Template, TemplateKnowledge
+from knowledge.config import Template
+from knowledge.template import TemplateKnowledge
 
 SECRET = "header-geheim-99"
 
