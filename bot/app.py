@@ -45,11 +45,12 @@ from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
 from scheduler.deadlines import QuestionTimes
-from scheduler.ports import StoredLedger, StoredRuns
+from scheduler.ports import StoredRuns
 from scheduler.sweeps.leg import SweepEyes
 from scheduler.worker import lease_of
 from storage.contacts import Contacts
 from storage.engine import Database, database_url
+from storage.ledger import StoredLedger
 from storage.phones import Phones
 from storage.trajectories import Trajectories
 

@@ -119,7 +119,7 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
         leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
         exam.held = frozenset(lease.serial for lease in await leases.held())
         known = await LearntApps(db).all()
-        exam.learnt = frozenset(key for key, data in known.items() if data.get("looks"))
+        exam.learnt = frozenset(key for key, learnt in known.items() if learnt.looks)
         if limits_a_day(exam.settings.limits):
             today = db.now().astimezone(ZoneInfo(exam.settings.timezone)).date()
             exam.used_today = await Spending(db).of_day(today)

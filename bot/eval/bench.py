@@ -24,7 +24,6 @@ from bot.knowledge import build_knowledge
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
 from simulator.model.server import MODEL_NAME
 from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
@@ -33,6 +32,7 @@ from simulator.phone.phone import VirtualPhone
 from simulator.phone.server import RunningPhone, serve
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
+from storage.ledger import StoredLedger
 
 CHOOSER_NAME = "scripted"
 DATABASE, KNOWLEDGE = "phonedesk.sqlite3", "knowledge.sqlite3"  # their files in a data folder

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from agent_core.apps.profile import profile
+from agent_core.ports import LedgerRow, ReplyState
 from agent_core.session import Session, Status
 from bot.eval.scenario import EvalScenario, ExpectPart, OpeningKind
 from simulator.phone.apps.launcher import Launcher
@@ -20,7 +21,6 @@ from simulator.phone.apps.wechat import WeChat
 from simulator.phone.assembly import IME_SETTING
 from simulator.phone.report import MessageReport, Report
 from simulator.phone.world import Kind
-from storage.ledger import SKIPPED, LedgerRow
 
 PACKAGES = {
     "qq": QQ.package,
@@ -237,7 +237,7 @@ def _finish(seen: Evidence, session: Session) -> Iterator[str]:
         yield "always: the run was finished before the knowledge base was asked"
         return
     contact = _key(session.gate.app, session.gate.contact)
-    skipped = any(row.state == SKIPPED for row in seen.ledger.get(contact, ()))
+    skipped = any(row.state is ReplyState.SKIPPED for row in seen.ledger.get(contact, ()))
     if not skipped and not session.questions and _is_due(seen.report["chats"].get(contact, ())):
         yield f"always: the run succeeded without an answer, and {contact} waits for one"
 

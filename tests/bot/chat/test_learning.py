@@ -22,13 +22,13 @@ from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.learning import CoreLearning
 from bot.settings.loading import load
-from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.server import serve
 from simulator.phone.world import Side
+from storage.ledger import StoredLedger
 from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 

@@ -18,13 +18,13 @@ from agent_core.apps.learnt import LearntApp
 from bot.app import open_core
 from bot.cli import app
 from bot.settings.loading import load
-from scheduler.ports import StoredLedger
 from scheduler.worker import lease_of
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.server import serve
 from simulator.phone.world import Side
+from storage.ledger import StoredLedger
 from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 
