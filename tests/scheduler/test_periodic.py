@@ -59,7 +59,7 @@ async def test_a_signal_ends_the_pause_even_if_it_comes_while_the_work_is_under_
     await loop.start()
     await work.until(2)
     signal.notify()
-    await work.until(2)
+    await work.until(3)
     await loop.stop()
 
 
