@@ -6,20 +6,17 @@ hours (seven days) that end at its time. So nothing is left out, and nothing is 
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import structlog
 
-from agent_core.errors import InputRejected
+from scheduler.periodic import Periodic
 from scheduler.quiet import Quiet
-from scheduler.times import CronTimes
+from scheduler.times.digest import DigestTime, parse_digest_time
 from storage.digests import EMPTY, MISSED, SENT, Digests
 from storage.engine import Database
 
@@ -27,50 +24,8 @@ LOOK_SECONDS = 60.0  # how soon the change of a clock, of a chat or of quiet hou
 LATE = timedelta(hours=12)  # a time that was missed for longer is passed over
 
 Kind = Literal["daily", "weekly"]
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_TIME = re.compile(r"(?:([a-z]{3})[a-z]*\s+)?(\d{1,2}):(\d{2})", re.ASCII)
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class DigestTime:
-    """``at`` in local time; ``day`` of the week as in cron, 0 for Sunday, None for every day."""
-
-    at: time
-    day: int | None = None
-
-    def latest(self, now: datetime, zone: ZoneInfo) -> datetime | None:
-        """The last time that was due, until ``now``."""
-        day = "*" if self.day is None else str(self.day)
-        times = CronTimes(f"{self.at.minute} {self.at.hour} * * {day}", zone)
-        passed = [moment for moment in times.next(now - timedelta(days=9), 10) if moment <= now]
-        return passed[-1] if passed else None
-
-    def period(self, planned: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-        """What the digest of ``planned`` tells of: since and until, in UTC."""
-        local = planned.astimezone(zone)
-        end = datetime.combine(local.date(), time.min if self.at.hour < 12 else self.at, tzinfo=zone)
-        begin = datetime.combine(end.date() - timedelta(days=1 if self.day is None else 7), end.time(), tzinfo=zone)
-        return begin.astimezone(UTC), end.astimezone(UTC)
-
-
-def parse_digest_time(text: str, *, weekly: bool = False) -> DigestTime | None:
-    """``09:00``, with ``weekly`` ``mon 09:00``; None for an empty text. InputRejected otherwise."""
-    if not text.strip():
-        return None
-    match = _TIME.fullmatch(text.strip().lower())
-    with suppress(ValueError):
-        if match is not None and weekly == bool(match[1]):
-            return DigestTime(time(int(match[2]), int(match[3])), _DAYS.index(match[1]) if weekly else None)
-    example = "mon 09:00" if weekly else "09:00"
-    raise InputRejected(
-        f"Not the time of a digest: {text!r}.",
-        advice=f"Write it as {example}.",
-        key="digest_time",
-        said=text,
-        example=example,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +47,7 @@ Chats = Callable[[], Awaitable[Sequence[DigestChat]]]
 IsEmpty = Callable[[datetime, datetime, Sequence[str]], Awaitable[bool]]
 
 
-class DigestWatch:
+class DigestWatch(Periodic):
     """Has digests sent when they are due: ``start`` until ``stop``; all state is in the rows.
 
     ``chats``: who gets them; ``is_empty``: whether there is nothing to tell of that time and those phones. Several
@@ -110,6 +65,7 @@ class DigestWatch:
         is_empty: IsEmpty,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        super().__init__("digest-watch", self._turn, look_seconds)
         self._db = db
         self._digests = Digests(db)
         self._times = times
@@ -118,18 +74,6 @@ class DigestWatch:
         self._chats = chats
         self._is_empty = is_empty
         self._look_seconds = look_seconds
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        if self._times:
-            self._task = asyncio.create_task(self._forever(), name="digest-watch")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def once(self) -> None:
         """Send what is due now."""
@@ -167,16 +111,9 @@ class DigestWatch:
         if await self._digests.take(chat.key, kind, planned, state=state, told=told):
             log.info("digest", chat=chat.key, kind=kind, planned_at=planned.isoformat(), state=state)
 
-    async def _forever(self) -> None:
-        while True:
-            try:
-                await self.once()
-            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look sends it
-                log.warning("digests_failed", error=repr(error))
-            await asyncio.sleep(self._seconds())
-
-    def _seconds(self) -> float:
-        """Until the next minute of the clock is full: the times are whole minutes."""
+    async def _turn(self) -> float:
+        await self.once()
+        # Until the next minute of the clock is full: the times are whole minutes.
         now = self._db.now()
         return min(self._look_seconds, 60.0 - now.second - now.microsecond / 1e6 + 0.01)
 

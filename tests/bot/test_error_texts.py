@@ -63,7 +63,7 @@ def test_nobody_is_told_to_call_adb(lang: Lang) -> None:
 
 # What people are not told of, or not by a text of their language, and why.
 TO_THE_MODEL = {"ActionParseError", "Incomplete", "ActionFailed", "CallStopped"}
-OF_PROGRAMS = ("bot/mcp/", "agent_core/model/demo/", "bot/eval/model.py")  # errors of interfaces, in English
+OF_PROGRAMS = ("bot/mcp/", "simulator/model/", "bot/eval/model.py")  # errors of interfaces, in English
 # Their texts are made of the parts that are wrong, each of which has a text (``wrong.…``), or in their constructor.
 OF_PARTS = {"OwnWrong", "SettingsWrong", "ScenarioInvalid", "BrokenFiles", "ExtraMissing", "ModelLimit"}
 HANDED_ON = {  # what another error has said already
@@ -78,7 +78,7 @@ def raised() -> Iterator[tuple[str, str, int, ast.Call]]:
     """Every error of ours that is made anywhere: file, class, line and the call."""
     trees = {
         file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8"))
-        for part in ("agent_core", "bot", "knowledge", "scheduler", "storage")
+        for part in ("agent_core", "bot", "knowledge", "scheduler", "simulator", "storage")
         for file in sorted((ROOT / part).rglob("*.py"))
     }
     ours = {"PhonedeskError"}
@@ -105,13 +105,13 @@ def test_whatever_people_are_told_of_has_a_text_in_each_language_and_its_values(
         if "key" not in given and None not in given:
             without.append(f"{file}:{line} {name}")
         key = given.get("key")
-        for value in [key] if isinstance(key, ast.Constant) else []:
+        for value in [key.value] if isinstance(key, ast.Constant) and isinstance(key.value, str) else []:
             for lang in LANGUAGES:
-                text = texts(lang).find(f"errors.{value.value}", "")
+                text = texts(lang).find(f"errors.{value}", "")
                 if not text:
-                    unknown.append(f"{file}:{line} {value.value}")
+                    unknown.append(f"{file}:{line} {value}")
                 elif None not in given and not placeholders(text) <= given.keys():
-                    unfilled.append(f"{file}:{line} {value.value}: {placeholders(text) - given.keys()}")
+                    unfilled.append(f"{file}:{line} {value}: {placeholders(text) - given.keys()}")
     assert (without, unknown, unfilled) == ([], [], [])
 
 
