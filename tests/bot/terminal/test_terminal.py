@@ -20,7 +20,7 @@ from agent_core.ports import Event, RunStore
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
-from bot.chat.texts import texts
+from bot.chat.texts import Lang, texts
 from bot.settings.layers import Settings
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.console import Console
@@ -338,6 +338,13 @@ async def test_a_run_line_by_line(db: Database) -> None:
 def test_each_outcome_has_its_line(status: Status) -> None:
     line = outcome_line(Session(run_id="r", task="t", status=status, message="why\x1b"), texts("zh"))
     assert line.plain.endswith("  why\\x1b")
+
+
+@pytest.mark.parametrize(("lang", "message"), [("zh", "已停止。"), ("en", "Stopped.")])
+def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str) -> None:
+    stopped = Session(run_id="r", task="t", status=Status.STOPPED, message=message, question=QUESTION)
+    assert outcome_line(stopped, texts(lang)).plain.count(message[:-1]) == 1
+    assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
 
 
 def test_a_question_that_is_left_open_says_how_to_answer_it() -> None:
