@@ -6,6 +6,8 @@ import asyncio
 from collections import OrderedDict
 from zoneinfo import ZoneInfo
 
+import structlog
+
 from agent_core.newest import keep_newest
 from bot.chat.digest import alert_card
 from bot.chat.texts import Texts
@@ -17,6 +19,8 @@ from storage.engine import is_away
 from storage.events import EventRow, Events
 from storage.history import History
 from storage.runs import FAILED, STOPPED
+
+log = structlog.get_logger(__name__)
 
 WAIT_SECONDS = 5.0  # for events of other processes; those of this one come at once
 REMEMBERED = 200  # runs whose end was told
@@ -44,12 +48,20 @@ class Activity:
                 if position < 0:
                     position = await events.newest()
                 for row in await events.wait_after(position, timeout=WAIT_SECONDS):
-                    await self._show(row)
+                    await self._try_to_show(row)
                     position = row.id
             except Exception as error:
                 if not is_away(error):
                     raise
                 await asyncio.sleep(WAIT_SECONDS)
+
+    async def _try_to_show(self, row: EventRow) -> None:
+        try:
+            await self._show(row)
+        except Exception as error:  # one event must not end the others; logged, nothing is swallowed
+            if is_away(error):
+                raise
+            log.exception("activity_failed", kind=row.kind, event_id=row.id)
 
     async def _show(self, row: EventRow) -> None:
         words, data = self._words, row.data
