@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager, contextmanager
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from agent_core.apps.names import resolve_app
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
 from agent_core.gate import PolicyName
+from agent_core.hand import installed
 from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from agent_core.settings import AgentSettings
@@ -94,7 +94,7 @@ async def _work(
 async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
     """InputRejected for a task that may use an app alone which the phone has not."""
     for app in rules.apps:
-        if resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True)):
+        if await installed(device, app):
             continue
         said = f"{app} is not installed on the phone."
         raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)

@@ -98,7 +98,8 @@ def _teaches(answer: ports.AnswerEvent) -> bool:
 class StoredHuman:
     """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
 
-    ``stop``: at Hold the phone is not held any longer. ``leg``: who asks; LeaseLost once its turn is over.
+    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``leg``: who asks; LeaseLost once
+    its turn is over.
     """
 
     def __init__(
@@ -127,8 +128,8 @@ class StoredHuman:
             waiter = self._db.signal("questions").waiter()
             row = await self._questions.get(question.id)
             left = until - time.monotonic()
-            held = self._stop is not None and self._stop.hold_requested
-            if row is None or row.state != OPEN or left <= 0 or held:
+            over = self._stop is not None and (self._stop.hold_requested or self._stop.closing)
+            if row is None or row.state != OPEN or left <= 0 or over:
                 return given_answer(row)
             await self._wait(waiter, min(left, MISSED_SECONDS))
 

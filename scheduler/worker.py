@@ -174,8 +174,13 @@ class Worker:
             live.lease.stop.request(Reason.LEASE_LOST)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back."""
+        """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back. Those that
+        wait for a person's answer end at once; their question stays open.
+        """
         self._closing = True
+        for live in self._live.values():
+            if live.lease is not None:
+                live.lease.stop.closing = True
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
