@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.chat.answering import read_answer, to_confirm, verdict
+from bot.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.chat.cards import Line, answer_label, choice_label, question_card
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
@@ -60,9 +60,9 @@ def answer(
         before = _answer_before(view) if result is not None and result.state == "late" else {}
         print_json({"id": view.id, "state": result.state if result else "refused", **before})
     elif result is None and meant is None:
-        labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
-        key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
-        Console(stderr=True).print(words.get(key, choices=labels))
+        console = Console(stderr=True)
+        console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
+        console.print(no_answer(words, view, said))
     elif result is not None:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
         Console().print(_verdict(words, view, result), *goes_on)

@@ -21,10 +21,9 @@ from bot.desk.questions import QuestionsDesk
 from bot.desk.schedules import SchedulesDesk
 from bot.desk.sweeps import SweepsDesk
 from bot.desk.team import TeamPart
+from storage.engine import MISSED_SECONDS
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
-
-WAIT_SECONDS = 1.0  # how soon events of other processes are seen
 
 
 class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk, AnswersDesk, ContactsDesk, ChatsDesk):
@@ -73,7 +72,7 @@ class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk
         log = Events(self._db)
         position = await log.position(consumer)
         while True:
-            for row in await log.wait_after(position, timeout=WAIT_SECONDS):
+            for row in await log.wait_after(position, timeout=MISSED_SECONDS):
                 position = row.id
                 picture = await log.picture(row.picture_id) if row.picture_id is not None else None
                 yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at)
