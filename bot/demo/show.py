@@ -17,7 +17,6 @@ from agent_core.texts import say
 from bot.chat.texts import Texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
-from bot.release import program
 from bot.serving import Server, server
 from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.fake.world import Button, Message
@@ -149,7 +148,7 @@ async def show(
         finally:
             await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
         on.say(on.words.get("demo.done", folder=folder), "bold green")
-        on.say(on.words.get("demo.next_step", program=program()))
+        on.say(on.words.get("demo.next_step"))
         return True
 
 
