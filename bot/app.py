@@ -39,17 +39,18 @@ from bot.counting import CountedRuns, Counts
 from bot.knowledge import build_knowledge, own_entries
 from bot.limits import StoredMeter
 from bot.models import any_sees, build_chooser, build_model, model_profile_of
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.turnover import Turnover
 from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
 from scheduler.deadlines import QuestionTimes
-from scheduler.ports import StoredLedger, StoredRuns
+from scheduler.ports import StoredRuns
 from scheduler.sweeps.leg import SweepEyes
 from scheduler.worker import lease_of
 from storage.contacts import Contacts
 from storage.engine import Database, database_url
+from storage.ledger import StoredLedger
 from storage.phones import Phones
 from storage.trajectories import Trajectories
 

@@ -1,71 +1,97 @@
-"""The command line. Each command is a module of ``bot.commands``; what it needs is imported when it is called."""
+"""The command line. Each command is a module of ``bot.commands``, which is imported when it is called.
+
+The list of commands needs none of them, so that ``phonedesk --help`` and a shell's completion answer at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, cast
 
 import typer
+from typer.main import get_command_from_info, get_group_from_info
+from typer.models import CommandInfo, TyperInfo
 
-from bot.commands.answers import answers
-from bot.commands.apps import apps
-from bot.commands.backup import backup, restore
-from bot.commands.bench import bench
-from bot.commands.config import config
-from bot.commands.contacts import contacts
-from bot.commands.demo import demo
-from bot.commands.doctor import doctor
-from bot.commands.eval import evaluate
-from bot.commands.init import init
-from bot.commands.kb import kb
-from bot.commands.keys import keys
-from bot.commands.mcp import mcp
-from bot.commands.pair import pair
-from bot.commands.people import people
-from bot.commands.questions import questions
-from bot.commands.read import read
-from bot.commands.replay import replay
-from bot.commands.run import run
-from bot.commands.schedule import schedule
-from bot.commands.serve import serve
-from bot.commands.servers import demo_model, devices, virtual_phone
-from bot.commands.sweep import sweep
-from bot.commands.worker import worker
-from bot.release import release
 from bot.terminal.console import Console
 from bot.terminal.help import ROOT, Command, Group, Root
 from bot.terminal.language import spoken_language
 from bot.terminal.texts import catalogue
 
-# In order of use, under the headings of the help (``groups`` in its texts).
-COMMANDS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
+# Each command's module, and behind a colon its name there if that is another one; in order of use, under the headings
+# of the help (``groups`` in its texts).
+COMMANDS: dict[str, dict[str, str]] = {
     "start": {
-        "demo": demo,
-        "init": init,
-        "doctor": doctor,
-        "devices": devices,
-        "serve": serve,
-        "pair": pair,
+        "demo": "demo",
+        "init": "init",
+        "doctor": "doctor",
+        "devices": "servers",
+        "serve": "serve",
+        "pair": "pair",
     },
-    "work": {"run": run, "sweep": sweep, "schedule": schedule, "questions": questions, "replay": replay},
-    "knowledge": {"kb": kb, "answers": answers, "contacts": contacts},
-    "access": {"people": people, "keys": keys, "mcp": mcp},
-    "operate": {"config": config, "backup": backup, "restore": restore, "worker": worker},
-    "screens": {"apps": apps, "read": read},
-    "develop": {"virtual-phone": virtual_phone, "demo-model": demo_model, "eval": evaluate, "bench": bench},
+    "work": {"run": "run", "sweep": "sweep", "schedule": "schedule", "questions": "questions", "replay": "replay"},
+    "knowledge": {"kb": "kb", "answers": "answers", "contacts": "contacts"},
+    "access": {"people": "people", "keys": "keys", "mcp": "mcp"},
+    "operate": {"config": "config", "backup": "backup", "restore": "backup", "worker": "worker"},
+    "screens": {"apps": "apps", "read": "read"},
+    "develop": {"virtual-phone": "servers", "demo-model": "servers", "eval": "eval:evaluate", "bench": "bench"},
 }
+_PLACES = {name: module for commands in COMMANDS.values() for name, module in commands.items()}
+
+
+class _Commands(Mapping[str, Any]):
+    """Every command by its name, imported when it is taken."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name, _PLACES[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+
+def _load(name: str, place: str) -> Any:
+    """Import a command, and make of it what Typer runs."""
+    module, _, attribute = place.partition(":")
+    found = getattr(import_module(f"bot.commands.{module}"), attribute or name.replace("-", "_"))
+    if isinstance(found, typer.Typer):
+        for part in found.registered_commands:
+            part.cls = Command
+        group = TyperInfo(found, name=name, cls=Group)
+        return get_group_from_info(group, pretty_exceptions_short=True, rich_markup_mode=None, suggest_commands=True)
+    command = CommandInfo(name, cls=Command, callback=found)
+    return get_command_from_info(command, pretty_exceptions_short=True, rich_markup_mode=None)
 
 
 class Phonedesk(Root):
     """Every command."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = cast("Any", _Commands())  # Typer would have a dict, and only reads it
+
+    def headings(self, ctx: Any) -> dict[str, list[str]]:
+        return {heading: list(commands) for heading, commands in COMMANDS.items()}
+
     def list_commands(self, ctx: object) -> list[str]:
-        return [name for commands in COMMANDS.values() for name in commands]
+        return list(_PLACES)
 
 
 def say_release(wanted: bool) -> None:
     """Print the release and end, if that is what was wanted."""
     if wanted:
+        from bot.release import release
+
         Console().print(f"phonedesk {release() or catalogue(spoken_language())['usage.not_installed']}")
         raise typer.Exit
 
@@ -74,24 +100,11 @@ def phonedesk(version: Annotated[bool, typer.Option("--version", callback=say_re
     """Take the options of ``phonedesk`` itself."""
 
 
-def _application() -> typer.Typer:
-    made = typer.Typer(
-        name=ROOT,
-        cls=Phonedesk,
-        callback=phonedesk,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    for heading, commands in COMMANDS.items():
-        for name, command in commands.items():
-            if isinstance(command, typer.Typer):
-                for part in command.registered_commands:
-                    part.cls = Command
-                made.add_typer(command, name=name, cls=Group, rich_help_panel=heading)
-            else:
-                made.command(name, cls=Command, rich_help_panel=heading)(command)
-    return made
-
-
-app = _application()
+app = typer.Typer(
+    name=ROOT,
+    cls=Phonedesk,
+    callback=phonedesk,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)

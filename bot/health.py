@@ -14,7 +14,7 @@ from bot.app import Core
 from bot.knowledge import knowledge_config
 from bot.limits import Counted
 from bot.models import chat_model, endpoints
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.working import fleet_of
 from knowledge.factory import build
 from scheduler.alerts import PhonesSeen, Probe

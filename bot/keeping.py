@@ -28,7 +28,7 @@ from agent_core.errors import ConfigInvalid, PhonedeskError
 from bot.app import open_database
 from bot.knowledge import knowledge_file
 from bot.release import release
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.dbos_queue import ProcessLock
 from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy, schema

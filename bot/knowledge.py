@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_core.ports import KnowledgeBase
-from bot.settings import RemoteSettings, Settings
+from bot.settings.layers import Settings
+from bot.settings.sections import RemoteSettings
 from knowledge.chain import embedded_in
+from knowledge.config import KnowledgeConfig, OwnConfig
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import KnowledgeConfig, OwnConfig, build
+from knowledge.factory import build
 from storage.engine import Database
 
 

@@ -19,8 +19,8 @@ from agent_core.learning import Learning, Tried
 from bot.app import Core
 from bot.desk.learning_port import ShownChat
 from bot.running import stopped_by_interrupt
-from scheduler.ports import StoredLedger
 from scheduler.worker import HeldLease, lease_of
+from storage.ledger import StoredLedger
 
 WHY = "learn"  # stands in the lease's row, where a run's id would
 

@@ -16,7 +16,7 @@ from agent_core.model.prices import money
 from agent_core.retry import Sleep
 from bot.counting import Counts
 from bot.models import prices_of, unpriced
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.settings.sections import LimitSettings
 from storage.engine import Database
 from storage.spending import Spending, Used

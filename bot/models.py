@@ -9,7 +9,8 @@ from agent_core.model.meter import Meter
 from agent_core.model.prices import Price, Prices
 from agent_core.model.profile import ModelProfile, profile_of_model
 from agent_core.model.prompt import tools_of
-from bot.settings import EndpointSettings, PriceSettings, Settings
+from bot.settings.layers import Settings
+from bot.settings.sections import EndpointSettings, PriceSettings
 from knowledge.choosing import ModelChooser
 
 

@@ -21,7 +21,8 @@ from bot import logs
 from bot.app import Core, build_reader
 from bot.knowledge import build_knowledge
 from bot.models import build_chooser, build_model
-from bot.settings import ENV_FILE, Settings, config_file
+from bot.settings.files import ENV_FILE, config_file
+from bot.settings.layers import Settings
 from bot.settings.live import change
 from bot.turnover import Close
 from knowledge.chain import ChainKnowledge

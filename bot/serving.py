@@ -27,7 +27,7 @@ from bot.models import prices_of
 from bot.plans import PlanService
 from bot.reloading import Reloader
 from bot.server_names import web_names
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from bot.web import layered_agent
@@ -43,9 +43,9 @@ from scheduler.housekeeping import Housekeeping
 from scheduler.quiet import Quiet, quiet_of
 from scheduler.runs import Reconciler, RunService
 from scheduler.times import parse_quiet, parse_zone
-from storage.inbox import Inbox
-from storage.outbox import Outbox
-from storage.topics import Topics
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
+from storage.topics import TopicTable
 
 log = structlog.get_logger(__name__)
 
@@ -242,7 +242,7 @@ def _telegram(settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet) -> 
         if secret := telegram.webhook_secret.get_secret_value():
             options = replace(options, webhook_secret=secret)
     options = replace(options, topics=telegram.topics)
-    return TelegramAdapter(desk, Inbox(core.db), Outbox(core.db), options, topics=Topics(core.db))
+    return TelegramAdapter(desk, InboxTable(core.db), OutboxTable(core.db), options, topics=TopicTable(core.db))
 
 
 async def serve_until(

@@ -12,7 +12,7 @@ from agent_core.errors import ConfigError
 from agent_core.planner.own_tools import own_tools
 from bot.knowledge import knowledge_config
 from bot.models import build_chooser, build_model
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.settings.names import Path
 from bot.settings.own import own_folder, own_found
 from bot.settings.problem import Problem

@@ -22,7 +22,7 @@ from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
 from bot.release import release
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from scheduler.dbos_queue import DbosQueue
 from scheduler.giving_up import left_alone
 from scheduler.hosts import Fleet, Host

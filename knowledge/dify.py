@@ -19,7 +19,8 @@ from agent_core import retry
 from agent_core.errors import ConfigMissing, KnowledgeError, KnowledgeNotReady, KnowledgeQuota
 from agent_core.ports import Record
 from agent_core.proxies import ProxySetting
-from knowledge.http_client import KNOWLEDGE_PROXY, Endpoint, Names, Problem, bearer, checked_url, cut_query
+from knowledge.config import KNOWLEDGE_PROXY
+from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 250  # characters; more is refused by the service

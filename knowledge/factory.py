@@ -3,69 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal, assert_never, get_args
+from typing import assert_never
 
 from agent_core import retry
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from agent_core.ports import KnowledgeBase
-from agent_core.proxies import ProxySetting, Route
+from agent_core.proxies import Route
 from knowledge.chain import ChainKnowledge
+from knowledge.config import PREFIX, KnowledgeConfig, OwnConfig, Remote, providers_of
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.http_client import KNOWLEDGE_PROXY, Names
+from knowledge.http_client import Names
 from knowledge.ragflow import RagflowKnowledge
-from knowledge.template import Template, TemplateKnowledge
-
-Remote = Literal["dify", "ragflow", "http"]
-Provider = Literal["embedded", Remote]
-PROVIDERS: tuple[Provider, ...] = get_args(Provider)
-PREFIX = "PHONEDESK_KNOWLEDGE__"
-
-
-@dataclass(frozen=True, slots=True)
-class OwnConfig:
-    """What one remote provider has for itself; "" and None: as all have it."""
-
-    base_url: str = ""
-    dataset_id: str = ""
-    token: str = field(default="", repr=False)
-    timeout: float | None = None
-    min_score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeConfig:
-    """Plain values, already checked one by one. ``provider`` is a name or several with commas between them, in the
-    order in which they are asked; ``path`` is the embedded store's file; ``timeout`` in seconds. ``base_url`` and the
-    values after it are for every remote provider that has no ``own``.
-    """
-
-    provider: str = "embedded"
-    path: Path = Path("knowledge.db")
-    base_url: str = ""
-    dataset_id: str = ""
-    token: str = field(default="", repr=False)
-    timeout: float = 10.0
-    min_score: float = 0.6
-    own: Mapping[Provider, OwnConfig] = field(default_factory=dict)
-    proxy: ProxySetting = KNOWLEDGE_PROXY  # of all of them
-    template: Template = field(default_factory=Template)
-
-
-def providers_of(written: str) -> tuple[Provider, ...]:
-    """The providers of a list with commas. ValueError for a name that is none, for one twice, and for no name."""
-    names = [name.strip().lower() for name in written.split(",") if name.strip()]
-    known: dict[str, Provider] = {provider: provider for provider in PROVIDERS}
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        found = f"{unknown[0]!r} is no provider" if unknown else "there is no provider"
-        raise ValueError(f"{found}; known are {', '.join(PROVIDERS)}, or several with commas between them")
-    if len(set(names)) < len(names):
-        raise ValueError("a provider stands there twice")
-    return tuple(known[name] for name in names)
+from knowledge.template import TemplateKnowledge
 
 
 def build(

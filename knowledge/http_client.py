@@ -35,8 +35,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.proxies import ProxySetting
+from knowledge.config import KNOWLEDGE_PROXY
 
-KNOWLEDGE_PROXY = ProxySetting("PHONEDESK_KNOWLEDGE__PROXY")  # of whoever says nothing of proxies
 MAX_BODY = 4 * 1024 * 1024  # bytes
 _MAX_FAILURE = 64 * 1024  # bytes that are read of an answer which says that the call failed
 _MOST_BRACKETS = 400_000  # in 4 MB may stand 1.4 million empty objects: half a second of the event loop, and 140 MB

@@ -26,7 +26,8 @@ from agent_core.errors import (
 )
 from agent_core.ports import Record
 from agent_core.proxies import ProxySetting
-from knowledge.http_client import KNOWLEDGE_PROXY, Endpoint, Names, Problem, bearer, checked_url, cut_query
+from knowledge.config import KNOWLEDGE_PROXY
+from knowledge.http_client import Endpoint, Names, Problem, bearer, checked_url, cut_query
 from knowledge.records import Hit, best, member, records_of
 
 MAX_QUERY = 1000  # characters; what is longer is no question, and costs an embedding

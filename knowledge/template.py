@@ -9,12 +9,9 @@ address they are percent-encoded, so whatever a customer writes stays inside its
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 from urllib.parse import quote
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from agent_core import retry
 from agent_core.errors import (
@@ -29,21 +26,12 @@ from agent_core.errors import (
 )
 from agent_core.ports import Record
 from agent_core.proxies import ProxySetting
-from knowledge.http_client import (
-    KNOWLEDGE_PROXY,
-    Endpoint,
-    Names,
-    Problem,
-    checked_token,
-    checked_url,
-    cut_query,
-    unknown_form,
-)
+from knowledge.config import KNOWLEDGE_PROXY, PLACEHOLDER, Template, check_placeholders, strings_in
+from knowledge.http_client import Endpoint, Names, Problem, checked_token, checked_url, cut_query, unknown_form
 from knowledge.records import Hit, best, records_of
 
 MAX_QUERY = 1000  # characters
 SETTINGS = "PHONEDESK_KNOWLEDGE__HTTP__"
-ErrorKind = Literal["key", "quota", "not_found", "not_ready", "network", "query"]
 _ERRORS: Mapping[str, type[KnowledgeError]] = {
     "key": KnowledgeAuth,
     "quota": KnowledgeQuota,
@@ -52,69 +40,8 @@ _ERRORS: Mapping[str, type[KnowledgeError]] = {
     "network": KnowledgeUnreachable,
     "query": KnowledgeError,
 }
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _LEAST_SECRET = 6  # characters; a shorter header value would blot out whole messages
 _MISSING = object()
-
-
-def _good_paths(value: str) -> str:
-    for path in value.split(","):
-        if path.strip() and not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", path.strip()):
-            raise ValueError(f"{path.strip()!r} is no path; write keys with dots between them, such as data.list")
-    return value
-
-
-def _good_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
-    for name, secret in headers.items():
-        value = secret.get_secret_value()
-        if not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of a header")
-        if not (value.isascii() and value.isprintable()):
-            raise ValueError(f"the value of {name} holds characters that no header has")
-        _check_placeholders(value, {"token", "dataset_id"}, f"the value of {name}")
-    return headers
-
-
-def _good_body(body: dict[str, Any]) -> dict[str, Any]:
-    for text in _strings(body):
-        _check_placeholders(text, {"query", "dataset_id"}, "the body")
-    return body
-
-
-def _check_placeholders(text: str, known: set[str], where: str) -> None:
-    unknown = set(_PLACEHOLDER.findall(text)) - known
-    if unknown:
-        names = ", ".join("{" + name + "}" for name in sorted(unknown))
-        offered = ", ".join("{" + name + "}" for name in sorted(known))
-        raise ValueError(f"{where} holds {names}; known there: {offered}")
-
-
-Paths = Annotated[str, AfterValidator(_good_paths)]
-
-
-class Template(BaseModel):
-    """How a service is asked and read. ``error_path`` with ``ok_value``: any other value there is an error; without
-    it: any value that is not empty is. ``error_kinds`` says what a value means.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    method: Literal["POST", "PUT", "GET"] = "POST"
-    headers: Annotated[dict[str, SecretStr], AfterValidator(_good_headers)] = Field(default_factory=dict)
-    body: Annotated[dict[str, Any], AfterValidator(_good_body)] = Field(default_factory=lambda: {"query": "{query}"})
-    records: Paths = "records"
-    text: Paths = "text"
-    question: Paths = "question"
-    id: Paths = "id"
-    source: Paths = "source"
-    score: Paths = "score"
-    score_types: str = ""  # of scores that are lists of {type, value}: which types count, the best first
-    score_scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)  # the score that means 1
-    error_path: Paths = ""
-    ok_value: str = ""
-    message_path: Paths = "message"
-    error_kinds: dict[str, ErrorKind] = Field(default_factory=dict)
 
 
 class TemplateKnowledge:
@@ -181,10 +108,10 @@ class TemplateKnowledge:
     def _check(self, names: Names) -> None:
         template = self._template
         try:
-            _check_placeholders(self._url, {"query", "dataset_id"}, "The knowledge base URL")
+            check_placeholders(self._url, {"query", "dataset_id"}, "The knowledge base URL")
         except ValueError as error:
             raise ConfigInvalid(f"{error}.", advice=f"Correct {names.base_url}.") from None
-        sent = [self._url, *([] if template.method == "GET" else _strings(template.body))]
+        sent = [self._url, *([] if template.method == "GET" else strings_in(template.body))]
         if not any("{query}" in text for text in sent):
             raise ConfigInvalid(
                 "The knowledge template sends the query nowhere: neither the body nor the URL holds {query}.",
@@ -259,17 +186,9 @@ class TemplateKnowledge:
         return next((by_type[name] for name in wanted if name in by_type), None)
 
 
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        return [text for inner in value.values() for text in _strings(inner)]
-    return [text for inner in value for text in _strings(inner)] if isinstance(value, list) else []
-
-
 def _filled(text: str, values: Mapping[str, str]) -> str:
     """All at once: a placeholder inside a value stays as it is."""
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+    return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def _filled_all(value: Any, values: Mapping[str, str]) -> Any:

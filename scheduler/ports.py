@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import structlog
@@ -13,22 +11,14 @@ from pydantic import TypeAdapter
 
 from agent_core import ports
 from agent_core.apps.learnt import LearntApp
-from agent_core.errors import LeaseLost
-from agent_core.session import Answer, Elsewhere, Question, QuestionKind, RowMark, Session
+from agent_core.session import Answer, Question, QuestionKind, Session
 from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.signals import StopSignal
-from storage import ledger as rows
-from storage.answers import Answers, ToldAnswer
-from storage.contacts import ChosenRows
+from storage.answers import Answers
 from storage.engine import Database
 from storage.events import Events
-from storage.history import History
-from storage.learnt import LearntApps
-from storage.ledger import Ledger
-from storage.legs import LegOver
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
-from storage.runs import WAITING, Runs
-from storage.sweeps import Place, Sweeps
+from storage.runs import Runs
 
 LOOK_SECONDS = 0.5
 _LEARNT = TypeAdapter(LearntApp)
@@ -36,150 +26,10 @@ _LEARNT = TypeAdapter(LearntApp)
 log = structlog.get_logger(__name__)
 
 
-class StoredLedger:
-    """``agent_core.ports.Ledger`` over the table of replies.
-
-    ``leg`` of ``run_id``: whose writes they are. Once its turn is over they raise LeaseLost and change nothing. What it
-    has sent is told by whoever sees it next. None: written by no leg.
-    """
-
-    def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
-        self._ledger = Ledger(db, run_id=run_id, leg=leg)
-        self._questions = Questions(db)
-        self._runs = Runs(db)
-        self._history = History(db)
-        self._learnt = LearntApps(db)
-        self._chosen = ChosenRows(db)
-        self._sweeps = Sweeps(db)
-
-    async def find(self, key: ports.MessageKey) -> ports.LedgerRow | None:
-        row = await self._ledger.find(key.serial, key.app, key.contact, key.fingerprint)
-        return None if row is None else _ledger_row(row)
-
-    async def open(
-        self,
-        key: ports.MessageKey,
-        *,
-        run_id: str,
-        question: str,
-        cluster: Sequence[str] = (),
-        app_version: str = "",
-    ) -> ports.LedgerRow:
-        with _its_step():
-            row = await self._ledger.open(
-                key.serial,
-                key.app,
-                key.contact,
-                key.fingerprint,
-                run_id=run_id,
-                question=question,
-                cluster=cluster,
-                app_version=app_version,
-            )
-        return _ledger_row(row)
-
-    async def plan(
-        self,
-        row_id: int,
-        *,
-        run_id: str,
-        text: str,
-        provenance: ports.Provenance,
-        record_id: str = "",
-        record_source: str = "",
-        score: float | None = None,
-        person: str = "",
-        parts: Sequence[str] = (),
-    ) -> ports.LedgerRow:
-        with _its_step():
-            row = await self._ledger.plan(
-                row_id,
-                run_id=run_id,
-                text=text,
-                provenance=provenance.value,
-                record_id=record_id,
-                record_source=record_source,
-                score=score,
-                person=person,
-                parts=parts,
-            )
-        return _ledger_row(row)
-
-    async def advance(
-        self, row_id: int, state: ports.ReplyState, *, expected: Sequence[ports.ReplyState]
-    ) -> ports.LedgerRow:
-        with _its_step():
-            row = await self._ledger.advance(row_id, state.value, expected=[item.value for item in expected])
-        return _ledger_row(row)
-
-    async def next_part(self, row_id: int, *, part: int) -> ports.LedgerRow:
-        with _its_step():
-            return _ledger_row(await self._ledger.next_part(row_id, part=part))
-
-    async def version_known(self, serial: str, app: str, version: str) -> bool:
-        return await self._ledger.version_known(serial, app, version)
-
-    async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
-        data = await self._learnt.get(serial, app, version)
-        return None if data is None else _LEARNT.validate_python({**data, "app": app, "version": version})
-
-    async def learn(self, serial: str, learnt: LearntApp) -> None:
-        data = _LEARNT.dump_python(learnt, mode="json", exclude={"app", "version"})
-        await self._learnt.put(serial, learnt.app, learnt.version, data)
-
-    async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
-        data = await self._chosen.get(serial, app, contact)
-        return None if data is None else RowMark.model_validate(data)
-
-    async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
-        await self._chosen.put(serial, app, contact, row.model_dump())
-
-    async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
-        await self._sweeps.keep(Place(serial, app), contact, state)
-
-    async def claim(self, row_id: int, run_id: str) -> bool:
-        with _its_step():
-            return await self._ledger.claim(row_id, run_id)
-
-    async def waits(self, run_id: str) -> Elsewhere | None:
-        run = await self._runs.get(run_id)
-        if run is None or run.status != WAITING:
-            return None
-        found = await self._questions.find(run_id=run_id, state=OPEN, limit=1)
-        question = Question.model_validate(found[0].payload) if found else None
-        name = f"#{await self._history.number_of(run_id)}"
-        return Elsewhere(run_id=run_id, name=name, question=question, goes_on=question is None and not run.hold)
-
-    async def unfinished(self, serial: str) -> Sequence[ports.LedgerRow]:
-        return [_ledger_row(row) for row in await self._ledger.unfinished(serial)]
-
-    async def recent(self, serial: str, app: str, contact: str) -> Sequence[ports.LedgerRow]:
-        return [_ledger_row(row) for row in await self._ledger.recent(serial, app, contact)]
-
-
 Learn = Callable[[ports.AnswerEvent], Awaitable[str]]  # gives the id of the waiting entry that came of it, or ""
 
 
 HAS_LEFT = (ports.ReplyState.SENT, ports.ReplyState.UNKNOWN)
-
-
-@contextmanager
-def _its_turn() -> Iterator[None]:
-    """What the agent knows of a leg whose turn is over: its phone is somebody else's."""
-    try:
-        yield
-    except LegOver as error:
-        raise LeaseLost(str(error)) from error
-
-
-@contextmanager
-def _its_step() -> Iterator[None]:
-    """The same, of a step in the ledger; and what the agent knows of a row that somebody else moved."""
-    try:
-        with _its_turn():
-            yield
-    except rows.LedgerConflict as error:
-        raise ports.LedgerConflict(str(error)) from error
 
 
 class StoredRuns:
@@ -203,25 +53,16 @@ class StoredRuns:
         self._learn = learn
 
     async def save(self, session: Session) -> None:
-        with _its_turn():
-            await self._runs.save_session(session.run_id, session.model_dump_json(), leg=self._leg)
+        await self._runs.save_session(session.run_id, session.model_dump_json(), leg=self._leg)
 
     async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
         if event.kind != "answer":
             leg = None if event.kind == "reply" else self._leg
-            with _its_turn():
-                await self._events.append(run_id, event.kind, dict(event.data), picture=picture, leg=leg)
+            await self._events.append(run_id, event.kind, dict(event.data), picture=picture, leg=leg)
             return
         answer = _answer_event(event.data)
-        told = ToldAnswer(**{field.name: getattr(answer, field.name) for field in fields(ToldAnswer)})
-        told = replace(
-            told,
-            state=answer.state.value,
-            records=None if answer.records is None else [asdict(record) for record in answer.records],
-        )
         leg = None if answer.state in HAS_LEFT else self._leg
-        with _its_turn():
-            await self._answers.tell(run_id, told, dict(event.data), picture=picture, leg=leg)
+        await self._answers.tell(run_id, answer, picture=picture, leg=leg)
         if self._learn is not None and _teaches(answer):
             try:
                 if entry := await self._learn(answer):
@@ -306,18 +147,17 @@ async def store_question(
     payload = question.model_dump(mode="json")
     now = questions.now()
     deadline = times.deadline_of(question.kind, now)
-    with _its_turn():
-        await questions.ask(
-            question.id,
-            run_id=session.run_id,
-            kind=question.kind.value,
-            payload=payload,
-            deadline=deadline,
-            remind_after=times.remind_after(deadline, now),
-            escalate_after=times.escalate_after,
-            leg=leg,
-        )
-        await events.append(session.run_id, "question", payload, picture=picture, leg=leg)
+    await questions.ask(
+        question.id,
+        run_id=session.run_id,
+        kind=question.kind.value,
+        payload=payload,
+        deadline=deadline,
+        remind_after=times.remind_after(deadline, now),
+        escalate_after=times.escalate_after,
+        leg=leg,
+    )
+    await events.append(session.run_id, "question", payload, picture=picture, leg=leg)
 
 
 def given_answer(row: QuestionRow | None) -> Answer | None:
@@ -334,24 +174,4 @@ def given_answer(row: QuestionRow | None) -> Answer | None:
         text=given.get("text", ""),
         by=row.answered_by,
         program=bool(given.get("program")),
-    )
-
-
-def _ledger_row(row: rows.LedgerRow) -> ports.LedgerRow:
-    return ports.LedgerRow(
-        id=row.id,
-        key=ports.MessageKey(row.key.serial, row.key.app, row.key.contact, row.key.fingerprint),
-        run_id=row.run_id,
-        question=row.question,
-        text=row.text,
-        state=ports.ReplyState(row.state),
-        provenance=ports.Provenance(row.provenance) if row.provenance else None,
-        record_id=row.record_id,
-        record_source=row.record_source,
-        score=row.score,
-        person=row.person,
-        cluster=row.cluster,
-        parts=row.parts,
-        part=row.part,
-        app_version=row.app_version,
     )

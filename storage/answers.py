@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_core.ports import AnswerEvent, Record
 from storage.engine import Database
 from storage.events import append_event
 from storage.legs import hold_turn
@@ -23,29 +24,6 @@ STATES = (PLANNED, TYPING, SENDING, SENT, SKIPPED, FAILED, UNKNOWN)
 UNDER_WAY = (PLANNED, TYPING, SENDING)
 FORGOTTEN = timedelta(hours=1)  # what is under way for longer will not be answered by itself
 PERSON = "person"
-
-
-@dataclass(frozen=True, slots=True)
-class ToldAnswer:
-    """What one event tells of a customer's question; ``ledger_id`` is the row of the ledger that it is about.
-
-    ``records``: what the knowledge base gave (id, text, score, source), best first; None where it does not tell.
-    ``state`` as in the ledger.
-    """
-
-    ledger_id: int
-    app: str
-    contact: str
-    question: str
-    state: str
-    query: str = ""
-    records: Sequence[Mapping[str, Any]] | None = None
-    sent: str = ""
-    provenance: str = ""
-    record_id: str = ""
-    record_source: str = ""
-    score: float | None = None
-    person: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,34 +118,32 @@ class Answers:
     async def tell(
         self,
         run_id: str,
-        told: ToldAnswer,
-        data: Mapping[str, Any],
+        told: AnswerEvent,
         *,
         picture: bytes | None = None,
         leg: int | None = None,
     ) -> AnswerRow:
-        """Append the run's ``answer`` event with its ``data``, and bring the row of this question to what it tells.
+        """Append the run's ``answer`` event, and bring the row of this question to what it tells.
 
         Both or neither. ``picture`` (JPEG) is kept as that of before where the state is planned, else of after. What
         an earlier event told stays where this one tells nothing, and an answer that was sent stays sent: the same
-        told again changes nothing. ``leg``: who tells it; LegOver where its turn is over.
+        told again changes nothing. ``leg``: who tells it; LeaseLost where its turn is over.
         """
         async with self._db.write(durable=True) as connection:
             await hold_turn(connection, run_id, leg)
-            event_id = await append_event(connection, self._db, run_id, "answer", data, picture=picture)
+            event_id = await append_event(connection, self._db, run_id, "answer", told.data(), picture=picture)
             found = await connection.execute(sa.select(events.c.picture_id).where(events.c.id == event_id))
             row = await self._tell(connection, run_id, told, found.scalar_one())
         self._db.signal("events").notify()
         return row
 
     async def _tell(
-        self, connection: AsyncConnection, run_id: str, told: ToldAnswer, picture_id: int | None
+        self, connection: AsyncConnection, run_id: str, told: AnswerEvent, picture_id: int | None
     ) -> AnswerRow:
         now = self._db.now()
         before, after = (picture_id, None) if told.state == PLANNED else (None, picture_id)
         serial = (await connection.execute(sa.select(runs.c.serial).where(runs.c.id == run_id))).scalar_one_or_none()
-        values = {name: getattr(told, name) for name in ToldAnswer.__slots__}
-        values |= {"run_id": run_id, "serial": serial or "", "records": _plain(told.records)}
+        values = {**told.data(), "run_id": run_id, "serial": serial or "", "records": _plain(told.records)}
         values |= {"before_picture_id": before, "after_picture_id": after, "created_at": now, "updated_at": now}
         add = self._db.insert(answers).values(**values).on_conflict_do_nothing(index_elements=["ledger_id"])
         await connection.execute(add)
@@ -242,11 +218,11 @@ class Answers:
             return (await connection.execute(statement)).first() is not None
 
 
-def _plain(records: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
-    return [dict(record) for record in records or ()]
+def _plain(records: Sequence[Record] | None) -> list[dict[str, Any]]:
+    return [asdict(record) for record in records or ()]
 
 
-def _merged(row: AnswerRow, run_id: str, told: ToldAnswer, before: int | None, after: int | None) -> AnswerRow:
+def _merged(row: AnswerRow, run_id: str, told: AnswerEvent, before: int | None, after: int | None) -> AnswerRow:
     """The row with what is told. What was chosen changes as a whole: a person's text has no record of an earlier one.
 
     Of the pictures before the first stays, of those after the one that shows the present state.
@@ -261,7 +237,7 @@ def _merged(row: AnswerRow, run_id: str, told: ToldAnswer, before: int | None, a
         question=told.question or row.question,
         query=told.query or row.query,
         records=row.records if told.records is None else _plain(told.records),
-        state=told.state,
+        state=told.state.value,
         person=told.person or row.person,
         before_picture_id=before if row.before_picture_id is None else row.before_picture_id,
         after_picture_id=after if after and (row.after_picture_id is None or told.state != row.state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from agent_core.session import RowMark
 from storage.engine import Database
 from storage.tables import chosen_rows, contacts
 from storage.uncut import uncut
@@ -124,23 +125,23 @@ class Contacts:
 
 @uncut
 class ChosenRows:
-    """Which of several rows of one name is the contact's. ``data`` is plain JSON data, of ``agent_core.session``."""
+    """Which of several rows of one name is the contact's."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def get(self, serial: str, app: str, contact: str) -> Mapping[str, Any] | None:
+    async def get(self, serial: str, app: str, contact: str) -> RowMark | None:
         """Return what a person chose; None if nobody ever had to."""
         statement = sa.select(chosen_rows.c.data).where(
             chosen_rows.c.serial == serial, chosen_rows.c.app == app, chosen_rows.c.contact == contact
         )
         async with self._db.read() as connection:
-            data: Mapping[str, Any] | None = (await connection.execute(statement)).scalar_one_or_none()
-            return data
+            data = (await connection.execute(statement)).scalar_one_or_none()
+        return None if data is None else RowMark.model_validate(data)
 
-    async def put(self, serial: str, app: str, contact: str, data: Mapping[str, Any]) -> None:
-        """Remember ``data`` in the place of what was known."""
-        values = {"data": dict(data), "chosen_at": self._db.now()}
+    async def put(self, serial: str, app: str, contact: str, row: RowMark) -> None:
+        """Remember ``row`` in the place of what was known."""
+        values = {"data": row.model_dump(), "chosen_at": self._db.now()}
         new = self._db.insert(chosen_rows).values(serial=serial, app=app, contact=contact, **values)
         async with self._db.write(durable=True) as connection:
             await connection.execute(

@@ -19,11 +19,9 @@ from typing import Any
 
 import sqlalchemy as sa
 import structlog
-from alembic import command
-from alembic.config import Config
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 log = structlog.get_logger(__name__)
@@ -118,8 +116,11 @@ class Signal:
 
 
 def database_url(url: str | URL) -> URL:
-    """``sqlite:///file.db`` and ``postgresql://…`` with our drivers. ValueError for anything else."""
-    parsed = make_url(url)
+    """Return ``sqlite:///file.db`` and ``postgresql://…`` with our drivers. Raises ValueError for anything else."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ValueError(str(error)) from None
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         if parsed.database in (None, "", ":memory:"):
@@ -283,6 +284,9 @@ class Database:
 
     @staticmethod
     def _upgrade(connection: sa.Connection) -> None:
+        from alembic import command  # used once in a process's life, and a tenth of its start
+        from alembic.config import Config
+
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         config.attributes["connection"] = connection

@@ -86,7 +86,7 @@ class Events:
     ) -> int:
         """Add an event; its id. ``picture``: an encoded JPEG kept beside it. Wakes ``db.signal("events")``.
 
-        ``leg``: who tells it; LegOver where its turn is over.
+        ``leg``: who tells it; LeaseLost where its turn is over.
         """
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, leg)

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
+from agent_core.apps.learnt import LearntApp
 from storage.engine import Database
 from storage.tables import learnt_apps
 from storage.uncut import uncut
 
+_DATA = TypeAdapter(LearntApp)
+
 
 @uncut
 class LearntApps:
-    """``data`` is plain JSON data, without the fields of the key."""
+    """Every phone's apps, as ``agent_core.apps.learnt`` has them."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def get(self, serial: str, app: str, version: str) -> Mapping[str, Any] | None:
+    async def get(self, serial: str, app: str, version: str) -> LearntApp | None:
         """Return what was learnt; None if nothing was."""
-        statement = sa.select(learnt_apps.c.data).where(
+        statement = sa.select(learnt_apps).where(
             learnt_apps.c.serial == serial, learnt_apps.c.app == app, learnt_apps.c.version == version
         )
         async with self._db.read() as connection:
-            data: Mapping[str, Any] | None = (await connection.execute(statement)).scalar_one_or_none()
-            return data
+            row = (await connection.execute(statement)).one_or_none()
+        return None if row is None else _learnt(row)
 
-    async def all(self) -> dict[tuple[str, str, str], Mapping[str, Any]]:
+    async def all(self) -> dict[tuple[str, str, str], LearntApp]:
         """Return everything that was learnt, by phone, app and version."""
         async with self._db.read() as connection:
             found = await connection.execute(sa.select(learnt_apps))
-            return {(row.serial, row.app, row.version): row.data for row in found}
+            return {(row.serial, row.app, row.version): _learnt(row) for row in found}
 
-    async def put(self, serial: str, app: str, version: str, data: Mapping[str, Any]) -> None:
-        """Remember ``data`` in the place of what was known."""
-        values = {"data": dict(data), "learnt_at": self._db.now()}
-        new = self._db.insert(learnt_apps).values(serial=serial, app=app, version=version, **values)
+    async def put(self, serial: str, learnt: LearntApp) -> None:
+        """Remember ``learnt`` in the place of what was known of that version."""
+        data = _DATA.dump_python(learnt, mode="json", exclude={"app", "version"})
+        values = {"data": data, "learnt_at": self._db.now()}
+        new = self._db.insert(learnt_apps).values(serial=serial, app=learnt.app, version=learnt.version, **values)
         async with self._db.write(durable=True) as connection:
             await connection.execute(
                 new.on_conflict_do_update(index_elements=["serial", "app", "version"], set_=values)
             )
+
+
+def _learnt(row: sa.Row[Any]) -> LearntApp:
+    return _DATA.validate_python({**row.data, "app": row.app, "version": row.version})

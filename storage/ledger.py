@@ -1,93 +1,65 @@
-"""The ledger of replies: one row for each customer message, so that it is answered exactly once.
-
-Shapes and states are those of ``agent_core.ports`` (which this package does not import): the same fields and the same
-words, so that an adapter of a few lines turns one into the other.
-"""
+"""The ledger of replies: one row for each customer message, so that it is answered exactly once."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_core.apps.learnt import LearntApp
+from agent_core.ports import LedgerConflict, LedgerRow, MessageKey, Provenance, ReplyState
+from agent_core.session import Elsewhere, Question, RowMark
+from storage.contacts import ChosenRows
 from storage.engine import Database
+from storage.history import History
+from storage.learnt import LearntApps
 from storage.legs import hold_turn
-from storage.runs import WAITING
+from storage.questions import OPEN, Questions
+from storage.runs import WAITING, Runs
+from storage.sweeps import Place, Sweeps
 from storage.tables import replies, runs
 from storage.uncut import uncut
 
-PLANNED, TYPING, SENDING = "planned", "typing", "sending"
-SENT, UNKNOWN, FAILED, SKIPPED, WITHDRAWN = "sent", "unknown", "failed", "skipped", "withdrawn"
-MAY_BE_PLANNED = (PLANNED, TYPING, FAILED, SKIPPED, WITHDRAWN)  # nothing of it can have left
-UNFINISHED = (TYPING, SENDING)
-STATES = (PLANNED, TYPING, SENDING, SENT, UNKNOWN, FAILED, SKIPPED, WITHDRAWN)
-
-
-@dataclass(frozen=True, slots=True)
-class MessageKey:
-    serial: str
-    app: str
-    contact: str
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """The fields of ``agent_core.ports.LedgerRow``; ``state`` and ``provenance`` as text."""
-
-    id: int
-    key: MessageKey
-    run_id: str
-    question: str
-    text: str = ""
-    state: str = PLANNED
-    provenance: str | None = None
-    record_id: str = ""
-    record_source: str = ""
-    score: float | None = None
-    person: str = ""
-    cluster: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-    part: int = 0
-    app_version: str = ""
-
-
-class LedgerConflict(LookupError):
-    """The row is not in a state from which this step may be taken; somebody else moved it."""
+MAY_BE_PLANNED = (  # nothing of it can have left
+    ReplyState.PLANNED,
+    ReplyState.TYPING,
+    ReplyState.FAILED,
+    ReplyState.SKIPPED,
+    ReplyState.WITHDRAWN,
+)
+UNFINISHED = (ReplyState.TYPING, ReplyState.SENDING)
+RECENT = 50  # rows of a contact
 
 
 def _row(row: sa.RowMapping) -> LedgerRow:
-    parts, part, state = tuple(row["parts"] or ()), row["part"], row["state"]
-    if parts and part >= len(parts):
-        # Two legs of an earlier release may both have counted the last part: all of them stand in the chat.
-        part, state = len(parts) - 1, SENT if state == PLANNED else state
     return LedgerRow(
         id=row["id"],
         key=MessageKey(row["serial"], row["app"], row["contact"], row["fingerprint"]),
         run_id=row["run_id"],
         question=row["question"],
         text=row["text"],
-        state=state,
-        provenance=row["provenance"],
+        state=ReplyState(row["state"]),
+        provenance=Provenance(row["provenance"]) if row["provenance"] else None,
         record_id=row["record_id"],
         record_source=row["record_source"],
         score=row["score"],
         person=row["person"],
         cluster=tuple(row["cluster"] or ()),
-        parts=parts,
-        part=part,
+        parts=tuple(row["parts"] or ()),
+        part=row["part"],
         app_version=row["app_version"],
     )
 
 
 @uncut
-class Ledger:
-    """Every write is on the disk when it returns.
+class StoredLedger:
+    """``agent_core.ports.Ledger`` over the table of replies, and what is remembered of phones, apps and contacts.
 
-    ``leg`` of ``run_id``: whose writes they are; LegOver, and nothing is written, once its turn is over.
+    Every write is on the disk when it returns. ``leg`` of ``run_id``: whose writes they are; once its turn is over they
+    raise LeaseLost and change nothing. What it has sent is told by whoever sees it next. None: written by no leg.
     """
 
     def __init__(self, db: Database, *, run_id: str = "", leg: int | None = None) -> None:
@@ -97,36 +69,23 @@ class Ledger:
         self._run_id = run_id
         self._leg = leg
 
-    async def find(self, serial: str, app: str, contact: str, fingerprint: str) -> LedgerRow | None:
+    async def find(self, key: MessageKey) -> LedgerRow | None:
         async with self._db.read() as connection:
-            return await self._find(connection, MessageKey(serial, app, contact, fingerprint))
+            return await self._find(connection, key)
 
     async def open(
-        self,
-        serial: str,
-        app: str,
-        contact: str,
-        fingerprint: str,
-        *,
-        run_id: str,
-        question: str,
-        cluster: Sequence[str] = (),
-        app_version: str = "",
+        self, key: MessageKey, *, run_id: str, question: str, cluster: Sequence[str] = (), app_version: str = ""
     ) -> LedgerRow:
-        """The row of this message, made (``planned``) where there is none."""
         now = self._db.now()
         new = (
             self._db.insert(replies)
             .values(
-                serial=serial,
-                app=app,
-                contact=contact,
-                fingerprint=fingerprint,
+                **asdict(key),
                 run_id=run_id,
                 question=question,
                 cluster=list(cluster),
                 app_version=app_version,
-                state=PLANNED,
+                state=ReplyState.PLANNED.value,
                 created_at=now,
                 updated_at=now,
             )
@@ -134,9 +93,9 @@ class Ledger:
         )
         async with self._write() as connection:
             await connection.execute(new)
-            row = await self._find(connection, MessageKey(serial, app, contact, fingerprint))
+            row = await self._find(connection, key)
         if row is None:
-            raise LedgerConflict(f"The row of {contact!r} on {serial} was deleted while it was opened.")
+            raise LedgerConflict(f"The row of {key.contact!r} on {key.serial} was deleted while it was opened.")
         return row
 
     async def plan(
@@ -145,14 +104,13 @@ class Ledger:
         *,
         run_id: str,
         text: str,
-        provenance: str,
+        provenance: Provenance,
         record_id: str = "",
         record_source: str = "",
         score: float | None = None,
         person: str = "",
         parts: Sequence[str] = (),
     ) -> LedgerRow:
-        """Set what is going to be sent; LedgerConflict where some of it can have left already."""
         return await self._update(
             row_id,
             MAY_BE_PLANNED,
@@ -160,38 +118,47 @@ class Ledger:
             parts=list(parts),
             run_id=run_id,
             text=text,
-            state=PLANNED,
-            provenance=str(provenance),
+            state=ReplyState.PLANNED.value,
+            provenance=provenance.value,
             record_id=record_id,
             record_source=record_source,
             score=score,
             person=person,
         )
 
-    async def advance(self, row_id: int, state: str, *, expected: Sequence[str]) -> LedgerRow:
-        """Move on to ``state`` if the row is in one of ``expected``; LedgerConflict where it is not."""
-        if str(state) not in STATES:
-            raise ValueError(f"No state of a reply: {state!r}")
-        return await self._update(row_id, expected, state=str(state))
+    async def advance(self, row_id: int, state: ReplyState, *, expected: Sequence[ReplyState]) -> LedgerRow:
+        return await self._update(row_id, expected, state=ReplyState(state).value)
 
     async def next_part(self, row_id: int, *, part: int) -> LedgerRow:
-        """``part``, which was sending, is seen as sent: the next one is planned. LedgerConflict where it was not."""
-        return await self._update(row_id, (SENDING,), replies.c.part == part, state=PLANNED, part=part + 1)
+        still = replies.c.part == part
+        return await self._update(row_id, (ReplyState.SENDING,), still, state=ReplyState.PLANNED.value, part=part + 1)
 
     async def version_known(self, serial: str, app: str, version: str) -> bool:
-        """Return whether a reply was seen to arrive on this phone in this version of the app before."""
         statement = sa.select(replies.c.id).where(
             replies.c.serial == serial,
             replies.c.app == app,
             replies.c.app_version == version,
-            replies.c.state == SENT,
+            replies.c.state == ReplyState.SENT.value,
         )
         async with self._db.read() as connection:
             return (await connection.execute(statement.limit(1))).first() is not None
 
+    async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
+        return await LearntApps(self._db).get(serial, app, version)
+
+    async def learn(self, serial: str, learnt: LearntApp) -> None:
+        await LearntApps(self._db).put(serial, learnt)
+
+    async def chosen_row(self, serial: str, app: str, contact: str) -> RowMark | None:
+        return await ChosenRows(self._db).get(serial, app, contact)
+
+    async def choose_row(self, serial: str, app: str, contact: str, row: RowMark) -> None:
+        await ChosenRows(self._db).put(serial, app, contact, row)
+
+    async def keep_waiting(self, serial: str, app: str, contact: str, state: str) -> None:
+        await Sweeps(self._db).keep(Place(serial, app), contact, state)
+
     async def claim(self, row_id: int, run_id: str) -> bool:
-        """Make ``run_id`` the run that has this row. False where another one has it and waits: for a
-        person, or for the phone."""
         waits = sa.exists().where(runs.c.id == replies.c.run_id, runs.c.id != run_id, runs.c.status == WAITING)
         statement = (
             sa.update(replies).where(replies.c.id == row_id, ~waits).values(run_id=run_id).returning(replies.c.id)
@@ -199,25 +166,32 @@ class Ledger:
         async with self._write() as connection:
             return (await connection.execute(statement)).first() is not None
 
+    async def waits(self, run_id: str) -> Elsewhere | None:
+        run = await Runs(self._db).get(run_id)
+        if run is None or run.status != WAITING:
+            return None
+        found = await Questions(self._db).find(run_id=run_id, state=OPEN, limit=1)
+        question = Question.model_validate(found[0].payload) if found else None
+        name = f"#{await History(self._db).number_of(run_id)}"
+        return Elsewhere(run_id=run_id, name=name, question=question, goes_on=question is None and not run.hold)
+
     async def unfinished(self, serial: str) -> list[LedgerRow]:
-        """Rows of this phone in typing or sending, oldest first: what a dead run may have left behind."""
         return await self._all(
             sa.select(replies)
             .where(replies.c.serial == serial, replies.c.state.in_(UNFINISHED))
             .order_by(replies.c.updated_at, replies.c.id)
         )
 
-    async def recent(self, serial: str, app: str, contact: str, *, limit: int = 50) -> list[LedgerRow]:
-        """The newest rows of a contact, the newest first."""
+    async def recent(self, serial: str, app: str, contact: str) -> list[LedgerRow]:
         return await self._all(
             sa.select(replies)
             .where(replies.c.serial == serial, replies.c.app == app, replies.c.contact == contact)
             .order_by(replies.c.id.desc())
-            .limit(limit)
+            .limit(RECENT)
         )
 
     async def _update(
-        self, row_id: int, expected: Sequence[str], *conditions: sa.ColumnElement[bool], **values: object
+        self, row_id: int, expected: Sequence[ReplyState], *conditions: sa.ColumnElement[bool], **values: object
     ) -> LedgerRow:
         statement = (
             sa.update(replies)

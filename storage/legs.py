@@ -5,20 +5,17 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_core.errors import LeaseLost
 from storage.tables import runs
 
 
-class LegOver(LookupError):
-    """Another leg has the run, or the run is over: nothing was written."""
-
-
 async def hold_turn(connection: AsyncConnection, run_id: str, leg: int | None) -> None:
-    """LegOver where it is not the turn of ``leg``; inside a transaction, the turn is not lost before its end.
+    """Raise LeaseLost if it is not the turn of ``leg``: another leg has the run, or the run is over.
 
-    ``leg``: None for what is written by no leg.
+    Within the transaction the turn is not lost before its end. ``leg``: None for what is written by no leg.
     """
     if leg is None:
         return
     mine = sa.select(runs.c.id).where(runs.c.id == run_id, runs.c.leg == leg, runs.c.status == "running")
     if (await connection.execute(mine.with_for_update())).first() is None:
-        raise LegOver(f"Leg {leg} of the run {run_id} is over.")
+        raise LeaseLost(f"Leg {leg} of the run {run_id} is over.")

@@ -119,7 +119,7 @@ class Questions:
         """Store a question; the stored one where it was asked before (a leg taken up again asks the same).
 
         ``remind_after``: the first reminder, the next ones after twice and four times as long.
-        ``leg``: who asks; LegOver where its turn is over.
+        ``leg``: who asks; LeaseLost where its turn is over.
         """
         now = self._db.now()
         new = (

@@ -10,17 +10,16 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent_core.ports import ReplyState
 from storage.engine import Database
 from storage.events import append_event
-from storage.ledger import FAILED as NOT_SENT
-from storage.ledger import PLANNED, SENT, UNKNOWN
 from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, WAITING, NewRun
 from storage.runs.changes import insert_run
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
 from storage.uncut import uncut
 
 APART = timedelta(microseconds=1)  # between two who are seen waiting for the first time in one look
-OPEN = (PLANNED, NOT_SENT, UNKNOWN)  # of a reply that a person may be asked about
+OPEN = (ReplyState.PLANNED, ReplyState.FAILED, ReplyState.UNKNOWN)  # of a reply that a person may be asked about
 TOLD_WHY = timedelta(days=2)  # of a run that failed: for so long it is looked up by what
 
 
@@ -153,7 +152,7 @@ class Sweeps:
         )
         answered = (
             sa.select(replies.c.contact, sa.func.max(replies.c.updated_at).label("at"))
-            .where(replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == SENT)
+            .where(replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == ReplyState.SENT)
             .group_by(replies.c.contact)
         )
         asked = (
@@ -201,7 +200,7 @@ class Sweeps:
             contact_marks.c.serial == place.serial, contact_marks.c.app == place.app, sa.exists().where(seen_to)
         )
         answered = sa.select(replies.c.contact).where(
-            replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == SENT
+            replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == ReplyState.SENT
         )
         async with self._db.read() as connection:
             return list((await connection.execute(sa.union(marked, answered))).scalars())
@@ -276,7 +275,7 @@ class Sweeps:
         sent = (
             sa.select(replies.c.run_id, replies.c.text)
             .where(replies.c.run_id.in_(sa.select(runs.c.id).where(runs.c.parent_id == sweep_id)))
-            .where(replies.c.state == SENT)
+            .where(replies.c.state == ReplyState.SENT)
             .order_by(replies.c.id)
         )
         async with self._db.read() as connection:

@@ -29,7 +29,7 @@ class TrajectoryRow:
 
 @uncut
 class Trajectories:
-    """``leg``: who writes; LegOver once its turn is over. None: nobody in particular."""
+    """``leg``: who writes; LeaseLost once its turn is over. None: nobody in particular."""
 
     def __init__(self, db: Database, *, leg: int | None = None) -> None:
         self._db = db

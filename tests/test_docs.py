@@ -14,7 +14,6 @@ from dotenv import dotenv_values
 from pydantic import BaseModel, SecretStr
 from typer.main import get_command
 
-from agent_core.devices.virtual import scenario_file
 from agent_core.own_faults import faults
 from agent_core.screen.page_report import (
     InputReport,
@@ -32,7 +31,9 @@ from bot.chat.commands import COMMANDS as CHAT_COMMANDS
 from bot.cli import app
 from bot.commands.common import Exit
 from bot.eval.scenario import EvalScenario
-from bot.settings import Settings, aliases
+from bot.settings.layers import Settings
+from bot.settings.sources import aliases
+from simulator.phone import scenario_file
 from tests.support.environment import without_settings
 from tests.support.own import write_own
 

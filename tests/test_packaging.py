@@ -22,7 +22,7 @@ from agent_core.extras import PACKAGES
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
-TOP_LEVEL = ("agent_core", "bot", "knowledge", "scheduler", "storage")
+TOP_LEVEL = ("agent_core", "bot", "knowledge", "scheduler", "simulator", "storage")
 LOCKS = ("constraints.txt", "constraints-dev.txt", "constraints-build.txt")
 
 _PIN = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>[0-9][\w.+!]*)(?: ; [\w .'<>=!()]+)?")

@@ -17,7 +17,6 @@ from PIL import Image, ImageDraw
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.virtual.widgets import font
 from agent_core.errors import InputRejected
 from agent_core.geometry import Box
 from agent_core.kits.disguise import Disguise
@@ -31,6 +30,7 @@ from agent_core.screen.page_report import MessageKind, Page, PageReport, read_pa
 from agent_core.screen.pixels import Color, Grid, Pixels, far, mode
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import BubbleKind, Reading
+from agent_core.text_layout import font
 
 # Lengths are fractions of the screen's width.
 _SIGN = 0.065  # no larger is a small sign

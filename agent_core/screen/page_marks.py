@@ -68,7 +68,7 @@ def _label(text: str, sure: bool) -> str:
 
 
 def _draw(draw: ImageDraw.ImageDraw, mark: _Mark, size: tuple[int, int]) -> None:
-    from agent_core.devices.virtual.widgets import font  # it has Chinese letters; loaded if something is drawn
+    from agent_core.text_layout import font  # it has Chinese letters; loaded if something is drawn
 
     unit = max(2, round(min(size) / 216))  # 5 pixels of 1080
     width = unit * 2 if mark.strong else unit

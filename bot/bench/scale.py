@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_core.devices.adb.server import AdbServer, open_adb
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.errors import PhonedeskError
-from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from bot.bench.served import Order, RunSeen, Seen
 from bot.bench.usage import Say, unheard
 from knowledge.entries import sample_entries
+from simulator.model.server import MODEL_NAME, start_demo_model
+from simulator.phone.assembly import CHECKED
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.server import RunningPhone, serve
 
 UP_SECONDS = 120.0
 HALF = 2.0

@@ -18,7 +18,7 @@ from bot import logs
 from bot.bench.usage import Usage, usage
 from bot.memory import pictures_given_back
 from bot.serving import Server, server
-from bot.settings import load
+from bot.settings.loading import load
 from bot.terminal.console import print_json
 from storage.runs import RunRow
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
 
-from agent_core.devices.virtual.widgets import ellipsize, font, text_width
+from agent_core.text_layout import ellipsize, font, text_width
 
 WIDTH, HEIGHT = 960, 520  # pixels; an app shows it about 360 wide
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 928, 148, 446

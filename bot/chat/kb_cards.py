@@ -9,7 +9,7 @@ from bot.chat.texts import Texts
 from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_port import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
-from knowledge.importing import Change, Double, ImportPlan
+from knowledge.importing.plan import Change, Double, ImportPlan
 from knowledge.importing.said import in_language
 from knowledge.personal import personal_data
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_core.devices.base import Frame, Node
     from agent_core.kits import Kit
     from agent_core.screen.page_report import PageReport
-    from bot.settings import Settings
+    from bot.settings.layers import Settings
 
 AppName = Annotated[str, typer.Option("--app")]
 Serial = Annotated[str, typer.Option("--device")]

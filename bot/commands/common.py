@@ -15,11 +15,10 @@ from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
-from bot.chat.cards import error_lines
 from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
-from bot.settings import Settings, load
-from bot.settings.loading import SettingsWrong, passed_over
+from bot.settings.layers import Settings
+from bot.settings.loading import SettingsWrong, load, passed_over
 from bot.settings.own import own_folder, own_found
 from bot.terminal.console import err
 from bot.terminal.language import speak, spoken_language, texts
@@ -120,6 +119,8 @@ def fail(error: PhonedeskError) -> NoReturn:
 
 def _by_kind(error: PhonedeskError, words: Texts) -> str:
     """The text of the error's kind, with its own words, which are English, between."""
+    from bot.chat.cards import error_lines
+
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:
         advice = []  # what is wrong here is not what `config check` would tell

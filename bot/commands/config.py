@@ -16,7 +16,8 @@ from bot import logs
 from bot.chat.texts import Texts
 from bot.commands.common import Exit, fail, run_async, settings_from
 from bot.escapes import escaped
-from bot.settings import Settings, config_file
+from bot.settings.files import config_file
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, err, print_json
 from bot.terminal.language import speak, spoken_language, texts
 

@@ -17,7 +17,8 @@ from bot.chat.texts import Lang
 from bot.commands.common import Exit, run_async
 from bot.doctor.report import Result, Status
 from bot.doctor.texts import Texts
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from bot.settings.own import own_folder
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import spoken_language

@@ -83,7 +83,7 @@ def evaluate(
 
 def _looks(words: str) -> list[str]:
     """Return the looks that ``--look`` names, with commas between them."""
-    from agent_core.devices.virtual.apps.looks import LOOKS
+    from simulator.phone.apps.looks import LOOKS
 
     return list(LOOKS) if words.strip() == "all" else [part.strip() for part in words.split(",") if part.strip()]
 

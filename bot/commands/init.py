@@ -11,7 +11,7 @@ import typer
 
 from agent_core.errors import ConfigInvalid
 from bot.commands.common import Exit, fail
-from bot.settings.sources import ENV_FILE
+from bot.settings.files import ENV_FILE
 from bot.terminal.console import Console, Text
 from bot.terminal.language import speak, spoken_language
 

@@ -19,7 +19,7 @@ from bot.commands.common import Exit
 from bot.desk.learning_port import ShownChat
 from bot.files import written
 from bot.learning import correct, keep, show_chat, try_input
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, err
 from bot.terminal.language import texts
 from bot.terminal.lines import read_line

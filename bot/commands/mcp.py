@@ -9,7 +9,7 @@ import typer
 
 from agent_core import extras
 from bot.commands.common import Exit, run_async, settings_from
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, err
 from bot.terminal.language import texts
 

@@ -10,7 +10,7 @@ import typer
 from bot.commands.at_desk import with_desk
 from bot.commands.common import run_async, settings_from
 from bot.desk.actors import Role
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import before

@@ -21,7 +21,7 @@ from bot.replay.compare import Likeness
 from bot.replay.covering import covered
 from bot.replay.dry_run import Comparison, Tried, try_again
 from bot.replay.words import action_of
-from bot.settings import EndpointSettings
+from bot.settings.sections import EndpointSettings
 from bot.terminal.console import Console, Text, err, print_json, watched
 from bot.terminal.language import texts
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.commands.replay import Wanted
     from bot.desk.desk import HouseDesk
     from bot.desk.history_port import RecordingView
-    from bot.settings import Settings
+    from bot.settings.layers import Settings
 
 STYLES = {Likeness.SAME: "green", Likeness.NEAR: "cyan", Likeness.DIFFERENT: "yellow", Likeness.INVALID: "red"}
 HEADS = ("step", "recorded", "new", "likeness", "gate", "seconds", "tokens")

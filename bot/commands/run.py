@@ -14,7 +14,7 @@ from agent_core.tasks import TaskRules
 from bot.commands.common import BY_STATUS, fail, result_of, run_async, settings_from
 from bot.commands.sweep import sweep_for
 from bot.replay.timings import timings_of
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts
 

@@ -10,7 +10,8 @@ import typer
 from bot.chat.texts import Texts
 from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from bot.terminal.console import Console, Text
 from bot.terminal.language import texts
 

@@ -12,14 +12,14 @@ from rich.table import Table
 from agent_core.devices.base import DeviceInfo
 from agent_core.errors import ConfigInvalid, DeviceError, InputRejected
 from bot.commands.common import fail, run_async, settings_from
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, err, print_json
 from bot.terminal.language import texts
 
 if TYPE_CHECKING:
-    from agent_core.devices.virtual.phone import VirtualPhone
-    from agent_core.devices.virtual.scenario import Scenario
-    from agent_core.devices.virtual.server import RunningPhone
+    from simulator.phone.phone import VirtualPhone
+    from simulator.phone.scenario import Scenario
+    from simulator.phone.server import RunningPhone
 
 Port = Annotated[int, typer.Option(min=0, max=65535)]
 
@@ -83,8 +83,8 @@ def virtual_phone(
     auth: Literal["none", "key", "unauthorized", "mute"] = "none",
 ) -> None:
     """Serve a phone that needs no phone, to any adb client, until Ctrl-C."""
-    from agent_core.devices.virtual.phone import VirtualPhone
-    from agent_core.devices.virtual.server import run_virtual_phone
+    from simulator.phone.phone import VirtualPhone
+    from simulator.phone.server import run_virtual_phone
 
     words = texts(settings_from().lang)
     if kit is not None and (scenario is not None or look):
@@ -102,7 +102,7 @@ def virtual_phone(
 
 def demo_model(port: Port = 0) -> None:
     """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C."""
-    from agent_core.model.demo.server import run_demo_model
+    from simulator.model.server import run_demo_model
 
     words = texts(settings_from().lang)
 
@@ -115,10 +115,10 @@ def demo_model(port: Port = 0) -> None:
 
 def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
     """Load a scenario, which may also say what is tried in it, and give its chat apps other ``looks``."""
-    from agent_core.devices.virtual.apps.looks import LOOKS
-    from agent_core.devices.virtual.scenario import looks_by_app
-    from agent_core.devices.virtual.scenario_file import default_scenario, load_scenario
     from bot.eval.scenario import EvalScenario
+    from simulator.phone.apps.looks import LOOKS
+    from simulator.phone.scenario import looks_by_app
+    from simulator.phone.scenario_file import default_scenario, load_scenario
 
     try:
         world = load_scenario(file, EvalScenario) if file else default_scenario()
@@ -136,7 +136,7 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
 def _kit_phone(file: Path) -> VirtualPhone:
     from agent_core.errors import InputRejected
     from agent_core.kits import load_kit
-    from agent_core.kits.phone import KitPhone
+    from simulator.phone.kit import KitPhone
 
     try:
         return KitPhone(load_kit(file))

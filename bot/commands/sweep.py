@@ -10,7 +10,7 @@ import typer
 from agent_core.errors import InputRejected
 from bot.commands.common import Exit, fail, result_of, run_async, settings_from, words_of_contacts
 from bot.desk.actors import NotFound
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import texts
 

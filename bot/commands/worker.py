@@ -11,7 +11,9 @@ import typer
 from agent_core.errors import ConfigInvalid
 from bot.commands.common import fail, log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
-from bot.settings import HOST_NAME, Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
+from bot.settings.values import HOST_NAME
 from bot.terminal.console import Console, Text
 from bot.terminal.language import texts
 

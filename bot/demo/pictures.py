@@ -12,8 +12,8 @@ from typing import Any
 
 from PIL import Image
 
-from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.screen.marks import to_jpeg
+from simulator.phone.phone import VirtualPhone
 from storage.engine import Database
 from storage.events import Events
 

@@ -18,12 +18,12 @@ from bot.chat.texts import Texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
 from bot.serving import Server, server
-from bot.telegram.fake import FakeTelegram, FakeUser
-from bot.telegram.fake.world import Button, Message
 from bot.terminal.console import Console, Text
 from bot.terminal.language import spoken_language, texts
 from bot.terminal.lines import read_line
 from scheduler.times import parse_schedule
+from simulator.telegram import FakeTelegram, FakeUser
+from simulator.telegram.world import Button, Message
 
 OPERATOR = 10001
 CONTACT = "11"

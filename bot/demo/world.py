@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from agent_core.devices.adb.server import open_adb
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario_file import load_scenario
-from agent_core.devices.virtual.server import serve
-from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from bot.eval.scenario import EvalScenario
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
+from simulator.model.server import MODEL_NAME, start_demo_model
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario_file import load_scenario
+from simulator.phone.server import serve
 
 
 @dataclass(frozen=True, slots=True)

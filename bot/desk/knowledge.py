@@ -20,7 +20,10 @@ from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, Knowledge
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
-from knowledge.importing import Draft, ImportPlan, OnDouble, carry_out, plan_import, read_table
+from knowledge.importing.carry import carry_out, plan_import
+from knowledge.importing.drafts import Draft
+from knowledge.importing.plan import ImportPlan, OnDouble
+from knowledge.importing.read import read_table
 from storage.people import People
 
 FORMS: tuple[str, ...] = get_args(Form)

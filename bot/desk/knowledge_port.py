@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from bot.desk.actors import Actor
 from knowledge.entries import Entry, Found, Stats
-from knowledge.importing import ImportPlan
+from knowledge.importing.plan import ImportPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from sqlalchemy.engine.url import make_url
-from sqlalchemy.exc import ArgumentError
 from telegram import Bot
 
 from agent_core.devices.adb.device import AdbDevice
@@ -22,7 +20,8 @@ from agent_core.errors import ConfigError
 from agent_core.model.client import ChatModel, ModelCheck
 from bot.doctor.report import Verdict
 from bot.logs import mask
-from bot.settings import Settings
+from bot.settings.layers import Settings
+from bot.settings.values import password_of
 from storage.spending import Used
 
 SHORTEST_SECRET = 6  # characters; what is shorter is a placeholder, and would be found in every text
@@ -107,8 +106,8 @@ def _passwords(address: str) -> set[str]:
     except ValueError:
         inside = ""
     try:
-        decoded = make_url(address).password or ""
-    except (ArgumentError, ValueError):
+        decoded = password_of(address) or ""
+    except ValueError:
         decoded = ""
     return {inside, decoded}
 

@@ -20,7 +20,7 @@ from bot.doctor import machine, mending, phone, services, telegram
 from bot.doctor.exam import Check, Exam
 from bot.doctor.report import Result, Status, Verdict
 from bot.doctor.texts import Texts
-from bot.settings import Settings
+from bot.settings.layers import Settings
 
 __all__ = ["CHECKS", "Check", "Result", "Status", "examine"]
 

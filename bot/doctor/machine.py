@@ -22,9 +22,10 @@ from agent_core.screen.ocr import OcrEngine
 from bot.doctor.exam import Exam
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.limits import limits_a_day
-from bot.settings import ENV_FILE, config_file, unknown_names
+from bot.settings.files import ENV_FILE, config_file, written
+from bot.settings.loading import unknown_names
 from bot.settings.names import names
-from bot.settings.sources import ALIAS_PREFIX, written
+from bot.settings.sources import ALIAS_PREFIX
 from bot.settings.writing import holds_secret
 from storage.engine import Database
 from storage.learnt import LearntApps
@@ -118,7 +119,7 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
         leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
         exam.held = frozenset(lease.serial for lease in await leases.held())
         known = await LearntApps(db).all()
-        exam.learnt = frozenset(key for key, data in known.items() if data.get("looks"))
+        exam.learnt = frozenset(key for key, learnt in known.items() if learnt.looks)
         if limits_a_day(exam.settings.limits):
             today = db.now().astimezone(ZoneInfo(exam.settings.timezone)).date()
             exam.used_today = await Spending(db).of_day(today)

@@ -28,7 +28,8 @@ from bot.doctor.report import Verdict, failed, ok, skipped, warning
 from bot.knowledge import knowledge_config, knowledge_file
 from bot.limits import limits_a_day, reached
 from bot.models import chat_model, endpoint_profile, unpriced
-from bot.settings import KnowledgeSettings, Settings
+from bot.settings.layers import Settings
+from bot.settings.sections import KnowledgeSettings
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from knowledge.factory import build, routes
 from storage.engine import Database, database_url

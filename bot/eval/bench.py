@@ -12,11 +12,6 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from agent_core.devices.adb.server import AdbServer, open_adb
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.server import RunningPhone, serve
-from agent_core.model.demo.server import MODEL_NAME
 from agent_core.screen.ocr import OcrEngine
 from bot.app import Core, build_reader, open_core
 from bot.desk.desk import HouseDesk
@@ -26,12 +21,18 @@ from bot.eval.model import EvalModel, WatchedModel
 from bot.eval.people import ScriptedPeople
 from bot.eval.scenario import EntryPart, EvalScenario, Mode
 from bot.knowledge import build_knowledge
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
-from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
+from simulator.model.server import MODEL_NAME
+from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.server import RunningPhone, serve
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database
+from storage.ledger import StoredLedger
 
 CHOOSER_NAME = "scripted"
 DATABASE, KNOWLEDGE = "phonedesk.sqlite3", "knowledge.sqlite3"  # their files in a data folder

@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from agent_core.errors import PhonedeskError
+from agent_core.ports import LedgerRow
 from agent_core.screen.marks import to_jpeg
 from agent_core.session import Session, Status
 from agent_core.tasks import TaskRules
@@ -19,7 +20,7 @@ from bot.eval.judge import Evidence, always, judge
 from bot.eval.result import Case, CaseResult, Reply
 from bot.running import run_here
 from storage.events import Events
-from storage.ledger import Ledger, LedgerRow
+from storage.ledger import StoredLedger
 from storage.runs import Runs
 
 log = structlog.get_logger(__name__)
@@ -122,7 +123,7 @@ def _tell(result: CaseResult, stage: Stage, sessions: list[Session]) -> None:
 
 
 async def _ledger(stage: Stage, case: Case) -> dict[str, list[LedgerRow]]:
-    ledger = Ledger(stage.core.db)
+    ledger = StoredLedger(stage.core.db)
     serial = stage.core.settings.device.serial
     return {
         contact.key: sorted(await ledger.recent(serial, contact.app, contact.name), key=lambda row: row.id)

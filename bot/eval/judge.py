@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import get_args
 
 from agent_core.apps.profile import profile
-from agent_core.devices.virtual.apps.launcher import Launcher
-from agent_core.devices.virtual.apps.payment import Payment
-from agent_core.devices.virtual.apps.qq import QQ
-from agent_core.devices.virtual.apps.settings import Settings
-from agent_core.devices.virtual.apps.wechat import WeChat
-from agent_core.devices.virtual.assembly import IME_SETTING
-from agent_core.devices.virtual.report import MessageReport, Report
-from agent_core.devices.virtual.world import Kind
+from agent_core.ports import LedgerRow, ReplyState
 from agent_core.session import Session, Status
 from bot.eval.scenario import EvalScenario, ExpectPart, OpeningKind
-from storage.ledger import SKIPPED, LedgerRow
+from simulator.phone.apps.launcher import Launcher
+from simulator.phone.apps.payment import Payment
+from simulator.phone.apps.qq import QQ
+from simulator.phone.apps.settings import Settings
+from simulator.phone.apps.wechat import WeChat
+from simulator.phone.assembly import IME_SETTING
+from simulator.phone.report import MessageReport, Report
+from simulator.phone.world import Kind
 
 PACKAGES = {
     "qq": QQ.package,
@@ -237,7 +237,7 @@ def _finish(seen: Evidence, session: Session) -> Iterator[str]:
         yield "always: the run was finished before the knowledge base was asked"
         return
     contact = _key(session.gate.app, session.gate.contact)
-    skipped = any(row.state == SKIPPED for row in seen.ledger.get(contact, ()))
+    skipped = any(row.state is ReplyState.SKIPPED for row in seen.ledger.get(contact, ()))
     if not skipped and not session.questions and _is_due(seen.report["chats"].get(contact, ())):
         yield f"always: the run succeeded without an answer, and {contact} waits for one"
 

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager, contextmanager
 from aiohttp import web
 from PIL import Image
 
-from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.model.base import Completion, Message, Model, OnThinking
-from agent_core.model.demo.reading import BadRequest, ChatRequest, View
-from agent_core.model.demo.server import DemoModel
 from agent_core.model.wrapper import ModelWrapper
 from agent_core.screen.ocr import OcrEngine
 from bot.eval.scenario import ChooserPart, ReplyPart
+from simulator.model.reading import BadRequest, ChatRequest, View
+from simulator.model.server import DemoModel
+from simulator.phone.phone import VirtualPhone
 
 HOST = "127.0.0.1"
 MOST_BYTES = 16 * 2**20  # of a request

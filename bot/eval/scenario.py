@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS
-from agent_core.devices.virtual.scenario import Scenario
 from agent_core.ports import Provenance, ReplyState
 from agent_core.session import QuestionKind, Status
+from simulator.phone.apps.looks import DEFAULT_LOOKS
+from simulator.phone.scenario import Scenario
 
 Words = Annotated[str, Field(min_length=1)]
 Times = Annotated[int, Field(ge=0)]

@@ -13,8 +13,6 @@ from itertools import count
 from pathlib import Path
 
 from agent_core.devices.adb.server import open_adb
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario_file import load_scenario
 from agent_core.errors import ConfigInvalid, ConfigMissing, PhonedeskError
 from agent_core.screen.ocr import use_threads
 from bot.eval.bench import RealModel, open_bench
@@ -22,6 +20,8 @@ from bot.eval.case import Interrupted, run_case
 from bot.eval.result import Case, CaseResult
 from bot.eval.scenario import EvalScenario, Mode
 from bot.logs import configure
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario_file import load_scenario
 
 FORMS = (".toml", ".json")
 LOOK_SECONDS = 0.5  # how often it is seen that a process has died

@@ -22,7 +22,7 @@ from bot.desk.phones import PhonesDesk
 from bot.desk.programs import ProgramsDesk
 from bot.mcp.asking import Terminal
 from bot.mcp.stopping import Calls, Stopper
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.settings.sections import McpSettings
 from scheduler.hosts import Fleet
 from scheduler.runs import RunService

@@ -7,8 +7,8 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import ActionFailed
 from agent_core.run import Touches
 from bot.app import Core
-from scheduler.ports import StoredLedger
 from scheduler.worker import HeldLease
+from storage.ledger import StoredLedger
 
 
 async def take_unsent_away(core: Core, device: AdbDevice, lease: HeldLease) -> None:

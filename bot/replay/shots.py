@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
 
-from agent_core.devices.virtual.widgets import ellipsize, font, is_emoji, is_joiner, text_width, wrap
+from agent_core.text_layout import ellipsize, font, is_emoji, is_joiner, text_width, wrap
 
 _STRIP, _TITLE, _WORDS, _EMPTY = "#16202c", "#ffffff", "#c3ccd6", "#000000"
 _LINES = 3  # of what it thinks

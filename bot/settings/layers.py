@@ -13,11 +13,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from sqlalchemy.engine.url import make_url
 from tzlocal import get_localzone_name
 
 from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
 from agent_core.texts import system_language
+from bot.settings.files import ENV_FILE, PREFIX
 from bot.settings.free import secrets_in
 from bot.settings.sections import (
     AlertSettings,
@@ -42,8 +42,8 @@ from bot.settings.sections import (
     WatchSettings,
     WebSettings,
 )
-from bot.settings.sources import ENV_FILE, PREFIX, ConfigFile, KnowledgeAliases
-from bot.settings.values import DatabaseUrl, ZoneName
+from bot.settings.sources import ConfigFile, KnowledgeAliases
+from bot.settings.values import DatabaseUrl, ZoneName, password_of
 
 
 def _lower(value: object) -> object:
@@ -139,7 +139,7 @@ class Settings(BaseSettings):
 
     def secrets(self) -> list[str]:
         """Every value that must not be shown, as plain text: tokens, keys, passwords of the databases and proxies."""
-        passwords = [make_url(url).password for url in (self.database_url, self.queue.database_url) if url]
+        passwords = [password_of(url) for url in (self.database_url, self.queue.database_url) if url]
         proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy)
         return [value for value in (*_secrets(self), *passwords, *proxies, *environment_secrets()) if value]
 

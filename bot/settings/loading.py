@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,23 +13,13 @@ from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
 from agent_core.errors import ConfigInvalid
-from agent_core.texts import Lang, language_of, system_language
+from bot.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, unread_lines, written
 from bot.settings.layers import Settings
 from bot.settings.names import Path, environment_name, names, nearest
 from bot.settings.own import own_problems
 from bot.settings.problem import Problem
-from bot.settings.sources import (
-    ALIAS_SECONDS,
-    CONFIG_NAME,
-    ENV_FILE,
-    PREFIX,
-    config_file,
-    no_seconds,
-    unread_lines,
-    written,
-)
+from bot.settings.sources import ALIAS_SECONDS, no_seconds
 
-_LANGUAGE = re.compile(r"""^[ \t]*lang[ \t]*=[ \t]*["'](zh|en)["']""", re.MULTILINE)
 UNKNOWN = "extra_forbidden"  # what pydantic calls a name that there is not
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
 
@@ -58,26 +47,6 @@ def load(**overrides: Any) -> Settings:
         problems,
         advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
     )
-
-
-def written_language() -> Lang:
-    """Return the language that the settings name, or the system's, even if the settings cannot be used.
-
-    In a file that is no TOML, the line is still found.
-    """
-    name = f"{PREFIX}LANG"
-    try:
-        given = os.environ.get(name) or written().get(name) or _language_line()
-    except (OSError, ValueError):  # a file that is no text
-        given = ""
-    return language_of(given) if given else system_language()
-
-
-def _language_line() -> str:
-    file = config_file()
-    text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    found = _LANGUAGE.search(text.partition("\n[")[0])
-    return found[1] if found else ""
 
 
 def attempt(**overrides: Any) -> tuple[Settings | None, list[Problem]]:

@@ -12,8 +12,9 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from agent_core.errors import ConfigInvalid
+from bot.settings.files import PREFIX
 from bot.settings.layers import Settings
-from bot.settings.sources import ALIAS_PREFIX, ALIASES, PREFIX
+from bot.settings.sources import ALIAS_PREFIX, ALIASES
 
 Path = tuple[str, ...]
 

@@ -13,11 +13,12 @@ from pydantic import BaseModel, SecretStr
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
 from bot.logs import mask
+from bot.settings.files import config_file, written
 from bot.settings.free import is_secret
 from bot.settings.layers import Settings
 from bot.settings.loading import source_of, unparsed
 from bot.settings.names import Name, Path, environment_name, names, value_of
-from bot.settings.sources import ALIAS_PREFIX, ALIASES, aliases, config_file, lines_of_file, written
+from bot.settings.sources import ALIAS_PREFIX, ALIASES, aliases, lines_of_file
 
 Layer = Literal["command_line", "environment", "env_file", "file", "default"]
 DOTS = "••••"

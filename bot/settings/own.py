@@ -11,8 +11,9 @@ from agent_core.model.profile import BY_NAME, model_profiles
 from agent_core.own_faults import faults
 from agent_core.planner.own_tools import declared
 from agent_core.planner.tools import EXTRA
+from bot.settings.files import config_file
 from bot.settings.problem import Problem
-from bot.settings.sources import config_file, lines_of_file
+from bot.settings.sources import lines_of_file
 
 if TYPE_CHECKING:
     from bot.settings.layers import Settings

@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
+from bot.settings.files import written
 from bot.settings.layers import Settings
 from bot.settings.loading import problems_of
 from bot.settings.names import Name, Path, environment_name
 from bot.settings.origin import DOTS, Places, Shown, plain_of, survey
 from bot.settings.problem import Problem
-from bot.settings.sources import written
 
 MOST_ROUNDS = 20  # each takes out what the last one found
 HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer could not be read

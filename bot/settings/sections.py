@@ -24,10 +24,9 @@ from bot.settings.values import (
     WebAddressOrNone,
     checked_by,
 )
-from knowledge.factory import Provider, providers_of
-from knowledge.template import Template
-from scheduler.digests import parse_digest_time
+from knowledge.config import Provider, Template, providers_of
 from scheduler.times import parse_quiet
+from scheduler.times.digest import parse_digest_time
 
 
 class Section(BaseModel):

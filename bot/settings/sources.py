@@ -1,30 +1,19 @@
-"""Where settings are written: ``.env``, the TOML file, and the alias names of the knowledge base."""
+"""What the settings are read from: the TOML file, and the alias names of the knowledge base."""
 
 from __future__ import annotations
 
-import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from agent_core import extras
 from agent_core.errors import ConfigInvalid
+from bot.settings.files import CONFIG_NAME, config_file, is_missing, written
 
-logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would tell of each line at each reading: we do, once
-
-CONFIG_FILE = "phonedesk.toml"
-PREFIX = "PHONEDESK_"
-CONFIG_NAME = f"{PREFIX}CONFIG"
-ENV_FILE = ".env"
 ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
 ALIAS_SECONDS = f"{ALIAS_PREFIX}TIMEOUT_SECONDS"
 ALIASES = {
@@ -35,38 +24,6 @@ ALIASES = {
     "AUTH_TOKEN": "token",
 }
 
-# While something is tried out that is not in its place yet.
-_instead: ContextVar[Path | None] = ContextVar("instead", default=None)
-
-
-def config_file() -> Path:
-    """The TOML file that is read where it is there."""
-    return _instead.get() or Path(os.environ.get(CONFIG_NAME) or CONFIG_FILE).expanduser()
-
-
-@contextmanager
-def reading(file: Path) -> Iterator[None]:
-    """Read this TOML file in place of ours."""
-    token = _instead.set(file)
-    try:
-        yield
-    finally:
-        _instead.reset(token)
-
-
-def unread_lines() -> list[int]:
-    """The numbers of the lines of ``.env`` that cannot be read; what stands in them may be a secret."""
-    try:
-        with Path(ENV_FILE).open(encoding="utf-8") as file:
-            return [binding.original.line for binding in parse_stream(file) if binding.error]
-    except (OSError, ValueError):
-        return []
-
-
-def written() -> dict[str, str]:
-    """The values of ``.env`` in the folder that we were started from; empty ones count for nothing."""
-    return {name: value for name, value in dotenv_values(ENV_FILE).items() if value}
-
 
 class ConfigFile(TomlConfigSettingsSource):
     """The TOML file. ConfigInvalid where it cannot be read, or was named and is not there. A name in it that is none of
@@ -75,7 +32,7 @@ class ConfigFile(TomlConfigSettingsSource):
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         file = config_file()
-        if os.environ.get(CONFIG_NAME) and not _instead.get() and not file.is_file():
+        if is_missing(file):
             raise ConfigInvalid(
                 f"{CONFIG_NAME} names {file}, which is no file.", advice="Correct the path, or unset it."
             )
@@ -135,7 +92,7 @@ def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int] | None:
     """
     if not extras.installed("lab"):
         return None
-    from agent_core.devices.virtual.scenario_lines import line_of, lines_of
+    from agent_core.file_lines import line_of, lines_of
 
     lines = lines_of(text, "toml")
     return lambda path: line_of(lines, path)

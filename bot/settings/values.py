@@ -12,12 +12,10 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 from pydantic_core import PydanticCustomError
 from pydantic_settings import NoDecode
-from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import InputRejected
 from agent_core.proxies import FORM, NONE, checked_proxy
-from knowledge.factory import providers_of
-from storage.engine import database_url
+from knowledge.config import providers_of
 
 _SERVER_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,252})", re.ASCII)
 # https://core.telegram.org/bots/api#authorizing-your-bot
@@ -28,13 +26,26 @@ HOST_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 def _usable_database(url: str) -> str:
     """The message never repeats the URL, which may hold a password."""
     if url:
+        from storage.engine import database_url  # SQLAlchemy takes as long to load as all else that reads settings
+
         try:
             database_url(url)
-        except (ValueError, ArgumentError):
+        except ValueError:
             raise PydanticCustomError(
                 "database_form", "a database is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
             ) from None
     return url
+
+
+def password_of(url: str) -> str | None:
+    """Return the password in a database's address, decoded; None if there is none. Raises ValueError for no address."""
+    from sqlalchemy.engine.url import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).password
+    except ArgumentError as error:
+        raise ValueError(str(error)) from None
 
 
 def _json(text: str) -> object:

@@ -13,10 +13,9 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, SecretStr, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
-from sqlalchemy.engine.url import make_url
-from sqlalchemy.exc import ArgumentError
 
 from agent_core.errors import ConfigInvalid
+from bot.settings.files import reading
 from bot.settings.free import secrets_in
 from bot.settings.layers import Settings
 from bot.settings.loading import SettingsWrong, attempt, problems_of
@@ -24,7 +23,7 @@ from bot.settings.names import Name, names
 from bot.settings.origin import Place, Places
 from bot.settings.partial import OnlyGiven
 from bot.settings.problem import Problem
-from bot.settings.sources import reading
+from bot.settings.values import password_of
 
 PRIVATE = 0o600
 WRITABLE = 0o222
@@ -264,6 +263,6 @@ def _secret_in(data: Any, name: Name) -> bool:
     if next(secrets_in(data), ""):
         return True
     try:
-        return isinstance(data, str) and "://" in data and make_url(data).password is not None
-    except (ArgumentError, ValueError):
+        return isinstance(data, str) and "://" in data and password_of(data) is not None
+    except ValueError:
         return False

@@ -10,7 +10,7 @@ from pathlib import Path
 from dotenv import set_key
 
 from agent_core.errors import ConfigInvalid
-from bot.settings.sources import ENV_FILE
+from bot.settings.files import ENV_FILE
 
 OLD = f"{ENV_FILE}.old"
 _HEADER = "# Settings of phonedesk, written by `phonedesk init`. All that there are: .env.example\n"

@@ -12,9 +12,9 @@ from tzlocal import get_localzone_name
 
 from agent_core.texts import Lang
 from bot.commands.wrong import reason
+from bot.settings.files import written
 from bot.settings.loading import SettingsWrong
 from bot.settings.names import find
-from bot.settings.sources import written
 from bot.settings.writing import value_of
 from bot.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, model_presets
 from bot.setup.texts import Texts

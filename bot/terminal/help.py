@@ -1,7 +1,6 @@
 """The commands of the command line, which tell their help and what is wrong in the person's language.
 
-Texts are in ``bot.terminal.texts``, by the command's words (``kb import``) and the parameter's name. In the list of its
-group a command stands under the heading that its ``rich_help_panel`` names.
+Texts are in ``bot.terminal.texts``, by the command's words (``kb import``) and the parameter's name.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from bot.chat.texts import Lang
+from agent_core.texts import Lang
 from bot.terminal.console import Console, Text, err
 from bot.terminal.language import spoken_language
 from bot.terminal.misuse import said
@@ -63,6 +62,10 @@ class Group(_Spoken, TyperGroup):
         super().__init__(**options)
         for command in self.commands.values():
             command.parent_name = "" if self.name == ROOT else self.name  # type: ignore[attr-defined]
+
+    def headings(self, ctx: Any) -> dict[str, list[str]]:
+        """Return the names of the commands that the help lists, by the keys of their headings."""
+        return {"": self.list_commands(ctx)} if self.commands else {}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
@@ -161,12 +164,10 @@ def help_text(command: Any, ctx: Any, lang: Lang) -> str:
 def _listed(command: Any, ctx: Any, lang: Lang) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The commands of a group with their summaries, under the headings of their groups."""
     words = catalogue(lang)
-    commands = getattr(command, "commands", {})
-    shown = [commands[name] for name in (command.list_commands(ctx) if commands else ()) if not commands[name].hidden]
-    for panel in dict.fromkeys(one.rich_help_panel for one in shown):
-        heading = words.get(f"groups.{panel}", words["usage.commands"]).rstrip(":：") + words["usage.commands"][-1]
-        rows = [(one.name, one.get_short_help_str()) for one in shown if one.rich_help_panel == panel]
-        yield heading, rows
+    above = "" if command.key == ROOT else command.key
+    for name, commands in (command.headings(ctx) if isinstance(command, Group) else {}).items():
+        heading = words.get(f"groups.{name}", words["usage.commands"]).rstrip(":：") + words["usage.commands"][-1]
+        yield heading, [(one, words.get(f"{above} {one}.summary".strip(), "")) for one in commands]
 
 
 def _row(command: Any, param: Any, ctx: Any, lang: Lang) -> tuple[str, str]:

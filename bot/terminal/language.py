@@ -8,7 +8,7 @@ from functools import cache
 from agent_core.texts import Lang
 from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import Texts
-from bot.settings.loading import written_language
+from bot.settings.files import written_language
 from bot.terminal.commands import typed
 
 

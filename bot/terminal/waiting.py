@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from agent_core.model.base import Completion, Message, Model, OnThinking
 from agent_core.model.wrapper import ModelWrapper
 from bot.chat.texts import Texts
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Text
 
 EVERY_SECONDS = 10.0

@@ -123,7 +123,7 @@ class Runs:
     async def save_session(self, run_id: str, session: str, *, leg: int | None = None) -> None:
         """Store the agent's session (JSON text). KeyError for a run that is not there.
 
-        ``leg``: whose it is; LegOver where its turn is over.
+        ``leg``: whose it is; LeaseLost where its turn is over.
         """
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, leg)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from agent_core.devices.virtual.report import Report
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.server import serve
+from simulator.phone.report import Report
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.server import serve
 from tests.acceptance.stage import QUESTION
 
 START_SECONDS = 60.0

@@ -27,11 +27,11 @@ from pathlib import Path
 import asyncpg  # type: ignore[import-untyped]  # has no types
 import sqlalchemy as sa
 
-from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.session import QuestionKind
 from scheduler.priorities import PERSON, SWEEP
 from scheduler.runs import RunService
 from scheduler.times import parse_schedule, times_between
+from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.questions import Questions
 from storage.runs import ACTIVE, FINAL, RunRow, Runs

@@ -29,17 +29,17 @@ from pathlib import Path
 from typing import Literal
 
 from agent_core.delivery.parts import in_parts
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS, Look
-from agent_core.devices.virtual.report import MessageReport
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.world import Side
+from agent_core.ports import LedgerRow, ReplyState
 from agent_core.session import QuestionKind
 from knowledge.embedded import EmbeddedKnowledge, Entry
-from scheduler.ports import StoredLedger
 from scheduler.runs import RunService
+from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS, Look
+from simulator.phone.report import MessageReport
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.world import Side
 from storage.engine import Database
 from storage.leases import Leases
-from storage.ledger import SENDING, SENT, UNKNOWN, Ledger, LedgerRow
+from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import WAITING, RunRow
 from tests.acceptance.stage import WITH_OCR, Server, Stage, stage
@@ -213,7 +213,7 @@ class Killing:
         self._db = db
         self._service = RunService(db)
         self._questions = Questions(db)
-        self._ledger = Ledger(db)
+        self._ledger = StoredLedger(db)
         self._chance = random.Random(seed)
         self._look = look
         self.shop = Shop(self._chance, look)
@@ -318,21 +318,21 @@ class Killing:
             return "over"
         if not rows:
             return "before the question was read"
-        left = [row for row in rows if row.state != SENT]
+        left = [row for row in rows if row.state is not ReplyState.SENT]
         if not left:
             return "sent, not over"
-        row = next((row for row in left if row.state != "planned"), left[0])
-        if row.state == SENDING:
+        row = next((row for row in left if row.state is not ReplyState.PLANNED), left[0])
+        if row.state is ReplyState.SENDING:
             here = self._ours(reply.contact, before)
             text = row.parts[row.part] if row.parts else row.text
             return "sending, left" if text in here else "sending, not left"
-        if row.state == "planned" and row.part:
+        if row.state is ReplyState.PLANNED and row.part:
             return "between two parts"
-        if row.state == "planned" and len(left) < len(rows):
+        if row.state is ReplyState.PLANNED and len(left) < len(rows):
             return "between two answers"
-        if row.state == "planned" and (run.status == WAITING or await self._questions.find(run_id=run.id)):
+        if row.state is ReplyState.PLANNED and (run.status == WAITING or await self._questions.find(run_id=run.id)):
             return "a person was asked" if not row.text else "planned"
-        return row.state if row.state in STATES else UNKNOWN
+        return row.state.value if row.state.value in STATES else "unknown"
 
     async def _over(self, run: RunRow, reply: Reply, before: int, name: str) -> RunRow:
         """The run at its end, and everything looked at."""
@@ -356,7 +356,7 @@ class Killing:
         if run.status != "succeeded":
             yield f"{run.status}: {run.message}"
         states = [row.state for row in await self._rows(run, reply.contact)]
-        if states != [SENT] * len(reply.messages):
+        if states != [ReplyState.SENT] * len(reply.messages):
             yield f"the ledger says {states}"
         await self._released()
         if held := [lease.serial for lease in await Leases(self._db).held()]:

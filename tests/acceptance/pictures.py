@@ -23,22 +23,22 @@ from zoneinfo import ZoneInfo
 
 from PIL import Image, ImageChops
 
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.scenario_file import default_scenario
 from bot.chat.cards import Card
 from bot.chat.digest import alert_card, digest_card
 from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
 from bot.desk.digest_port import AlertView, Bar, DigestView, Often
 from bot.telegram import render
-from bot.telegram.fake import Chat, FakeUser, Message
-from bot.telegram.fake.people import Toast
-from bot.telegram.fake.picture import Look, chat_picture, to_png, transcript
-from bot.telegram.fake.rules import checked_caption
-from bot.telegram.fake.wording import Words, same
-from bot.telegram.fake.world import Button, Content, World
 from bot.telegram.parcel import Parcel
 from scheduler.times import parse_schedule
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.scenario_file import default_scenario
+from simulator.telegram import Chat, FakeUser, Message
+from simulator.telegram.people import Toast
+from simulator.telegram.picture import Look, chat_picture, to_png, transcript
+from simulator.telegram.rules import checked_caption
+from simulator.telegram.wording import Words, same
+from simulator.telegram.world import Button, Content, World
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, TASK, ZONE, Server, Stage, stage
 from tests.support.model_server import Hang
 

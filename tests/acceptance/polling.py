@@ -20,9 +20,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.world import Side
-from bot.telegram.fake import Message
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.world import Side
+from simulator.telegram import Message
 from storage.runs import RunRow, Runs
 from storage.schedules import Schedules, Tick
 from tests.acceptance.stage import OPEN_QUESTION, PATIENCE, QUESTION, TASK, ZONE, Stage, stage, until_async

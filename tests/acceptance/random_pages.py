@@ -25,14 +25,14 @@ from PIL import Image, ImageDraw
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import MessagePart, PhonePart
-from agent_core.devices.virtual.widgets import font
-from agent_core.devices.virtual.world import Kind, MessageState, Side, Sign
 from agent_core.screen.compare import Match, compare, normalise
 from agent_core.screen.ocr import OcrEngine, use_threads
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Source
+from agent_core.text_layout import font
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import MessagePart, PhonePart
+from simulator.phone.world import Kind, MessageState, Side, Sign
 from tests.support.drawing import Drawn, draw
 
 NAMES = [

@@ -21,15 +21,15 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.report import Report
-from agent_core.devices.virtual.scenario import Scenario
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import RunningPhone, serve
-from agent_core.model.demo import rules
-from agent_core.model.demo.reading import ChatRequest, read_request
-from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
+from simulator.model import rules
+from simulator.model.reading import ChatRequest, read_request
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.report import Report
+from simulator.phone.scenario import Scenario
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import RunningPhone, serve
+from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from storage.answers import AnswerRow, Answers
 from storage.engine import Database
 from storage.runs import RunRow, Runs

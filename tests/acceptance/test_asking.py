@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.telegram.fake.world import Message
+from simulator.telegram.world import Message
 from tests.acceptance.stage import PATIENCE, Stage
 from tests.support.lab import do
 from tests.support.model_server import Script

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.keeping import Backup, back_up
-from bot.settings import load
+from bot.settings.loading import load
 from scheduler.runs import RunService
 from storage.runs import RunRow, Runs
 from tests.acceptance.stage import ANSWER, TASK, Stage, stage, until_async

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from agent_core.devices.virtual.server import serve
+from simulator.phone.server import serve
 from tests.acceptance.stage import TASK, Done, Stage, stage, until
 from tests.support.model_server import Hang, Raw, Reply, Status, Text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS
+from simulator.phone.apps.looks import DEFAULT_LOOKS
 from tests.acceptance.kills import Kind, kills
 
 

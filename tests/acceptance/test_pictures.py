@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from bot.chat.texts import LANGUAGES, Lang
-from bot.telegram.fake.picture import to_png
+from simulator.telegram.picture import to_png
 from tests.acceptance import pictures
 
 pytestmark = pytest.mark.rotating(parts=2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.telegram.fake import FakeUser, Message
+from simulator.telegram import FakeUser, Message
 from tests.acceptance.stage import (
     ANSWER,
     OPEN_QUESTION,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.world import Side
-from bot.telegram.fake import FakeUser, Message
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.world import Side
+from simulator.telegram import FakeUser, Message
 from storage.runs import Runs
 from storage.schedules import Schedules, Tick
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until

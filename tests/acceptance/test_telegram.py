@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from PIL import Image
 
-from bot.telegram.fake import FakeUser
+from simulator.telegram import FakeUser
 from tests.acceptance.stage import (
     ANSWER,
     CANDIDATE,

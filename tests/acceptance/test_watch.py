@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.world import Side
-from bot.telegram.fake import FakeUser
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.world import Side
+from simulator.telegram import FakeUser
 from storage.runs import RunRow
 from tests.acceptance.stage import ANSWER, OPEN_QUESTION, PATIENCE, QUESTION, Stage, stage, until, until_async
 

@@ -35,10 +35,10 @@ import sqlalchemy as sa
 
 from agent_core.session import Choice, Question, QuestionKind, Session
 from bot.telegram.adapter import SECRET_HEADER, WEBHOOK_PATH
-from bot.telegram.fake import FakeUser
-from bot.telegram.fake.world import Content, command_entities
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.ports import StoredHuman
+from simulator.telegram import FakeUser
+from simulator.telegram.world import Content, command_entities
 from storage.engine import Database
 from storage.people import People
 from storage.runs import ACTIVE, NewRun, Runs

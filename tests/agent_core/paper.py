@@ -29,13 +29,13 @@ from agent_core.devices.base import (
     Window,
     WindowKind,
 )
-from agent_core.devices.virtual.apps.looks import LOOKS
 from agent_core.errors import AppNotFound, CommandFailed, TextInputFailed
 from agent_core.geometry import Box, Point
 from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
 from agent_core.screen.tree import TreeHealth
+from simulator.phone.apps.looks import LOOKS
 
 SIZE = (180, 400)
 QQ, PAY, WECHAT, SETTINGS = (

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from PIL import Image, ImageChops
 
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.world import Side
 from agent_core.observer import Observer, TreeUse, look_for_people
 from agent_core.ports import Event
 from agent_core.screen.page_report import report
@@ -18,6 +16,8 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
 from agent_core.screen.secret_texts import COVER as COVERED
 from agent_core.session import Answer, Question, Session
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
+from simulator.phone.world import Side
 from tests.support.lab import FINISH, OCR, Lab, lab
 from tests.support.model_server import ScriptedModel
 from tests.support.ocr import needs_ocr

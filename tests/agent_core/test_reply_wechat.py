@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.devices.virtual.scenario import EventPart
-from agent_core.devices.virtual.scenario_file import default_scenario
 from agent_core.gate.detect import reply_task
 from agent_core.session import Status
+from simulator.phone.scenario import EventPart
+from simulator.phone.scenario_file import default_scenario
 from tests.support.lab import ANSWER, ASK, FINISH, do, lab
 from tests.support.model_server import ScriptedModel
 

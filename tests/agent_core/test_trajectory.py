@@ -11,8 +11,6 @@ from typing import Any
 from PIL import Image
 
 from agent_core.devices.base import Frame, Node, Window
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.world import Side
 from agent_core.geometry import Box
 from agent_core.model.client import ChatModel
 from agent_core.model.fallback import Fallbacks, Mind
@@ -41,6 +39,8 @@ from agent_core.trajectory import (
     with_pictures,
 )
 from bot.replay.timings import PHASES
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
+from simulator.phone.world import Side
 from tests.support.lab import FINISH, SIZE, Lab, Story, do, lab
 from tests.support.model_server import Chunks, Script, ScriptedModel, Status
 from tests.support.ocr import needs_ocr

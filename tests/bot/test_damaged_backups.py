@@ -21,7 +21,8 @@ from bot.cli import app
 from bot.commands.common import Exit
 from bot.keeping import Restore, back_up, restore
 from bot.knowledge import knowledge_file
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import sample_entries
 from scheduler.dbos_queue import ProcessLock

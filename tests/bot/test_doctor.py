@@ -23,12 +23,7 @@ from aiohttp import web
 
 import bot.doctor.examine
 from agent_core.devices.adb.server import open_adb
-from agent_core.devices.virtual.adbd import Auth
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import Faults, KeyboardPart, PhonePart, Scenario, TreeMode
-from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.errors import ConfigError, DeviceOffline
-from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from agent_core.screen.ocr import OcrEngine
 from bot.chat.texts import LANGUAGES
 from bot.doctor.exam import Exam
@@ -36,9 +31,15 @@ from bot.doctor.examine import CHECKS, Check, Result, Status, examine
 from bot.doctor.phone import asks_for_secret
 from bot.doctor.report import Verdict
 from bot.doctor.texts import catalogue
-from bot.settings import Settings, load
-from bot.telegram.fake import FakeTelegram
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge, Entry
+from simulator.model.server import MODEL_NAME, start_demo_model
+from simulator.phone.adbd import Auth
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import Faults, KeyboardPart, PhonePart, Scenario, TreeMode
+from simulator.phone.server import RunningPhone, serve
+from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.leases import Leases
 from storage.spending import Spending, Used

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from bot.doctor.examine import CHECKS, Result, Status, examine
-from bot.settings import Settings, load
-from bot.telegram.fake import FakeTelegram
+from bot.settings.layers import Settings
+from bot.settings.loading import load
+from simulator.telegram import FakeTelegram
 from tests.support.knowledge_servers import FakeDify
 from tests.support.model_server import ScriptedModel
 from tests.support.proxies import HttpProxy, SocksProxy, free_port

@@ -13,7 +13,7 @@ from agent_core.devices.adb.server import DeviceEntry
 from bot.app import open_core
 from bot.demo.world import demo_world
 from bot.health import QUERY, Health
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from tests.support.knowledge_servers import FakeDify, Plain
 from tests.support.model_server import ScriptedModel, Status
 

@@ -17,7 +17,8 @@ from bot.app import open_database
 from bot.chat.texts import texts
 from bot.keeping import back_up, database_file, restore
 from bot.knowledge import knowledge_file
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.dbos_queue import ProcessLock
 from scheduler.runs import Reconciler, RunService

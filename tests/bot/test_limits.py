@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.devices.virtual.assembly import CHECKED
 from agent_core.errors import ModelLimit
 from agent_core.model.base import Usage
 from agent_core.model.meter import Account, charge_to
@@ -21,12 +20,14 @@ from bot.demo.world import demo_world
 from bot.limits import Counted, StoredMeter
 from bot.models import unpriced
 from bot.running import run_here
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from bot.working import Legs
 from knowledge.choosing import ModelChooser
 from scheduler.hosts import Host
 from scheduler.ports import StoredRuns
 from scheduler.worker import HeldLease
+from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import Leases

@@ -14,9 +14,10 @@ from bot.demo.world import demo_world
 from bot.desk.actors import Role
 from bot.desk.people import new_code
 from bot.serving import server
-from bot.settings import DigestSettings, Settings, TelegramSettings
-from bot.telegram.fake import Chat, FakeTelegram
+from bot.settings.layers import Settings
+from bot.settings.sections import DigestSettings, TelegramSettings
 from scheduler.ports import StoredRuns
+from simulator.telegram import Chat, FakeTelegram
 from storage.people import People
 from storage.runs import NewRun, Runs
 from storage.tables import answers, people

@@ -12,7 +12,8 @@ from aiohttp import ClientSession
 from bot import logs
 from bot.demo.world import demo_world
 from bot.serving import Server, server
-from bot.settings import CONFIG_FILE, Settings
+from bot.settings.files import CONFIG_FILE
+from bot.settings.layers import Settings
 from storage.runs import RunRow
 from tests.bot.web.test_metrics import Samples, key, samples
 from tests.support.lab import do

@@ -14,8 +14,9 @@ from agent_core.errors import ConfigInvalid
 from bot import logs
 from bot.app import Core, open_core
 from bot.reloading import Reloader, _closes, renew
-from bot.settings import CONFIG_FILE, load
+from bot.settings.files import CONFIG_FILE
 from bot.settings.live import LIVE, change
+from bot.settings.loading import load
 from bot.settings.names import names
 from bot.turnover import Turnover
 from knowledge.dify import DifyKnowledge

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from bot.server_names import LOOPBACK, mcp_names, web_names
-from bot.settings import load
-from bot.settings.loading import SettingsWrong
+from bot.settings.loading import SettingsWrong, load
 from bot.settings.sections import McpSettings, TelegramSettings, WebSettings
 
 WEB = WebSettings(host="192.168.1.9", hosts=("Desk.Example.com", "phonedesk", "10.42.0.0/16", "fd00::5"))

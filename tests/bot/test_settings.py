@@ -8,9 +8,11 @@ from agent_core.errors import ConfigInvalid
 from agent_core.model.prices import Price
 from bot.commands.eval import KEY_NAME
 from bot.models import build_model, prices_of
-from bot.settings import CONFIG_FILE, Settings, aliases, load, unknown_names
-from bot.settings.loading import PassedOver, passed_over
+from bot.settings.files import CONFIG_FILE
+from bot.settings.layers import Settings
+from bot.settings.loading import PassedOver, load, passed_over, unknown_names
 from bot.settings.origin import survey
+from bot.settings.sources import aliases
 from tests.support.environment import without_settings
 
 TOKEN = "123456789:" + "A" * 35

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.client import ChatModel
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.whole import incomplete
 from knowledge.choosing import ModelChooser
 from knowledge.dify import DifyKnowledge

@@ -50,7 +50,7 @@ import importlib, pkgutil
 def broken(name):
     raise
 
-for root in ("bot", "scheduler", "knowledge", "agent_core", "storage"):
+for root in ("bot", "scheduler", "knowledge", "agent_core", "storage", "simulator"):
     package = importlib.import_module(root)
     for found in pkgutil.walk_packages(package.__path__, f"{root}.", broken):
         if not found.name.startswith("storage.migrations.") and not found.name.endswith("__main__"):

@@ -13,9 +13,6 @@ from pathlib import Path
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart
-from agent_core.devices.virtual.world import Kind, Side, Sign
 from agent_core.kits.export import export_kit
 from agent_core.kits.kit import ENDING, differences, kit_text, load_kit
 from agent_core.kits.reading import read_kit
@@ -33,6 +30,9 @@ from agent_core.screen.page_report import (
     report,
 )
 from agent_core.screen.reader import ScreenReader
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import ContactPart, MessagePart
+from simulator.phone.world import Kind, Side, Sign
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list
 
 FOLDER = Path(__file__).parent

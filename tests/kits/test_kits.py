@@ -18,21 +18,21 @@ from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import ContactPart
-from agent_core.devices.virtual.server import serve
-from agent_core.devices.virtual.world import Kind
 from agent_core.errors import InputRejected
 from agent_core.geometry import Box
 from agent_core.kits import Kit, differences, kit_text, load_kit
 from agent_core.kits.disguise import Disguise
 from agent_core.kits.drawing import draw_kit
 from agent_core.kits.export import export_kit
-from agent_core.kits.phone import KitPhone
 from agent_core.kits.reading import read_kit
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.page_report import MessageKind, PageKind
 from agent_core.screen.readings import Reading
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.kit import KitPhone
+from simulator.phone.scenario import ContactPart
+from simulator.phone.server import serve
+from simulator.phone.world import Kind
 from tests.kits.make import FOLDER, kits, me, them
 from tests.support.adb import adb_server
 from tests.support.drawing import Drawn, DrawnList, draw, draw_list

@@ -11,8 +11,12 @@ from agent_core.choosing import sure_record
 from agent_core.errors import KnowledgeAuth, KnowledgeUnreachable
 from agent_core.ports import KnowledgeBase
 from bot.knowledge import build_knowledge
-from bot.settings import load
-from knowledge import ChainKnowledge, DifyKnowledge, EmbeddedKnowledge, Entry, RagflowKnowledge, embedded_in
+from bot.settings.loading import load
+from knowledge.chain import ChainKnowledge, embedded_in
+from knowledge.dify import DifyKnowledge
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
+from knowledge.ragflow import RagflowKnowledge
 from tests.support.knowledge_servers import SHOP, FakeDify, FakeRagflow, Item, Plain
 
 

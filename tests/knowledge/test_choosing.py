@@ -16,7 +16,7 @@ from agent_core.model.meter import Meter
 from agent_core.ports import Chooser, Chosen, Record
 from agent_core.texts import load_texts
 from bot.models import build_chooser
-from bot.settings import load
+from bot.settings.loading import load
 from knowledge.choosing import ModelChooser
 from tests.support.model_server import Break, Hang, Raw, ScriptedModel, Status, Whole
 

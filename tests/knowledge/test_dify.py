@@ -22,8 +22,7 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
-from knowledge import DifyKnowledge
-from knowledge.dify import MAX_QUERY
+from knowledge.dify import MAX_QUERY, DifyKnowledge
 from knowledge.http_client import cut_query
 
 TOKEN = "dataset-geheim42"

@@ -19,9 +19,8 @@ from agent_core.ports import Record
 from agent_core.questions import LEAST_SCORE
 from agent_core.sureness.fit import asks_for
 from agent_core.sureness.plain import stripped
-from knowledge import EmbeddedKnowledge, Entry, read_entries, sample_entries
-from knowledge.embedded import _indexed
-from knowledge.entries import Forms, Related, Wanted, make_entry
+from knowledge.embedded import EmbeddedKnowledge, _indexed
+from knowledge.entries import Entry, Forms, Related, Wanted, make_entry, read_entries, sample_entries
 from knowledge.tokens import tokens
 from simulator.knowledge.answers import DIRTY
 from tests.knowledge.queries import QUERIES

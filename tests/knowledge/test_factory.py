@@ -9,19 +9,14 @@ import pytest
 from agent_core.errors import ConfigInvalid, ConfigMissing, KnowledgeAuth
 from agent_core.ports import KnowledgeBase
 from bot.knowledge import knowledge_config
-from bot.settings import load
-from knowledge import (
-    ChainKnowledge,
-    DifyKnowledge,
-    EmbeddedKnowledge,
-    KnowledgeConfig,
-    OwnConfig,
-    RagflowKnowledge,
-    TemplateKnowledge,
-    build,
-    embedded_in,
-    providers_of,
-)
+from bot.settings.loading import load
+from knowledge.chain import ChainKnowledge, embedded_in
+from knowledge.config import KnowledgeConfig, OwnConfig, providers_of
+from knowledge.dify import DifyKnowledge
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.factory import build
+from knowledge.ragflow import RagflowKnowledge
+from knowledge.template import TemplateKnowledge
 from tests.support.knowledge_servers import FakeDify, FakeRagflow
 
 

@@ -23,10 +23,11 @@ from agent_core.errors import InputRejected
 from bot.start import COLLECT_AFTER
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Forms, Related
-from knowledge.importing import Draft, carry_out, plan_import, read_table
+from knowledge.importing.carry import carry_out, plan_import
+from knowledge.importing.drafts import Draft
 from knowledge.importing.limits import LONGEST_LIST
 from knowledge.importing.plan import decide
-from knowledge.importing.read import SUFFIXES
+from knowledge.importing.read import SUFFIXES, read_table
 from tests.knowledge.bases import as_related
 from tests.knowledge.odd_files import ENTRY, HEADER, ODD, SHEET, excel, table
 from tests.support.child import Cost, measure

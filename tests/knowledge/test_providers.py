@@ -25,8 +25,10 @@ from agent_core.errors import (
 )
 from agent_core.ports import KnowledgeBase, Record
 from bot.knowledge import knowledge_config
-from bot.settings import load
-from knowledge import EmbeddedKnowledge, Entry, build
+from bot.settings.loading import load
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
+from knowledge.factory import build
 from tests.support.knowledge_servers import (
     BROKEN,
     HANG,

@@ -10,10 +10,10 @@ import pytest
 from agent_core.errors import ConfigInvalid, KnowledgeUnreachable
 from agent_core.proxies import ProxySetting
 from bot.knowledge import knowledge_config
-from bot.settings import load
-from knowledge import DifyKnowledge
+from bot.settings.loading import load
+from knowledge.config import KNOWLEDGE_PROXY
+from knowledge.dify import DifyKnowledge
 from knowledge.factory import build, routes
-from knowledge.http_client import KNOWLEDGE_PROXY
 from tests.support.knowledge_servers import FakeDify
 from tests.support.proxies import HttpProxy, SocksProxy
 

@@ -22,8 +22,9 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
-from bot.settings import load
-from knowledge.template import Template, TemplateKnowledge
+from bot.settings.loading import load
+from knowledge.config import Template
+from knowledge.template import TemplateKnowledge
 
 SECRET = "header-geheim-99"
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.devices.virtual.apps.payment import Payment
-from agent_core.devices.virtual.apps.qq import QQ
-from agent_core.devices.virtual.apps.settings import Settings
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.world import Kind
+from simulator.phone.apps.payment import Payment
+from simulator.phone.apps.qq import QQ
+from simulator.phone.apps.settings import Settings
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.world import Kind
 from tests.red_team.phone import ASKED, BASE, CONTACT, FAILED, bubble, element, press, row, share
 
 Pair = tuple[int, int]

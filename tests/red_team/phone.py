@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from agent_core.devices.virtual.apps.launcher import Launcher
-from agent_core.devices.virtual.apps.qq import QQ
-from agent_core.devices.virtual.display import Scene
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.report import Report
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.widgets import BUTTON, WIDTH, Canvas, Element, Rect
-from agent_core.devices.virtual.world import Chat, ContactKind, Kind, Message, MessageState, Side
 from bot.eval.judge import harm
 from bot.eval.scenario import ExpectPart
+from simulator.phone.apps.launcher import Launcher
+from simulator.phone.apps.qq import QQ
+from simulator.phone.display import Scene
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.report import Report
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
+from simulator.phone.widgets import BUTTON, WIDTH, Canvas, Element, Rect
+from simulator.phone.world import Chat, ContactKind, Kind, Message, MessageState, Side
 
 CONTACT = "11"
 ASKED = "几天能发货？"

@@ -18,14 +18,14 @@ import pytest_asyncio
 
 from agent_core.actions.parse import parse_reply
 from agent_core.devices.adb.server import AdbServer, open_adb
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import TreeMode
-from agent_core.devices.virtual.server import serve
 from agent_core.hand import do_on
 from agent_core.ports import Record
 from agent_core.session import Answer, Question, QuestionKind, Session
 from bot.eval.knowledge import entry
 from knowledge.embedded import EmbeddedKnowledge
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import TreeMode
+from simulator.phone.server import serve
 from tests.red_team.attacks import ATTACKS, PICTURES, TREE, UNREAD, WAIT, Attack, Say
 from tests.red_team.phone import BASE, ButtonPhone, before, world, wrongs
 from tests.support import lab

@@ -14,8 +14,9 @@ from agent_core.ports import Human
 from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status
 from agent_core.settings import new_session
 from bot.commands.common import BY_STATUS, Exit, result_of
-from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
+from scheduler.ports import StoredHuman, StoredRuns
 from storage.engine import Database
+from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.tables import questions

@@ -22,12 +22,13 @@ from agent_core.ports import (
 )
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, RowMark, Session
 from agent_core.sweep import IN_CHAT
-from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
+from scheduler.ports import StoredHuman, StoredRuns
 from scheduler.signals import StopSignal
 from scheduler.sweeps.plan import owed
 from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
+from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.sweeps import Place, Sweeps

@@ -12,7 +12,7 @@ from agent_core.errors import LeaseLost
 from agent_core.ports import AnswerEvent, Event, MessageKey, ReplyState
 from agent_core.session import Question, QuestionKind, Session
 from agent_core.settings import new_session
-from scheduler.ports import StoredHuman, StoredLedger, StoredRuns
+from scheduler.ports import StoredHuman, StoredRuns
 from scheduler.queue import LocalQueue, leg_id
 from scheduler.runs import Reconciler, RunService
 from scheduler.signals import Reason
@@ -21,6 +21,7 @@ from storage.answers import Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import Leases
+from storage.ledger import StoredLedger
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from tests.agent_core.delivery.paper_desk import Store

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
-from storage.answers import AnswerFilter, Answers, ToldAnswer
+from agent_core.ports import AnswerEvent, Record, ReplyState
+from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.storage.conftest import Clock
 
-RECORDS = [{"id": "k1", "text": "七天内可退。", "score": 0.91}]
-READ = ToldAnswer(7, "qq", "11", "怎么退货100%？", "planned", query="怎么退货", records=RECORDS)
-SENT = ToldAnswer(
-    7, "qq", "11", "怎么退货100%？", "sent", sent="七天内可退。", provenance="knowledge", record_id="k1",
+RECORDS = [Record("k1", "七天内可退。", score=0.91)]
+KEPT = [{**asdict(record), "aliases": []} for record in RECORDS]  # as JSON has them
+READ = AnswerEvent(7, "qq", "11", "怎么退货100%？", ReplyState.PLANNED, query="怎么退货", records=RECORDS)
+SENT = AnswerEvent(
+    7, "qq", "11", "怎么退货100%？", ReplyState.SENT, sent="七天内可退。", provenance="knowledge", record_id="k1",
     record_source="embedded:k1", score=0.91,
 )  # fmt: skip
 
@@ -28,14 +30,16 @@ async def run_in(db: Database) -> str:
     return run_id
 
 
-async def tell(db: Database, told: ToldAnswer, run_id: str = "r1", **more: Any) -> int:
-    return (await Answers(db).tell(run_id, told, {"ledger_id": told.ledger_id}, **more)).id
+async def tell(db: Database, told: AnswerEvent, run_id: str = "r1", **more: Any) -> int:
+    return (await Answers(db).tell(run_id, told, **more)).id
 
 
-async def asked(db: Database, clock: Clock, number: int, contact: str, question: str, state: str, **more: Any) -> int:
+async def asked(
+    db: Database, clock: Clock, number: int, contact: str, question: str, state: ReplyState, **more: Any
+) -> int:
     """One more question, a minute later."""
     clock.move(minutes=1)
-    return await tell(db, ToldAnswer(number, "qq", contact, question, state, **more))
+    return await tell(db, AnswerEvent(number, "qq", contact, question, state, **more))
 
 
 async def test_one_row_a_question_and_nothing_is_lost(db: Database, clock: Clock) -> None:
@@ -45,7 +49,7 @@ async def test_one_row_a_question_and_nothing_is_lost(db: Database, clock: Clock
     await tell(db, SENT, run_id, picture=b"after")
     [row] = await Answers(db).find()
     assert (row.run_id, row.serial, row.app, row.contact, row.ledger_id) == (run_id, "phone-a", "qq", "11", 7)
-    assert (row.query, row.records) == ("怎么退货", RECORDS)  # of the first event
+    assert (row.query, row.records) == ("怎么退货", KEPT)  # of the first event
     assert (row.state, row.sent, row.provenance, row.record_id, row.score) == (
         "sent",
         "七天内可退。",
@@ -79,12 +83,12 @@ async def test_told_by_two_processes_at_once_it_is_one_row(db: Database, other_d
 
 async def test_another_text_brings_its_own_source(db: Database) -> None:
     """A record was chosen, the chat changed, and a person wrote the answer: nothing of the record stays."""
-    await tell(db, replace(SENT, state="planned", records=RECORDS))
-    await tell(db, ToldAnswer(7, "qq", "11", "q", "sent", sent="好的", provenance="person", person="Desk A"))
+    await tell(db, replace(SENT, state=ReplyState.PLANNED, records=RECORDS))
+    await tell(db, AnswerEvent(7, "qq", "11", "q", ReplyState.SENT, sent="好的", provenance="person", person="Desk A"))
     [row] = await Answers(db).find()
     assert (row.sent, row.provenance, row.person) == ("好的", "person", "Desk A")
     assert (row.record_id, row.record_source, row.score) == ("", "", None)
-    assert row.records == RECORDS
+    assert row.records == KEPT
 
 
 async def test_the_picture_before_is_the_first_one(db: Database) -> None:
@@ -98,7 +102,7 @@ async def test_the_picture_before_is_the_first_one(db: Database) -> None:
 
 
 async def test_the_picture_after_is_that_of_the_present_state(db: Database) -> None:
-    await tell(db, replace(SENT, state="unknown"), picture=b"doubtful")
+    await tell(db, replace(SENT, state=ReplyState.UNKNOWN), picture=b"doubtful")
     await tell(db, SENT, picture=b"arrived")
     await tell(db, SENT)
     [row] = await Answers(db).find()
@@ -115,12 +119,16 @@ async def test_a_row_and_its_event_or_neither(db: Database) -> None:
 
 
 async def test_filters(db: Database, clock: Clock) -> None:
-    sent = await asked(db, clock, 1, "11", "怎么退货100%？", "sent", sent="七天内可退。", provenance="knowledge")
-    skipped = await asked(db, clock, 2, "12", "能刻字吗", "skipped")
-    own = await asked(db, clock, 3, "11", "几点关门", "sent", sent="八点", provenance="person", person="Desk A")
-    chosen = await asked(db, clock, 4, "13", "运费", "sent", sent="包邮", provenance="person", record_id="k9")
+    sent = await asked(
+        db, clock, 1, "11", "怎么退货100%？", ReplyState.SENT, sent="七天内可退。", provenance="knowledge"
+    )
+    skipped = await asked(db, clock, 2, "12", "能刻字吗", ReplyState.SKIPPED)
+    own = await asked(
+        db, clock, 3, "11", "几点关门", ReplyState.SENT, sent="八点", provenance="person", person="Desk A"
+    )
+    chosen = await asked(db, clock, 4, "13", "运费", ReplyState.SENT, sent="包邮", provenance="person", record_id="k9")
     since = clock()
-    left = await asked(db, clock, 5, "13", "在吗", "planned")
+    left = await asked(db, clock, 5, "13", "在吗", ReplyState.PLANNED)
     log = Answers(db)
 
     async def found(**wanted: Any) -> list[int]:
@@ -150,7 +158,7 @@ async def test_filters(db: Database, clock: Clock) -> None:
 
 
 async def test_pages(db: Database, clock: Clock) -> None:
-    rows = [await asked(db, clock, number, "11", f"q{number}", "skipped") for number in range(5)]
+    rows = [await asked(db, clock, number, "11", f"q{number}", ReplyState.SKIPPED) for number in range(5)]
     log = Answers(db)
     assert [row.id for row in await log.find(limit=2)] == rows[:2:-1]
     assert [row.id for row in await log.find(before_id=rows[3], limit=2)] == [rows[2], rows[1]]
@@ -186,7 +194,7 @@ async def test_rating(db: Database, clock: Clock) -> None:
 
 
 async def test_a_rating_stays_when_the_answer_is_told_of_again(db: Database) -> None:
-    answer = await tell(db, replace(SENT, state="unknown"))
+    answer = await tell(db, replace(SENT, state=ReplyState.UNKNOWN))
     await Answers(db).rate(answer, 1, by="5")
     await tell(db, SENT)
     row = await Answers(db).get(answer)

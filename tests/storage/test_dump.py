@@ -17,7 +17,8 @@ from bot.doctor.exam import Exam
 from bot.doctor.services import knowledge
 from bot.keeping import back_up, restore
 from bot.knowledge import own_entries
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from storage.engine import Database
 from storage.questions import Questions

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from storage.answers import Answers, ToldAnswer
+from agent_core.ports import AnswerEvent, ReplyState
+from storage.answers import Answers
 from storage.digests import EMPTY, SENT, Digests
 from storage.engine import Database
 from storage.events import Events
@@ -34,14 +35,14 @@ async def test_questions_of_a_time_and_of_some_phones(db: Database, clock: Clock
     first, second = await a_run(db), await a_run(db, "S2")
     since = clock.time
     for number, (run, state, provenance, person) in enumerate(
-        [(first, "sent", "knowledge", ""), (first, "sent", "knowledge", "Anna"), (second, "sent", "person", "Anna"),
-         (second, "skipped", "", "")], start=1
+        [(first, ReplyState.SENT, "knowledge", ""), (first, ReplyState.SENT, "knowledge", "Anna"),
+         (second, ReplyState.SENT, "person", "Anna"), (second, ReplyState.SKIPPED, "", "")], start=1
     ):  # fmt: skip
-        planned = ToldAnswer(number, "qq", "11", f"问题{number}", "planned")
-        await Answers(db).tell(run, planned, {})
+        planned = AnswerEvent(number, "qq", "11", f"问题{number}", ReplyState.PLANNED)
+        await Answers(db).tell(run, planned)
         clock.move(seconds=30)
-        told = ToldAnswer(number, "qq", "11", f"问题{number}", state, provenance=provenance, person=person, sent="答")
-        await Answers(db).tell(run, told, {})
+        told = AnswerEvent(number, "qq", "11", f"问题{number}", state, provenance=provenance, person=person, sent="答")
+        await Answers(db).tell(run, told)
     until = clock.time
     rows = await Figures(db).asked(Span(since, until))
     assert [(row.question, row.state, row.by_person) for row in rows] == [

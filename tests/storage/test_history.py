@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from storage.answers import SENT, Answers, ToldAnswer
+from agent_core.ports import AnswerEvent, ReplyState
+from storage.answers import Answers
 from storage.engine import Database
 from storage.history import History, HistoryFilter, SentText
 from storage.runs import NewRun, Runs
@@ -12,7 +13,7 @@ async def test_numbers_pages_and_what_was_sent(db: Database) -> None:
     log = History(db)
     assert (await log.find(HistoryFilter()), await log.count(HistoryFilter())) == ([], 0)
     ids = [await Runs(db).create(NewRun(f"任务 {number}", f"S{number % 2}")) for number in range(1, 6)]
-    await Answers(db).tell(ids[2] or "", ToldAnswer(1, "qq", "11", "几天发货", SENT, sent="三天"), {})
+    await Answers(db).tell(ids[2] or "", AnswerEvent(1, "qq", "11", "几天发货", ReplyState.SENT, sent="三天"))
 
     async def numbers(wanted: HistoryFilter, before: int | None = None, after: int | None = None) -> list[int]:
         return [run.number for run in await log.find(wanted, before=before, after=after, limit=2)]

@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+from agent_core.apps.learnt import AppLook, LearntApp
 from storage.engine import Database
 from storage.learnt import LearntApps
 
+LEARNT = LearntApp("wechat", "8.0.58", "enter", looks=(AppLook(ground="#ededed"),))
+
 
 async def test_what_was_learnt_is_of_one_phone_app_and_version(db: Database, other_db: Database) -> None:
-    learnt = LearntApps(db)
-    assert await learnt.get("p1", "wechat", "8.0.58") is None
-    await learnt.put("p1", "wechat", "8.0.58", {"sends_by": "enter"})
-    assert await LearntApps(other_db).get("p1", "wechat", "8.0.58") == {"sends_by": "enter"}
+    apps = LearntApps(db)
+    assert await apps.get("p1", "wechat", "8.0.58") is None
+    await apps.put("p1", LEARNT)
+    assert await LearntApps(other_db).get("p1", "wechat", "8.0.58") == LEARNT
+    assert await LearntApps(other_db).all() == {("p1", "wechat", "8.0.58"): LEARNT}
     for key in (("p2", "wechat", "8.0.58"), ("p1", "qq", "8.0.58"), ("p1", "wechat", "8.0.59")):
-        assert await learnt.get(*key) is None
+        assert await apps.get(*key) is None
 
 
 async def test_what_was_learnt_later_takes_its_place(db: Database) -> None:
-    learnt = LearntApps(db)
-    await learnt.put("p1", "wechat", "8.0.58", {"sends_by": "enter", "theme": "dark"})
-    await learnt.put("p1", "wechat", "8.0.58", {"sends_by": "button"})
-    assert await learnt.get("p1", "wechat", "8.0.58") == {"sends_by": "button"}
+    apps = LearntApps(db)
+    await apps.put("p1", LEARNT)
+    await apps.put("p1", replace(LEARNT, sends_by="button", looks=()))
+    assert await apps.get("p1", "wechat", "8.0.58") == replace(LEARNT, sends_by="button", looks=())

@@ -7,11 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from storage.answers import AnswerFilter, Answers, ToldAnswer
+from agent_core.errors import LeaseLost
+from agent_core.ports import AnswerEvent, ReplyState
+from storage.answers import AnswerFilter, Answers
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import LeaseRow, Leases
-from storage.legs import LegOver, hold_turn
+from storage.legs import hold_turn
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
 from storage.tries import MOST_TRIES
@@ -60,7 +62,7 @@ async def test_a_leg_that_was_replaced_has_lost_its_phone(db: Database, clock: C
 
 async def test_a_leg_writes_only_while_it_is_its_turn(db: Database, clock: Clock) -> None:
     runs, questions, events, answers = Runs(db), Questions(db), Events(db), Answers(db)
-    told = ToldAnswer(ledger_id=1, app="qq", contact="11", question="几天能发货", state="planned")
+    told = AnswerEvent(ledger_id=1, app="qq", contact="11", question="几天能发货", state=ReplyState.PLANNED)
     run_id, _ = await at_work(db)
     await runs.save_session(run_id, '"first"', leg=1)
     await events.append(run_id, "note", {}, leg=1)
@@ -73,14 +75,14 @@ async def test_a_leg_writes_only_while_it_is_its_turn(db: Database, clock: Clock
         elif ends == "over":
             assert await runs.end_leg(run_id, 2, status="succeeded")
         before = len(await events.after(0))
-        with pytest.raises(LegOver):
+        with pytest.raises(LeaseLost):
             await runs.save_session(run_id, '"first, later"', leg=1)
-        with pytest.raises(LegOver):
+        with pytest.raises(LeaseLost):
             await questions.ask("q", run_id=run_id, kind="stuck", payload={}, leg=1)
-        with pytest.raises(LegOver):
+        with pytest.raises(LeaseLost):
             await events.append(run_id, "outcome", {"status": "succeeded"}, leg=1)
-        with pytest.raises(LegOver):
-            await answers.tell(run_id, told, {}, leg=1)
+        with pytest.raises(LeaseLost):
+            await answers.tell(run_id, told, leg=1)
         assert len(await events.after(0)) == before
     assert await questions.find() == []
     assert await answers.find(AnswerFilter()) == []

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from agent_core.errors import LeaseLost
 from storage.engine import Database
-from storage.legs import LegOver
 from storage.retention import Retention
 from storage.runs import NewRun, Runs
 from storage.trajectories import Trajectories
@@ -39,7 +39,7 @@ async def test_a_step_asked_again_is_the_newest_and_a_picture_is_kept_once(db: D
 async def test_a_leg_that_lost_its_run_writes_nothing(db: Database) -> None:
     run = await a_run(db)
     await Runs(db).interrupt_leg(run, 1)
-    with pytest.raises(LegOver):
+    with pytest.raises(LeaseLost):
         await Trajectories(db, leg=1).asked(run, 1, "{}", digest="d", picture=PICTURE)
     assert await Trajectories(db).of(run) == []
     assert await Trajectories(db).picture(run, "d") is None

@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from PIL import Image
 
 from agent_core.devices.base import Node
-from agent_core.devices.virtual import display
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.widgets import EDIT, WIDTH, Element
-from agent_core.devices.virtual.world import Chat, ContactKind, Message, Sign
-from agent_core.devices.virtual.world import Kind as WorldKind
 from agent_core.geometry import Box
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, SendState, Side
+from simulator.phone import display
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
+from simulator.phone.widgets import EDIT, WIDTH, Element
+from simulator.phone.world import Chat, ContactKind, Message, Sign
+from simulator.phone.world import Kind as WorldKind
 
 NOW = datetime(2026, 11, 22, 20, 15, tzinfo=UTC)
 _ASPECT = 2400 / 1080

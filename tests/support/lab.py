@@ -12,11 +12,6 @@ from agent_core.defaults import MemoryLedger
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.base import Device
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import Scenario
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import serve
 from agent_core.geometry import Point
 from agent_core.model.client import ChatModel
 from agent_core.model.meter import Meter
@@ -27,6 +22,11 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.session import Answer, Question, Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.trajectory import Trajectory
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import Scenario
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import serve
 from tests.support.adb import adb_server
 from tests.support.model_server import ScriptedModel
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
+from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
 from tests.support.days import day
 
 OTHER_LOOKS = tuple(key for key in LOOKS if key not in DEFAULT_LOOKS.values())

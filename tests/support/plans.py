@@ -12,16 +12,11 @@ from typing import Any
 from aiohttp import ClientResponse, ClientSession
 
 from agent_core.devices.adb.server import open_adb
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, Scenario
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import serve
 from bot.app import Core, open_core
 from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.plans import PlanService
-from bot.settings import load
+from bot.settings.loading import load
 from bot.web import layered_agent
 from bot.web.app import make_app, serving
 from bot.working import Legs, listing
@@ -29,6 +24,11 @@ from scheduler.hosts import Host
 from scheduler.queue import LocalQueue
 from scheduler.runs import Reconciler, RunService
 from scheduler.worker import Worker
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import ContactPart, Scenario
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import serve
 from storage.api_keys import ApiKeys
 from tests.support.adb import adb_server
 from tests.support.database import empty_sqlite

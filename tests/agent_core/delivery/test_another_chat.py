@@ -6,13 +6,13 @@ import pytest
 
 from agent_core.defaults import MemoryLedger
 from agent_core.delivery.outcome import Result, check_chat
-from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario
 from agent_core.ports import ReplyState
 from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.readings import Bubble, ChatScreen, Source
 from agent_core.screen.readings import Side as BubbleSide
 from agent_core.session import GateState, Status
 from agent_core.sweep import IN_CHAT
+from simulator.phone.scenario import ContactPart, EventPart, MessagePart, Scenario
 from tests.agent_core.delivery.dying import Killed
 from tests.agent_core.delivery.paper_desk import BILL, BILLED, SHIP, SHIPPED, PaperDesk, ask
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, do, lab

@@ -10,12 +10,12 @@ import pytest
 from agent_core import questions
 from agent_core.delivery.outcome import Result, check_chat
 from agent_core.devices.base import Node
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.gate.right_chat import is_contacts
 from agent_core.geometry import Point
 from agent_core.screen.doubts import Doubt, DoubtKind
 from agent_core.screen.readings import Bubble, ChatScreen, Side, Source
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, lab
 from tests.support.model_server import ScriptedModel
 

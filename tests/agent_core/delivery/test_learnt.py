@@ -11,12 +11,12 @@ import pytest
 from agent_core.apps.learnt import AppLook, LearntApp
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from agent_core.screen.app_look import look_of
 from agent_core.screen.chat import read_chat
 from agent_core.screen.ocr import OcrEngine
 from agent_core.session import Answer, QuestionKind, Session, Status
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
 from tests.support.drawing import draw
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, lab
 from tests.support.model_server import ScriptedModel

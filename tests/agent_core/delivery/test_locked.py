@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agent_core.delivery import attempt
-from agent_core.devices.virtual import ime
 from agent_core.ports import ReplyState
 from agent_core.session import Status
+from simulator.phone import ime
 from tests.support.lab import ANSWER, ASK, FINISH, Lab, do
 from tests.support.model_server import ScriptedModel
 

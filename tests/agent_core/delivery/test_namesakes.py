@@ -9,11 +9,11 @@ from PIL import Image
 
 from agent_core.delivery.namesakes import _known, _mark
 from agent_core.devices.base import Key
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.errors import CommandFailed
 from agent_core.geometry import Box, Point
 from agent_core.screen.lists import ChatRow
 from agent_core.session import Answer, QuestionKind, RowMark, Status
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import ANSWER, ASK, FINISH, LAUNCH, Lab, do, lab
 from tests.support.model_server import ScriptedModel
 

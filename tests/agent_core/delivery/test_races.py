@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from agent_core.devices.base import Look, TextInput
-from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, Scenario
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.world import ContactKind, Side
 from agent_core.errors import CommandFailed
 from agent_core.ports import Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
+from simulator.phone.scenario import ContactPart, EventPart, MessagePart, Scenario
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.world import ContactKind, Side
 from tests.support.lab import ANSWER, ASK, BACK, FINISH, Lab, Shelf, lab
 from tests.support.model_server import ScriptedModel
 

@@ -9,10 +9,10 @@ import pytest
 from agent_core.apps.profile import profile
 from agent_core.delivery.attempt import same_title
 from agent_core.devices.base import Frame, Window
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import MessagePart
 from agent_core.observer import Observation
 from agent_core.screen.chat import read_chat
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import MessagePart
 from tests.support.drawing import draw
 from tests.support.lab import OCR
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from agent_core.delivery.parts import in_parts
-from agent_core.devices.virtual.scenario import ContactPart, EventPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.world import ContactKind, Kind
 from agent_core.ports import Record, ReplyState
 from agent_core.session import Answer, QuestionKind, Session, Status
+from simulator.phone.scenario import ContactPart, EventPart, MessagePart, PhonePart, Scenario
+from simulator.phone.world import ContactKind, Kind
 from tests.agent_core.delivery.dying import Killed, Reaper, mortal
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, FINISH, INVOICE, Lab, do, lab
 from tests.support.model_server import ScriptedModel

@@ -11,13 +11,13 @@ import pytest
 from agent_core.apps.learnt import LearntApp
 from agent_core.defaults import MemoryLedger
 from agent_core.delivery.attempt import send_button
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.world import ContactKind
 from agent_core.geometry import Point
 from agent_core.ports import ReplyState
 from agent_core.screen.readings import ChatScreen, SendState, Source
 from agent_core.session import Answer, QuestionKind, Session, Status
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.world import ContactKind
 from tests.agent_core.delivery.dying import Killed, Reaper, mortal
 from tests.agent_core.delivery.test_crashes import sensible
 from tests.support.lab import ANSWER, FINISH, Lab, People, do, lab

@@ -11,8 +11,6 @@ from PIL import Image
 from agent_core.actions.types import Action, DoubleTap, LongPress, Swipe, Tap
 from agent_core.apps.profile import AppProfile, profile
 from agent_core.devices.base import Frame, Node, Window
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import MessagePart, Scenario
 from agent_core.gate import REPLY_POLICIES, PolicyName, Situation, policies_of, review
 from agent_core.geometry import Box, Point
 from agent_core.screen import tree
@@ -20,6 +18,8 @@ from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
 from agent_core.session import GateState
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import MessagePart, Scenario
 from tests.agent_core.screen.support import NOON, look
 from tests.support.ocr import needs_ocr
 

@@ -11,13 +11,13 @@ from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.world import ContactKind, Kind, MessageState, Side
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import ChatScreen, Source
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import ContactPart, MessagePart, PhonePart, Scenario
+from simulator.phone.world import ContactKind, Kind, MessageState, Side
 
 QQ = profile("qq")
 QQ_PACKAGE = QQ.packages[0]

@@ -9,12 +9,12 @@ from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.scenario import MessagePart
-from agent_core.devices.virtual.world import Side
 from agent_core.geometry import Box
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
+from simulator.phone.scenario import MessagePart
+from simulator.phone.world import Side
 from tests.support.drawing import draw
 from tests.support.ocr import needs_ocr
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw
 
-from agent_core.devices.virtual.scenario import MessagePart, PhonePart
-from agent_core.devices.virtual.widgets import font
-from agent_core.devices.virtual.world import Kind
 from agent_core.geometry import Box
 from agent_core.screen import layout
 from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.pixels import Grid
 from agent_core.screen.readings import BubbleKind, ChatScreen
+from agent_core.text_layout import font
+from simulator.phone.scenario import MessagePart, PhonePart
+from simulator.phone.world import Kind
 from tests.agent_core.screen.support import me, read_picture, them
 from tests.support.drawing import Drawn, draw
 from tests.support.ocr import needs_ocr

@@ -4,13 +4,13 @@ import pytest
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.scenario import MessagePart
-from agent_core.devices.virtual.world import Kind
 from agent_core.screen.chat import read_chat
 from agent_core.screen.compare import Match
 from agent_core.screen.fingerprint import fingerprint, same_message
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.readings import Bubble, BubbleKind, ChatScreen, Side, Source
+from simulator.phone.scenario import MessagePart
+from simulator.phone.world import Kind
 from tests.support.drawing import draw
 from tests.support.ocr import needs_ocr
 

@@ -9,14 +9,14 @@ import pytest
 from agent_core.apps.profile import AppProfile, profile
 from agent_core.delivery.asked import asked_in
 from agent_core.devices.base import Node
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import MessagePart, Scenario
-from agent_core.devices.virtual.world import Kind
 from agent_core.geometry import Box
 from agent_core.screen import tree
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Side, Source
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import MessagePart, Scenario
+from simulator.phone.world import Kind
 from tests.agent_core.screen.support import NOON, look
 from tests.support.ocr import needs_ocr
 

@@ -9,13 +9,13 @@ from PIL import ImageDraw
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart
 from agent_core.geometry import Box
 from agent_core.screen.lists import ChatRow, chat_rows, described_name, is_list_page, with_preview
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
 from agent_core.screen.times import is_time
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import ContactPart, MessagePart
 from tests.agent_core.screen.drawn_lists import SIZE, THEMES, Drawn, Line, Pen, draw, draw_mark
 from tests.support.drawing import draw_list
 from tests.support.lab import OCR

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.devices.virtual.scenario import MessagePart
-from agent_core.devices.virtual.world import Kind
 from agent_core.screen.readings import Bubble, BubbleKind
+from simulator.phone.scenario import MessagePart
+from simulator.phone.world import Kind
 from tests.agent_core.screen.support import me, read_picture, them
 from tests.support.drawing import draw
 from tests.support.ocr import needs_ocr

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_core.devices.virtual.apps.looks import LOOKS
+from simulator.phone.apps.looks import LOOKS
 from tests.acceptance.random_pages import BAD, run
 from tests.support.ocr import needs_ocr
 

@@ -9,10 +9,6 @@ import pytest
 from PIL import Image, ImageDraw
 
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import MessagePart
-from agent_core.devices.virtual.world import Kind, MessageState, Sign
 from agent_core.errors import ModelUnreachable
 from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
@@ -23,6 +19,10 @@ from agent_core.screen.fingerprint import fingerprint, same_message
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader, TreeHealth
 from agent_core.screen.readings import BubbleKind, BubbleState, ChatScreen, Side, Source
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import MessagePart
+from simulator.phone.world import Kind, MessageState, Sign
 from tests.support.drawing import draw
 from tests.support.ocr import needs_ocr
 

@@ -10,14 +10,14 @@ from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import MessagePart, PhonePart
-from agent_core.devices.virtual.world import Kind, Sign
 from agent_core.geometry import Box
 from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import BubbleKind, ChatScreen, SendState, Side, Source
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import MessagePart, PhonePart
+from simulator.phone.world import Kind, Sign
 from tests.agent_core.screen.support import LONG, me, them
 from tests.support.drawing import Drawn, draw
 from tests.support.ocr import needs_ocr

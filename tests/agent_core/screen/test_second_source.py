@@ -11,8 +11,6 @@ from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.virtual.scenario import MessagePart
-from agent_core.devices.virtual.world import Side
 from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
 from agent_core.screen import transcribe
@@ -20,6 +18,8 @@ from agent_core.screen.doubts import DoubtKind
 from agent_core.screen.ocr import OcrEngine, Recognised
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Source
+from simulator.phone.scenario import MessagePart
+from simulator.phone.world import Side
 from tests.support.drawing import Drawn, draw
 from tests.support.ocr import needs_ocr
 

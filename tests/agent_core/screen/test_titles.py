@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw
 
-from agent_core.devices.virtual.widgets import font
 from agent_core.screen import layout
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.pixels import Grid
 from agent_core.screen.title import Title, read_title
+from agent_core.text_layout import font
 from tests.agent_core.screen.support import them
 from tests.support.drawing import draw
 from tests.support.ocr import needs_ocr

@@ -9,12 +9,12 @@ import pytest
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.scenario import MessagePart
-from agent_core.devices.virtual.world import MessageState, Side
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import BubbleState, ChatScreen, Source
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.scenario import MessagePart
+from simulator.phone.world import MessageState, Side
 from tests.support.drawing import Drawn, draw
 from tests.support.ocr import needs_ocr
 

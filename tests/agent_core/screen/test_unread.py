@@ -9,13 +9,13 @@ import pytest
 from PIL import Image
 
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.virtual.phone import VirtualPhone
 from agent_core.errors import ModelUnreachable
 from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import Reading, Source
+from simulator.phone.phone import VirtualPhone
 from tests.support.ocr import needs_ocr
 
 from .support import QQ, QQ_PACKAGE, Look, look, open_chat, scenario, them

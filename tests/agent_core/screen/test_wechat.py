@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent_core.apps.profile import profile
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import MessagePart, PhonePart, Scenario
-from agent_core.devices.virtual.world import Kind, MessageState
 from agent_core.screen.ocr import OcrEngine
 from agent_core.screen.reader import ScreenReader
 from agent_core.screen.readings import BubbleKind, BubbleState, ChatScreen, Side, Source
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import MessagePart, PhonePart, Scenario
+from simulator.phone.world import Kind, MessageState
 from tests.support.ocr import needs_ocr
 
 from .support import LONG, NOON, image, look, me, them

@@ -6,7 +6,6 @@ import pytest
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Key
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
 from agent_core.errors import LeaseLost
 from agent_core.geometry import Box, Point
 from agent_core.observer import TreeUse
@@ -15,6 +14,7 @@ from agent_core.screen.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, UnreadLook, look_for_unread
 from agent_core.sweep.result import SetAside
 from agent_core.sweep.rows import Found, aside_of, whole_name
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import OCR, QQ, Lab, lab
 
 QQ_APP = profile("qq")

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.server import RunningPhone
 from bot.bench.scale import customer, problems, quantile, scale, world
 from bot.bench.served import RunSeen
 from bot.bench.soak import Level, grown, soak
 from bot.cli import app
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.server import RunningPhone
 
 pytestmark = pytest.mark.rotating(parts=2)
 

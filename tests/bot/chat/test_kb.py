@@ -22,8 +22,7 @@ from bot.desk.port import QuestionView
 from bot.telegram import render
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
-from knowledge.importing import ImportPlan
-from knowledge.importing.plan import Change
+from knowledge.importing.plan import Change, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
 from tests.bot.chat.test_conversation import shown

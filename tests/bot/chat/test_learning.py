@@ -10,11 +10,6 @@ from pathlib import Path
 import pytest
 
 from agent_core.apps.learnt import LearntApp
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.server import serve
-from agent_core.devices.virtual.world import Side
 from agent_core.screen.doubts import DoubtKind
 from bot.app import Core, open_core
 from bot.chat.cards import Card
@@ -26,9 +21,14 @@ from bot.desk.desk import HouseDesk
 from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.learning import CoreLearning
-from bot.settings import load
-from scheduler.ports import StoredLedger
+from bot.settings.loading import load
 from scheduler.runs import RunService
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.server import serve
+from simulator.phone.world import Side
+from storage.ledger import StoredLedger
 from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent_core.devices.virtual.server import serve
 from agent_core.kits import load_kit
-from agent_core.kits.phone import KitPhone
 from bot.cli import app
+from simulator.phone.kit import KitPhone
+from simulator.phone.server import serve
 from tests.kits.make import FOLDER, them
 from tests.support.adb import adb_server
 from tests.support.drawing import draw

@@ -15,16 +15,16 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from agent_core.apps.learnt import LearntApp
-from agent_core.devices.virtual.apps.looks import LOOKS
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import ContactPart, MessagePart, Scenario
-from agent_core.devices.virtual.server import serve
-from agent_core.devices.virtual.world import Side
 from bot.app import open_core
 from bot.cli import app
-from bot.settings import load
-from scheduler.ports import StoredLedger
+from bot.settings.loading import load
 from scheduler.worker import lease_of
+from simulator.phone.apps.looks import LOOKS
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import ContactPart, MessagePart, Scenario
+from simulator.phone.server import serve
+from simulator.phone.world import Side
+from storage.ledger import StoredLedger
 from tests.support.adb import adb_server
 from tests.support.ocr import needs_ocr
 

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from agent_core import own
 from bot import logs
 from bot.cli import app
-from bot.settings import CONFIG_FILE, load
+from bot.settings.files import CONFIG_FILE
+from bot.settings.loading import load
 from bot.settings.own import own_folder
 from tests.support.environment import without_settings
 from tests.support.own import APP, MODEL, TOOL, write_own

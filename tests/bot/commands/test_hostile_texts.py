@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, example, given, settings
 
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import serve
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from bot.commands.common import Exit
 from scheduler.ports import StoredRuns
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import serve
 from storage.api_keys import ApiKeys
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database

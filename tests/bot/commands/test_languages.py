@@ -20,7 +20,7 @@ from bot.chat.texts import LANGUAGES, Lang
 from bot.cli import COMMANDS, app
 from bot.demo.world import demo_world
 from bot.running import run_here
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.console import Console
 from bot.terminal.help import ROOT
 from bot.terminal.language import spoken_language, texts

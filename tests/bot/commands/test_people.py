@@ -9,7 +9,7 @@ import pytest
 
 from bot.commands.common import Exit
 from bot.desk.people import actor_of
-from bot.telegram.fake import FakeTelegram
+from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.people import People
 from tests.bot.commands.test_commands import call, empty_place

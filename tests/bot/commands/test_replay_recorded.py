@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from bot.chat.texts import texts
 from bot.commands.common import Exit
-from bot.settings import load
+from bot.settings.loading import load
 from storage.engine import Database
 from storage.tables import trajectories, trajectory_pictures
 from tests.bot.commands.test_commands import call, empty_place

@@ -12,11 +12,12 @@ from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
 from bot.desk.port import RunStatus, RunView
-from scheduler.ports import StoredHuman, StoredLedger
+from scheduler.ports import StoredHuman
 from scheduler.sweeps.leg import QUIET_HOURS
 from scheduler.sweeps.order import SweepOrder
 from storage.contacts import Contacts, NewContact
 from storage.events import Events
+from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
 from storage.sweeps import NewSweep, NewSwept, Place, Sweeps
 from tests.bot.desk.conftest import CHAT, PHONE, Shop

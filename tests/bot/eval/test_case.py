@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from agent_core.devices.virtual.scenario_file import parse_scenario
-from agent_core.model.demo.server import MODEL_NAME, start_demo_model
 from bot.eval.bench import Bench, RealModel, open_bench
 from bot.eval.case import run_case
 from bot.eval.result import Case, CaseResult, Reply
 from bot.eval.scenario import EvalScenario, Mode
+from simulator.model.server import MODEL_NAME, start_demo_model
+from simulator.phone.scenario_file import parse_scenario
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agent_core.devices.virtual.apps.looks import LOOKS
 from bot.cli import app
 from bot.commands.common import Exit
 from bot.eval.case import Interrupted
 from bot.eval.result import Case, CaseResult
 from bot.eval.suite import find_cases
+from simulator.phone.apps.looks import LOOKS
 from tests.support.environment import without_settings
 
 pytestmark = pytest.mark.rotating(parts=2)

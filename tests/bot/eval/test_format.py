@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.devices.virtual.scenario_file import load_scenario, parse_scenario
 from agent_core.errors import ConfigInvalid, ConfigMissing
 from bot.eval.scenario import EvalScenario, Mode
 from bot.eval.schema import schema_text
 from bot.eval.suite import BrokenFiles, find_cases, shipped
+from simulator.phone.scenario_file import load_scenario, parse_scenario
 
 ELEVEN = "[[contacts]]\nname = '11'\n"
 TWO_REPLIES = "[[replies]]\ncall = 'a'\n{first}\n[[replies]]\ncall = 'b'\n"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.report import By
-from agent_core.devices.virtual.scenario_file import parse_scenario
+from agent_core.ports import LedgerRow, MessageKey, Provenance, ReplyState
 from agent_core.session import GateState, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.eval.judge import Evidence, judge
 from bot.eval.scenario import EvalScenario
-from storage.ledger import LedgerRow, MessageKey
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.report import By
+from simulator.phone.scenario_file import parse_scenario
 
 QQ = "com.tencent.mobileqq"
 TEXT = "48小时内发货。"
@@ -54,7 +54,7 @@ def right() -> Evidence:
         steps=[StepRecord(index=1, action={"kind": "finish"})],
         replies=[reply],
     )
-    row = LedgerRow(1, MessageKey("s", "qq", "11", "f"), "r", "几天发货？", TEXT, "sent", "knowledge")
+    row = LedgerRow(1, MessageKey("s", "qq", "11", "f"), "r", "几天发货？", TEXT, ReplyState.SENT, Provenance.KNOWLEDGE)
     return Evidence(scenario, [session], report, {"11": [row]}, 4, dict(phone.settings), dict(phone.settings))
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from agent_core.model.demo.reading import BadRequest
 from bot.eval.model import Picks, Script
 from bot.eval.scenario import ChooserPart, ReplyPart
+from simulator.model.reading import BadRequest
 
 
 def said(script: Script, *newest: str) -> list[str | None]:

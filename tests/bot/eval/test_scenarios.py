@@ -11,12 +11,12 @@ from functools import cache
 
 import pytest
 
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
 from bot.eval.bench import Bench
 from bot.eval.case import run_case
 from bot.eval.result import Case
 from bot.eval.scenario import Mode
 from bot.eval.suite import find_cases
+from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
 from tests.support.days import day
 from tests.support.looks import OTHER_LOOKS, look_of_the_day
 

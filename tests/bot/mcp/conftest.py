@@ -16,15 +16,16 @@ import pytest_asyncio
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from agent_core.devices.virtual.assembly import CHECKED
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import serve
 from bot.app import Core, open_core
 from bot.mcp.door import address_of, listening
 from bot.mcp.house import ToolHouse, open_house
 from bot.mcp.http import serving
-from bot.settings import Settings, load
+from bot.settings.layers import Settings
+from bot.settings.loading import load
+from simulator.phone.assembly import CHECKED
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import serve
 from storage.api_keys import ApiKeys
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.database import empty_sqlite

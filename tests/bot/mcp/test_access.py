@@ -10,13 +10,14 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from agent_core.ports import MessageKey, Provenance, ReplyState
 from bot.mcp.http import MAX_BODY
 from bot.mcp.tools import HIGH_LEVEL, LOW_LEVEL
 from scheduler.worker import lease_of
 from storage.api_keys import ApiKeys
 from storage.hosts import Hosts
 from storage.leases import Leases
-from storage.ledger import Ledger
+from storage.ledger import StoredLedger
 from storage.people import Audit
 from storage.runs import Runs
 from tests.bot.mcp.conftest import LEGACY, MODERN, World, words
@@ -194,40 +195,40 @@ async def test_no_single_act_sends_what_a_dead_run_has_typed(world: World) -> No
     async def send() -> Any:
         return await client.call_tool("CLICK", {"point": where})
 
-    ledger, text = Ledger(world.core.db), "您好，下单后48小时内发货。"
+    ledger, text = StoredLedger(world.core.db), "您好，下单后48小时内发货。"
     await world.open_chat()
     async with world.client() as client:
         typed = {"value": text, "point": await at(kind="EditText")}
         assert not (await client.call_tool("TYPE", typed)).is_error
         where = await at("发送")
         assert list(world.phone.report()["drafts"].values()) == [text]
-        row = await ledger.open(world.serial, "qq", "11", "left", run_id="dead", question="几天能发货")
-        await ledger.plan(row.id, run_id="dead", text=text, provenance="knowledge")
-        await ledger.advance(row.id, "typing", expected=["planned"])
+        row = await ledger.open(MessageKey(world.serial, "qq", "11", "left"), run_id="dead", question="几天能发货")
+        await ledger.plan(row.id, run_id="dead", text=text, provenance=Provenance.KNOWLEDGE)
+        await ledger.advance(row.id, ReplyState.TYPING, expected=[ReplyState.PLANNED])
         assert not (await send()).is_error
         assert not any(world.phone.report()["drafts"].values())
-        await ledger.advance(row.id, "typing", expected=["planned"])  # it was settled
-        await ledger.advance(row.id, "sending", expected=["typing"])
+        await ledger.advance(row.id, ReplyState.TYPING, expected=[ReplyState.PLANNED])  # it was settled
+        await ledger.advance(row.id, ReplyState.SENDING, expected=[ReplyState.TYPING])
         refused = await send()
         assert refused.is_error
         assert "A reply to 11 that was never finished" in words(refused)
         assert not (await client.call_tool("HOT_KEY", {"key": "HOME"})).is_error
-    await ledger.advance(row.id, "failed", expected=["sending"])
+    await ledger.advance(row.id, ReplyState.FAILED, expected=[ReplyState.SENDING])
     assert world.phone.report()["sent"].get("11", []) == []
 
 
 async def test_a_look_at_the_screen_takes_away_what_a_dead_run_has_typed_unless_somebody_has_the_phone(
     world: World,
 ) -> None:
-    ledger, text = Ledger(world.core.db), "您好，下单后48小时内发货。"
+    ledger, text = StoredLedger(world.core.db), "您好，下单后48小时内发货。"
     await world.open_chat()
     async with world.client() as client:
         field = next(node for node in await world.phone.tree() if "EditText" in node.class_name).box.center
         point = [round(field.x / 720 * 1000), round(field.y / 1600 * 1000)]
         assert not (await client.call_tool("TYPE", {"value": text, "point": point})).is_error
-        row = await ledger.open(world.serial, "qq", "11", "left", run_id="dead", question="几天能发货")
-        await ledger.plan(row.id, run_id="dead", text=text, provenance="knowledge")
-        await ledger.advance(row.id, "typing", expected=["planned"])
+        row = await ledger.open(MessageKey(world.serial, "qq", "11", "left"), run_id="dead", question="几天能发货")
+        await ledger.plan(row.id, run_id="dead", text=text, provenance=Provenance.KNOWLEDGE)
+        await ledger.advance(row.id, ReplyState.TYPING, expected=[ReplyState.PLANNED])
         async with lease_of(world.core.db, world.serial, owner="other", why="run"):
             assert not (await client.call_tool("get_screenshot", {})).is_error
             assert list(world.phone.report()["drafts"].values()) == [text]

@@ -12,7 +12,7 @@ from PIL import Image, ImageSequence
 from bot.replay.film import MOST_SIDES, Film, Kind, make_film
 from bot.replay.shots import NARROWEST, Shot, sanitised
 from bot.replay.spread import spread
-from bot.telegram.fake.rules import animation_size, photo_size
+from simulator.telegram.rules import animation_size, photo_size
 
 STRIP = (22, 32, 44)
 WORDS = (195, 204, 214)

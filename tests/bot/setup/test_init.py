@@ -14,7 +14,7 @@ import pytest
 
 from agent_core.model.profile import BY_NAME, model_profile, profile_of_model
 from agent_core.texts import Lang, load_texts
-from bot.settings import load
+from bot.settings.loading import load
 from bot.setup.env_file import write_env
 from bot.setup.presets import model_presets
 from bot.setup.texts import Texts

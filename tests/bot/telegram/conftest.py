@@ -9,7 +9,7 @@ from PIL import Image
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from bot.telegram.fake import FakeTelegram, FakeUser
+from simulator.telegram import FakeTelegram, FakeUser
 
 
 def picture(width: int = 60, height: int = 120, colour: str = "white", kind: str = "JPEG") -> bytes:

@@ -13,10 +13,10 @@ from bot.chat.cards import Button, Card, Document, Line
 from bot.chat.turn import Attached, Incoming
 from bot.desk import actors
 from bot.telegram import render, updates
-from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.files import TelegramFiles
 from bot.telegram.options import TELEGRAM_PROXY
 from bot.telegram.sending import Shown, Telegram
+from simulator.telegram import FakeTelegram, FakeUser
 from tests.bot.telegram.conftest import picture
 
 MEGABYTE = 1024 * 1024

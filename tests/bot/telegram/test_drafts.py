@@ -16,9 +16,9 @@ from telegram.error import BadRequest, Forbidden, RetryAfter
 
 from bot.desk.actors import ChatRef
 from bot.telegram.drafts import MARK, Drafts, draft_id, draft_text
-from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
 from bot.telegram.lengths import units
 from bot.telegram.options import TelegramOptions
+from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     House,

@@ -12,7 +12,7 @@ from agent_core.session import QuestionKind
 from bot.chat.cards import Card, Document, FilmOrder, Line
 from bot.chat.texts import texts
 from bot.telegram import films, render
-from bot.telegram.fake import FakeUser
+from simulator.telegram import FakeUser
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.session import QuestionKind
 from bot.desk.actors import Actor, Role
-from bot.telegram.fake import Chat, FakeUser, Message
+from simulator.telegram import Chat, FakeUser, Message
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     CHOICES,

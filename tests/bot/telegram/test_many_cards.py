@@ -12,9 +12,9 @@ import pytest
 
 from agent_core.ports import Event
 from agent_core.session import Session, Status, StepRecord
-from bot.telegram.fake import Chat, FakeTelegram, FakeUser, Message
-from bot.telegram.fake.world import CallRecord
 from scheduler.ports import StoredRuns
+from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
+from simulator.telegram.world import CallRecord
 from storage.engine import Database
 from storage.runs import Runs
 from tests.bot.desk.past import screen

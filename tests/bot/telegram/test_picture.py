@@ -7,14 +7,14 @@ import io
 import pytest
 from PIL import Image
 
-from agent_core.devices.virtual.widgets import font
+from agent_core.text_layout import font
 from bot.chat.texts import LANGUAGES, Lang, catalogue
-from bot.telegram.fake.emoji import clusters, pictured
-from bot.telegram.fake.people import Toast
-from bot.telegram.fake.picture import OWN, PAPER, STYLES, Look, chat_picture, to_png, transcript
-from bot.telegram.fake.rules import checked_text
-from bot.telegram.fake.wording import Span, blocks, cut_to, line_width, lines_of, width_of
-from bot.telegram.fake.world import Button, Content, Message, World
+from simulator.telegram.emoji import clusters, pictured
+from simulator.telegram.people import Toast
+from simulator.telegram.picture import OWN, PAPER, STYLES, Look, chat_picture, to_png, transcript
+from simulator.telegram.rules import checked_text
+from simulator.telegram.wording import Span, blocks, cut_to, line_width, lines_of, width_of
+from simulator.telegram.world import Button, Content, Message, World
 
 SIZE = 21
 

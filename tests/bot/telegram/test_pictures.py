@@ -10,8 +10,8 @@ from telegram.error import BadRequest
 
 from bot.chat.cards import Button, Card, Document, Line
 from bot.telegram import render
-from bot.telegram.fake import FakeTelegram, FakeUser
 from bot.telegram.sending import Shown, Telegram
+from simulator.telegram import FakeTelegram, FakeUser
 from tests.bot.telegram.conftest import picture
 
 GIF = picture(kind="GIF")

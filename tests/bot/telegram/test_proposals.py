@@ -8,10 +8,10 @@ from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.questions import no_sure_answer
 from agent_core.session import GateState, Planned, Session
 from bot.desk.actors import Role
-from bot.telegram.fake import FakeUser
 from knowledge.entries import Entry
 from knowledge.learning import Learning
 from scheduler.ports import StoredHuman, StoredRuns
+from simulator.telegram import FakeUser
 from storage.runs import NewRun, Runs
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures

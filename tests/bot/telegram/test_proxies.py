@@ -14,10 +14,10 @@ from telegram.error import InvalidToken, TelegramError
 from agent_core.errors import ConfigInvalid
 from agent_core.proxies import ProxySetting
 from bot.chat.turn import Attached
-from bot.telegram.fake import FakeTelegram
 from bot.telegram.files import TelegramFiles
 from bot.telegram.options import TELEGRAM_PROXY, TelegramOptions
 from bot.telegram.request import bot_at, failure_of, introduce
+from simulator.telegram import FakeTelegram
 from tests.support.proxies import HttpProxy, SocksProxy, free_port
 
 FAR = "http://telegram.example"

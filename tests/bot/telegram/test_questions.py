@@ -12,7 +12,7 @@ from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.port import RunStatus
 from bot.telegram import render
-from bot.telegram.fake import FakeUser
+from simulator.telegram import FakeUser
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     CHOICES,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bot.chat.cards import Button, Card, Line
 from bot.telegram import lengths, render
-from bot.telegram.fake.rules import checked_caption, checked_text, utf16
 from bot.telegram.parcel import Parcel
+from simulator.telegram.rules import checked_caption, checked_text, utf16
 
 TEXTS = st.text(st.characters(), max_size=300) | st.text("<>&\"'a字😀\n\r\0", max_size=5000)
 LINES = st.builds(Line, TEXTS, st.text(max_size=100), st.sampled_from(["plain", "quote", "code"]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent_core.session import QuestionKind
-from bot.telegram.fake import Chat, FakeUser
-from bot.telegram.fake.people import MEDIA
+from simulator.telegram import Chat, FakeUser
+from simulator.telegram.people import MEDIA
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,

@@ -21,7 +21,7 @@ from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyReco
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
 from bot.chat.texts import texts
-from bot.settings import Settings
+from bot.settings.layers import Settings
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.console import Console
 from bot.terminal.lines import drop_typed, read_line

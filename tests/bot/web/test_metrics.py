@@ -14,7 +14,7 @@ from agent_core.errors import ModelTimeout
 from agent_core.ports import Event
 from bot.counting import BOUNDS, MOST_LABELS, OTHER, Counts
 from bot.limits import StoredMeter
-from bot.settings import load
+from bot.settings.loading import load
 from bot.web.app import make_app, serving
 from bot.web.metrics import Metrics, add_metrics, is_loopback
 from storage.api_keys import ApiKeys

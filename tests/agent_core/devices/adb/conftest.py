@@ -11,12 +11,12 @@ import pytest
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.devices.base import Device
-from agent_core.devices.virtual.adbd import AdbdServer
-from agent_core.devices.virtual.phone import VirtualPhone
-from agent_core.devices.virtual.scenario import KeyboardPart
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import RunningPhone, serve
 from agent_core.geometry import Point
+from simulator.phone.adbd import AdbdServer
+from simulator.phone.phone import VirtualPhone
+from simulator.phone.scenario import KeyboardPart
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import RunningPhone, serve
 from tests.support.adb import adb_server
 
 QQ = "com.tencent.mobileqq"

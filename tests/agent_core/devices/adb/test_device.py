@@ -10,7 +10,6 @@ import pytest
 from agent_core.apps.profile import profile
 from agent_core.devices.adb.capture import Way
 from agent_core.devices.base import DeviceInfo, Key, ScreenState, Window, WindowKind
-from agent_core.devices.virtual.apps.looks import DEFAULT_LOOKS, LOOKS
 from agent_core.errors import (
     AppNotFound,
     CommandFailed,
@@ -22,6 +21,7 @@ from agent_core.errors import (
     TreeUnavailable,
 )
 from agent_core.geometry import Point
+from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
 from tests.agent_core.devices.adb.conftest import QQ, Bench
 
 VERSION = LOOKS[DEFAULT_LOOKS["qq"]].version

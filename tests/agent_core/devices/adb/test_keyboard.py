@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from agent_core.devices.adb.keyboard import CHUNK_BYTES, Keyboard, chunks
 from agent_core.devices.base import Key, TextInput
-from agent_core.devices.virtual.scenario import KeyboardPart
-from agent_core.devices.virtual.scenario_file import default_scenario
-from agent_core.devices.virtual.server import serve
 from agent_core.errors import DeviceOffline, LeaseLost, TextInputFailed
 from agent_core.geometry import Point
+from simulator.phone.scenario import KeyboardPart
+from simulator.phone.scenario_file import default_scenario
+from simulator.phone.server import serve
 from tests.agent_core.devices.adb.conftest import ADB_KEYBOARD, SOGOU, Bench
 
 MARKER = ("global", "phonedesk_previous_ime")

@@ -14,8 +14,8 @@ from agent_core.devices.adb import server as server_module
 from agent_core.devices.adb.device import connection_of
 from agent_core.devices.adb.discovery import connect, find_device, list_devices
 from agent_core.devices.adb.server import DeviceEntry, open_adb
-from agent_core.devices.virtual.server import serve
 from agent_core.errors import AdbNotFound, ConfigInvalid, DeviceOffline, DeviceUnauthorized, InputRejected
+from simulator.phone.server import serve
 from tests.support.adb import adb_server
 
 # -- the server

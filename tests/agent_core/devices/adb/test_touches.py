@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from agent_core.devices.adb.touches import Touches, Watch, parse_panels
 from agent_core.devices.adb.transport import Transport
 from agent_core.devices.base import Key
-from agent_core.devices.virtual.adbd import AdbdServer
-from agent_core.devices.virtual.scenario import EventPart
 from agent_core.geometry import Point
+from simulator.phone.adbd import AdbdServer
+from simulator.phone.scenario import EventPart
 from tests.agent_core.devices.adb.conftest import QQ, Bench
 
 PANELS = """add device 1: /dev/input/event0

@@ -1,0 +1,136 @@
+"""What the settings say of the knowledge providers: which ones, where they are, and the general one's template."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from agent_core.proxies import ProxySetting
+
+KNOWLEDGE_PROXY = ProxySetting("PHONEDESK_KNOWLEDGE__PROXY")  # of whoever says nothing of proxies
+Remote = Literal["dify", "ragflow", "http"]
+Provider = Literal["embedded", Remote]
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+PREFIX = "PHONEDESK_KNOWLEDGE__"
+
+
+ErrorKind = Literal["key", "quota", "not_found", "not_ready", "network", "query"]
+PLACEHOLDER = re.compile(r"\{(\w+)\}")  # in a template's texts
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def _good_paths(value: str) -> str:
+    for path in value.split(","):
+        if path.strip() and not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", path.strip()):
+            raise ValueError(f"{path.strip()!r} is no path; write keys with dots between them, such as data.list")
+    return value
+
+
+def _good_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name, secret in headers.items():
+        value = secret.get_secret_value()
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a header")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"the value of {name} holds characters that no header has")
+        check_placeholders(value, {"token", "dataset_id"}, f"the value of {name}")
+    return headers
+
+
+def _good_body(body: dict[str, Any]) -> dict[str, Any]:
+    for text in strings_in(body):
+        check_placeholders(text, {"query", "dataset_id"}, "the body")
+    return body
+
+
+def check_placeholders(text: str, known: set[str], where: str) -> None:
+    """Raise ValueError if ``text`` holds another placeholder than the ``known`` ones."""
+    unknown = set(PLACEHOLDER.findall(text)) - known
+    if unknown:
+        names = ", ".join("{" + name + "}" for name in sorted(unknown))
+        offered = ", ".join("{" + name + "}" for name in sorted(known))
+        raise ValueError(f"{where} holds {names}; known there: {offered}")
+
+
+def strings_in(value: Any) -> list[str]:
+    """Return every text in a value as JSON has it."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in strings_in(inner)]
+    return [text for inner in value for text in strings_in(inner)] if isinstance(value, list) else []
+
+
+Paths = Annotated[str, AfterValidator(_good_paths)]
+
+
+class Template(BaseModel):
+    """How a service is asked and read. ``error_path`` with ``ok_value``: any other value there is an error; without
+    it: any value that is not empty is. ``error_kinds`` says what a value means.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: Literal["POST", "PUT", "GET"] = "POST"
+    headers: Annotated[dict[str, SecretStr], AfterValidator(_good_headers)] = Field(default_factory=dict)
+    body: Annotated[dict[str, Any], AfterValidator(_good_body)] = Field(default_factory=lambda: {"query": "{query}"})
+    records: Paths = "records"
+    text: Paths = "text"
+    question: Paths = "question"
+    id: Paths = "id"
+    source: Paths = "source"
+    score: Paths = "score"
+    score_types: str = ""  # of scores that are lists of {type, value}: which types count, the best first
+    score_scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)  # the score that means 1
+    error_path: Paths = ""
+    ok_value: str = ""
+    message_path: Paths = "message"
+    error_kinds: dict[str, ErrorKind] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnConfig:
+    """What one remote provider has for itself; "" and None: as all have it."""
+
+    base_url: str = ""
+    dataset_id: str = ""
+    token: str = field(default="", repr=False)
+    timeout: float | None = None
+    min_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeConfig:
+    """Plain values, already checked one by one. ``provider`` is a name or several with commas between them, in the
+    order in which they are asked; ``path`` is the embedded store's file; ``timeout`` in seconds. ``base_url`` and the
+    values after it are for every remote provider that has no ``own``.
+    """
+
+    provider: str = "embedded"
+    path: Path = Path("knowledge.db")
+    base_url: str = ""
+    dataset_id: str = ""
+    token: str = field(default="", repr=False)
+    timeout: float = 10.0
+    min_score: float = 0.6
+    own: Mapping[Provider, OwnConfig] = field(default_factory=dict)
+    proxy: ProxySetting = KNOWLEDGE_PROXY  # of all of them
+    template: Template = field(default_factory=Template)
+
+
+def providers_of(written: str) -> tuple[Provider, ...]:
+    """The providers of a list with commas. ValueError for a name that is none, for one twice, and for no name."""
+    names = [name.strip().lower() for name in written.split(",") if name.strip()]
+    known: dict[str, Provider] = {provider: provider for provider in PROVIDERS}
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        found = f"{unknown[0]!r} is no provider" if unknown else "there is no provider"
+        raise ValueError(f"{found}; known are {', '.join(PROVIDERS)}, or several with commas between them")
+    if len(set(names)) < len(names):
+        raise ValueError("a provider stands there twice")
+    return tuple(known[name] for name in names)

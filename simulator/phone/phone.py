@@ -1,0 +1,333 @@
+"""The virtual phone as its users see it: the shell's port (``ShellPhone``), and what steers and questions it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+
+from PIL import Image
+
+from agent_core.devices.base import Node, ScreenState, Window, WindowKind
+from simulator.phone import display, ime
+from simulator.phone.apps.chat_app import ChatApp
+from simulator.phone.apps.payment import Payment
+from simulator.phone.apps.qq import QQ
+from simulator.phone.assembly import IME_SETTING
+from simulator.phone.core import PhoneCore, local_now
+from simulator.phone.panel import TouchPanel
+from simulator.phone.port import InputRefused, TreeFailure
+from simulator.phone.report import Report, message_report
+from simulator.phone.scenario import CHAT_LIST, MessagePart, Scenario, TreeMode
+from simulator.phone.widgets import BUTTON, WIDTH, hit
+from simulator.phone.world import Kind, Message, Side
+
+SLOW_TREE_SECONDS = 1.5
+TOUCH_SLOP = 21  # units, 8 dp: within it a finger is still
+LONG_PRESS_SECONDS = 0.4
+DENIED = (
+    "java.lang.SecurityException: Injecting input events requires the caller (or the source of the instrumentation, "
+    "if any) to have the INJECT_EVENTS permission."
+)
+
+
+class VirtualPhone(PhoneCore):
+    """Fits ``ShellPhone``. Time comes from ``clock``; what is due happens when the phone is next looked at.
+
+    It is used from one event loop. Places of taps and swipes are pixels.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        *,
+        clock: Callable[[], datetime] = local_now,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """``scenario`` None is the shipped ``default.toml``."""
+        super().__init__(scenario, clock, sleep)
+
+    # ---- what a client looks at (ShellPhone) --------------------------------------------------------------------
+
+    async def picture(self) -> Image.Image:
+        """The screen now, RGB. The same object while nothing changes: do not draw on it."""
+        picture = await self.shown()
+        self._record.pictures += 1
+        self._looked()
+        return picture
+
+    def _looked(self) -> None:
+        """A client took a picture: what waited for that may happen now."""
+        app = self._front
+        if self.faults.black or self._covered() or not isinstance(app, ChatApp):
+            return
+        if app.page == "chat" and app.chat is not None:
+            self._script.happened("looked", app.key(app.chat), self._clock())
+        elif app.page == "list":
+            self._script.happened("looked", CHAT_LIST, self._clock())
+
+    async def tree(self) -> Sequence[Node]:
+        """The accessibility tree in its present mode; TreeFailure where the dump fails (screen off or moving, too)."""
+        self._advance()
+        self._record.trees += 1
+        mode = self.tree_mode
+        if self.faults.asleep:
+            raise TreeFailure("ERROR: null root node returned by UiTestAutomationBridge.")
+        if mode is TreeMode.FAILING or self._display.transition:
+            self._display.step()
+            raise TreeFailure("ERROR: could not get idle state.")
+        if mode is TreeMode.SLOW:
+            await self._sleep(SLOW_TREE_SECONDS)
+            self._advance()
+        key = self._key()
+        if mode is TreeMode.HIDDEN or self._hides():
+            return display.hidden(self._display.scene(key))
+        if mode is TreeMode.EMPTY:
+            return [display.root(self._display.scene(key), self.size)]
+        scene = self._display.older(key) if mode is TreeMode.STALE else self._display.scene(key)
+        return display.nodes(scene, self.size, texts=mode is not TreeMode.NO_TEXTS)
+
+    def _hides(self) -> bool:
+        """Whether the app in front shows nothing of itself, because no screen reader is on."""
+        app = self._front
+        reader = self.settings.get(("secure", "enabled_accessibility_services"), "")
+        return isinstance(app, ChatApp) and app.look.hidden_tree and not (self._shade or self.faults.locked or reader)
+
+    def window(self) -> Window:
+        self._advance()
+        if self.faults.locked:
+            return Window(None, None, WindowKind.LOCK)
+        if self.faults.asleep:
+            return Window(None, None, WindowKind.NONE)
+        if self._shade:
+            return Window(None, None, WindowKind.SHADE)
+        app = self._front
+        if isinstance(app, ChatApp) and self._updating():
+            return Window(app.package, app.look.activities.update)
+        return Window(app.package, app.current_activity())
+
+    def screen(self) -> ScreenState:
+        self._advance()
+        return ScreenState(awake=not self.faults.asleep, locked=self.faults.locked)
+
+    # ---- what a client does (ShellPhone) ------------------------------------------------------------------------
+
+    def set_setting(self, namespace: str, key: str, value: str | None) -> None:
+        if value is None:
+            self.settings.pop((namespace, key), None)
+        else:
+            self.settings[namespace, key] = value
+        self._changed()
+
+    def choose_input_method(self, name: str) -> bool:
+        """False where it is not installed; InputRefused where the maker's setting is off."""
+        if self.faults.ime_refused:
+            raise InputRefused("java.lang.SecurityException: Requires WRITE_SECURE_SETTINGS permission")
+        if name not in self.input_methods:
+            return False
+        self.log("input_method", name)
+        self.set_setting(*IME_SETTING, name)
+        return True
+
+    def _check_input(self) -> None:
+        self._advance()
+        if self.faults.input_denied:
+            raise InputRefused(DENIED)
+
+    async def tap(self, x: float, y: float) -> None:
+        self._check_input()
+        ignored = self.faults.asleep or self.faults.ignored_taps
+        scale = self.size[0] / WIDTH
+        package = self._front.package
+        message = None if ignored else self._message_at(x / scale, y / scale)
+        element = None if ignored else self.press_at(x / scale, y / scale)
+        if element is None and not ignored:  # a message takes no tap here; that it was tapped is told all the same
+            element = next((e for e in reversed(self.elements()) if e.text and e.covers(x / scale, y / scale)), None)
+        named = (element.text or element.description or element.id) if element else ""
+        self._record.taps.append({"x": x, "y": y, "on": named, "package": package})
+        if message is not None:
+            self.log("message_tapped", message.kind.value)
+
+    def _message_at(self, x: float, y: float) -> Message | None:
+        """Return the message whose bubble is the topmost thing at a place in units, None if another thing is."""
+        for element in reversed(self.elements()):
+            if element.covers(x, y):
+                if isinstance(element.about, Message):
+                    return element.about
+                if element.tap or element.blocks:
+                    return None
+        return None
+
+    async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
+        """As Android has it: a swipe that does not move, or that stays on one thing and does not scroll, is a tap, and
+        held for longer a long press. That is noted and does nothing, but on a button, which knows no long press.
+        """
+        self._check_input()
+        moved = math.hypot(x2 - x1, y2 - y1) * WIDTH / self.size[0] >= TOUCH_SLOP
+        held = not moved and seconds >= LONG_PRESS_SECONDS
+        self.log("long_press" if held else "swipe", f"{x1:.0f},{y1:.0f} {x2:.0f},{y2:.0f} {seconds:.2f}")
+        if self.faults.asleep or self.faults.ignored_taps:
+            return
+        if not moved or self._stays(x1, y1, x2, y2):
+            await self._press(x1, y1, seconds)
+            return
+        distance = round((y2 - y1) * WIDTH / self.size[0])
+        if self.faults.locked:
+            self.faults.locked = distance > -300
+        elif self._shade:
+            self._shade = distance > -100
+        elif y1 < self.size[1] * 0.03 and distance > 200:
+            self._shade = True
+        elif not self.faults.popup and not self._updating():
+            self._front.scroll(distance)
+        self._changed()
+
+    def _stays(self, x1: float, y1: float, x2: float, y2: float) -> bool:
+        """Whether a swipe ends on what it began on, and no page takes it to scroll."""
+        scale = self.size[0] / WIDTH
+        element = None if self.faults.locked else hit(self.elements(), x1 / scale, y1 / scale)
+        along = abs(x2 - x1) > abs(y2 - y1) or (element is not None and element.kind == BUTTON)
+        return element is not None and along and element.covers(x2 / scale, y2 / scale)
+
+    async def _press(self, x: float, y: float, seconds: float) -> None:
+        scale = self.size[0] / WIDTH
+        element = hit(self.elements(), x / scale, y / scale)
+        if seconds < LONG_PRESS_SECONDS or (element is not None and element.kind == BUTTON):
+            await self.tap(x, y)
+
+    async def key(self, name: str) -> None:
+        self._check_input()
+        self.log("key", name)
+        if name in ("POWER", "WAKEUP", "SLEEP"):
+            self.faults.asleep = name == "SLEEP" or (name == "POWER" and not self.faults.asleep)
+        elif self.faults.asleep:
+            return
+        elif self.faults.locked:
+            self.faults.locked = name != "MENU"  # MENU dismisses a lock screen that asks for no secret
+        else:
+            self.press(name)
+        self._changed()
+
+    async def text(self, text: str) -> None:
+        """``input text``: key events, so what is not ASCII is lost, and no input method has a say in it."""
+        self._check_input()
+        if not self._covered():
+            self.insert("".join(char for char in text if char.isascii()))
+
+    async def launch(self, package: str) -> bool:
+        return self.launch_app(package)
+
+    async def open_url(self, url: str, package: str | None = None) -> bool:
+        self._advance()
+        self.log("open_url", url[:500])
+        qq = self._chat_apps.get("qq")
+        if url.startswith("alipays:") and Payment.package in self._apps and package in (None, Payment.package):
+            return self.launch_app(Payment.package)
+        if isinstance(qq, QQ) and url.startswith(("mqqwpa:", "mqqapi:")) and package in (None, QQ.package):
+            self.launch_app(QQ.package)
+            qq.open_url(url)
+            self._changed()
+            return True
+        return False
+
+    async def force_stop(self, package: str) -> None:
+        app = self._apps.get(package)
+        if app is None:
+            return
+        self.log("force_stop", package)
+        if app is self._front:
+            self.go_home()
+        app.reset()
+        self._changed()
+
+    async def broadcast(self, action: str, extras: Mapping[str, str], package: str | None) -> None:
+        self._advance()
+        self.log("broadcast", action)
+        named = package == ime.ADB_PACKAGE
+        heard = named or (package is None and not self.scenario.keyboard.needs_package)
+        current = self.settings.get(IME_SETTING) == ime.ADB
+        if heard and current and not self.faults.stuck_keyboard and not self._covered():
+            ime.hear(self, action, extras)
+            self._changed()
+
+    async def open_shade(self, opened: bool) -> None:
+        self._shade = opened and not self.faults.locked
+        self._changed()
+
+    def touch_panel(self) -> TouchPanel | None:
+        return None if self.faults.getevent_denied else self.panel
+
+    # ---- what the control port and the tests do -----------------------------------------------------------------
+
+    async def shown(self) -> Image.Image:
+        """The screen now, as ``picture`` gives it to a client, but nobody has looked."""
+        self._advance()
+        if self.faults.asleep or self.faults.black:
+            return Image.new("RGB", self.size)
+        return self._display.picture(self._key())
+
+    def model_asked(self) -> None:
+        """A model is asked now: to be called before each call, where a scenario counts them (``after_model``)."""
+        self._script.happened("model", "", self._clock())
+        self._advance()
+
+    def receive(self, contact: str, text: str, kind: str = "text") -> None:
+        """A customer (``11``; ``wechat:11`` for the other app) writes. LookupError, ValueError where it can not be."""
+        part = MessagePart(text=text, kind=Kind(kind))
+        self._advance()
+        self._deliver(contact, Message(Side.THEM, part.text, part.kind, self._clock()))
+
+    def set_tree(self, mode: str) -> None:
+        """full, no_texts, empty, stale, failing or slow. ValueError otherwise."""
+        try:
+            self.tree_mode = TreeMode(mode)
+        except ValueError:
+            raise ValueError(f"no tree mode {mode!r}; there are {', '.join(TreeMode)}") from None
+
+    def recall(self, contact: str, text: str = "") -> None:
+        """The other side takes back its newest message (with this text, where one is given)."""
+        _, chat = self._find(contact)
+        if chat.recall(Side.THEM, text) is None:
+            raise LookupError(f"{contact} has no such message")
+        self._changed()
+
+    def colleague(self, contact: str, text: str) -> None:
+        """Our account answers from another device."""
+        self._advance()
+        self._deliver(contact, Message(Side.ME, text, Kind.TEXT, self._clock()))
+
+    def report(self) -> Report:
+        """What really happened: ``report()["sent"]["11"]`` are the texts we sent, in order. Plain JSON data."""
+        self._advance()
+        window = self.window()
+        record = self._record
+        chats = {app.key(chat): chat for app in self._chat_apps.values() for chat in app.world.chats.values()}
+        drafts = {
+            app.prefix + name: field.text
+            for app in self._chat_apps.values()
+            for name, field in app.drafts.items()
+            if field.text
+        }
+        return {
+            "sent": {contact: list(texts) for contact, texts in record.sent.items()},
+            "opened": list(record.opened),
+            "chats_opened": list(record.chats_opened),
+            "taps": list(record.taps),
+            "typed": list(record.typed),
+            "actions": list(record.actions),
+            "drafts": drafts,
+            "chats": {name: [message_report(message) for message in chat.messages] for name, chat in chats.items()},
+            "unread": {name: chat.unread for name, chat in chats.items() if chat.unread},
+            "pay_taps": list(record.pay_taps),
+            "ai_asked": list(record.ai_asked),
+            "window": {"package": window.package, "activity": window.activity, "kind": window.kind.value},
+            "input_method": self.settings.get(IME_SETTING, ""),
+            "keyboard_shown": self.keyboard_shown(),
+            "awake": not self.faults.asleep,
+            "locked": self.faults.locked,
+            "tree_mode": self.tree_mode.value,
+            "faults": self.faults.model_dump(),
+            "pictures": record.pictures,
+            "trees": record.trees,
+        }

@@ -1,0 +1,90 @@
+"""What the shell of the virtual phone needs of the phone behind it.
+
+``phone.py`` is the phone (its world, apps, keyboard, screen); ``adbd.py`` and ``shell.py`` are the way in. Points are
+in pixels, durations in seconds. Everything runs in one event loop; calls that take a while are coroutines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from PIL import Image
+
+from agent_core.devices.base import Node, Notification, ScreenState, Window
+from simulator.phone.panel import TouchPanel
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledApp:
+    package: str
+    label: str
+    activity: str  # ".activity.SplashActivity"
+    version: str = "1.0"
+    launchable: bool = True
+
+
+class TreeFailure(Exception):
+    """``uiautomator dump`` fails; the message is what it prints."""
+
+
+class InputRefused(Exception):
+    """Injected input is refused (INJECT_EVENTS), as some makers do until a setting is on."""
+
+
+class ShellPhone(Protocol):
+    serial: str
+    size: tuple[int, int]
+    properties: MutableMapping[str, str]  # getprop
+    settings: MutableMapping[tuple[str, str], str]  # (namespace, key) → value; put through set_setting
+    apps: Mapping[str, InstalledApp]  # by package
+    input_methods: Sequence[str]  # ids as `ime list -s -a` prints them
+
+    async def picture(self) -> Image.Image:
+        """The screen now, RGB, after the faults that hold (slow, black …)."""
+
+    async def tree(self) -> Sequence[Node]:
+        """The accessibility tree in its present mode. TreeFailure where a dump fails; slow where the mode says so."""
+
+    def window(self) -> Window: ...
+
+    def screen(self) -> ScreenState: ...
+
+    def keyboard_shown(self) -> bool: ...
+
+    def notifications(self) -> Sequence[Notification]: ...
+
+    def set_setting(self, namespace: str, key: str, value: str | None) -> None:
+        """Store a setting (None deletes it) and let the screen follow (input method, brightness, stay on …)."""
+
+    def choose_input_method(self, name: str) -> bool:
+        """False where it is not installed. InputRefused where the maker's setting is off."""
+
+    async def tap(self, x: float, y: float) -> None: ...
+
+    async def swipe(self, x1: float, y1: float, x2: float, y2: float, seconds: float) -> None:
+        """A swipe that does not move is a tap, or a long press where it lasts."""
+
+    async def key(self, name: str) -> None:
+        """``BACK``, ``HOME``, ``ENTER`` …: the name without KEYCODE_."""
+
+    async def text(self, text: str) -> None:
+        """``input text``: ASCII only, already unescaped."""
+
+    async def launch(self, package: str) -> bool:
+        """Bring the app to the front; False where it is not installed."""
+
+    async def open_url(self, url: str, package: str | None = None) -> bool:
+        """``am start -a VIEW -d URL [-p PACKAGE]``; False where no app (or not this one) takes it."""
+
+    async def force_stop(self, package: str) -> None: ...
+
+    async def broadcast(self, action: str, extras: Mapping[str, str], package: str | None) -> None:
+        """Deliver a broadcast (the ADB Keyboard listens). Nothing is answered, whether anybody listened or not."""
+
+    def touch_panel(self) -> TouchPanel | None:
+        """What ``getevent`` reads; None where it may not."""
+
+    async def open_shade(self, opened: bool) -> None:
+        """``cmd statusbar expand-notifications`` / ``collapse``."""
