@@ -103,7 +103,7 @@ class Actor:
             case Finish(message=result, success=success):
                 status = Status.SUCCEEDED if success else Status.FAILED
                 if self._flow is not None:
-                    return ActResult(result, ok=success, ending=Ending(status, told_reply(session, result)))
+                    return ActResult(result, ok=success, ending=Ending(status, told_reply(session, result, ok=success)))
                 result = result or next((one.text for one in reversed(session.notes) if one.summary), "")
                 return ActResult(result, ok=success, ending=Ending(status, result))
             case GetKnowledgeData(query=query) if self._flow is not None:

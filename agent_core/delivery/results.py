@@ -40,15 +40,15 @@ def _why_elsewhere(session: Session, other: Elsewhere) -> str:
     return say(session.lang, "run.goes_on_elsewhere" if other.goes_on else "run.held_elsewhere", run=run)
 
 
-def told_reply(session: Session, said: str) -> str:
+def told_reply(session: Session, said: str, *, ok: bool) -> str:
     """Say what came of a reply task that the model has ended: what was sent is known without it.
 
-    ``said``: its own words, which explain why nothing was sent; they tell nothing of what was.
+    ``said``: its own words. They stand below, as its note, if it gave up or nothing was sent.
     """
-    if session.replies:
-        return _replied(session)
-    nothing = say(session.lang, "run.nothing_sent")
-    return f"{nothing}\n{say(session.lang, 'run.model_note', text=said)}" if said.strip() else nothing
+    known = _replied(session) if session.replies else say(session.lang, "run.nothing_sent")
+    if not said.strip() or (ok and session.replies):
+        return known
+    return f"{known}\n{say(session.lang, 'run.model_note', text=said)}"
 
 
 def nothing_left(session: Session, key: str, **values: object) -> ActResult:

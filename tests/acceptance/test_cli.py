@@ -96,7 +96,7 @@ async def test_run_tries_out_fails_and_succeeds(on: Stage) -> None:
     tried = await on.command("run", TASK, "--dry-run", "--json")
     assert tried.code == 0, tried.err
     assert tried.json["status"] == "succeeded"
-    assert "launch" in tried.json["message"].lower()
+    assert "打开 qq" in tried.json["message"].lower()
     report = on.report
     assert (report["opened"], report["taps"], report["typed"]) == ([], [], [])
     on.at_rest()

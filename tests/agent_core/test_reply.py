@@ -38,13 +38,15 @@ async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> N
     assert bench_lab.story.kinds().count("reply") == 1
 
 
-@pytest.mark.parametrize("success", ["true", "false"])
-async def test_a_model_that_tells_otherwise_of_what_was_sent_is_not_believed(bench_lab: Lab, success: str) -> None:
-    ending = do(f'finish(message="没有找到联系人，什么也没有发送", success={success})')
+@pytest.mark.parametrize(
+    ("ends", "note"), [("finish(", ""), ('do(action="Abort", ', "\n模型的说明：没有找到联系人，什么也没有发送")]
+)
+async def test_what_was_sent_is_told_first_whatever_the_model_says(bench_lab: Lab, ends: str, note: str) -> None:
+    ending = do(f'{ends}message="没有找到联系人，什么也没有发送")')
     async with ScriptedModel([LAUNCH, TAP_FIRST_ROW, ASK, ending]) as model:
         session = await bench_lab.run(model)
     assert bench_lab.sent == {"11": [ANSWER]}
-    assert session.message == "已回复 11，发出 1 条。"
+    assert session.message == f"已回复 11，发出 1 条。{note}"
 
 
 def test_a_run_that_has_nothing_left_says_what_it_has_sent() -> None:
