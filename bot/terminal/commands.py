@@ -15,7 +15,7 @@ _ARGUMENT = (
 )
 # Of others: the chat's, adb, and how packages are installed and files closed.
 _OTHERS = (
-    r"(?<![\w./])/[a-z]+(?![A-Za-z0-9_/.-])(?: [^\s，。；：,;:（）()]+)?"
+    r"(?<![A-Za-z0-9_./])/[a-z]+(?![A-Za-z0-9_/.-])(?: [^\s，。；：,;:（）()]+)?"
     r"|\S*python[0-9.]* -m pip install(?: [^\s，。；]+)+"
     r"|(?:adb|apt-get|chmod)(?: [A-Za-z0-9_./:-]*[A-Za-z0-9_/:-]){1,5}"
 )

@@ -11,8 +11,7 @@ from rich.cells import cell_len, chop_cells
 from bot.terminal.commands import whole_commands
 
 _OPENS = "（「『“‘《【〈"  # what follows stays beside it
-_ENDS = "，。；：！？、）」』”’》】〉…—"
-_CLOSES = f"{_ENDS},.;:!?)"  # stays beside what it follows
+_ENDS = "，。；：！？、）」』”’》】〉…—"  # stays beside what it follows
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 
 
@@ -20,7 +19,8 @@ _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003fff
 def _atoms() -> re.Pattern[str]:
     """What no break comes into: a command, a Latin word, a Chinese letter, each with its marks and blanks."""
     word = rf"[^\s{_OPENS}{_ENDS}{_CJK}][^\s{_OPENS}{_CJK}”’…—]*"
-    return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_CLOSES}])?[{_CLOSES}]*\s*")
+    marks = rf"(?:[{_ENDS}]|[,.;:!?)](?![A-Za-z0-9_]))*"  # not the point of .env
+    return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_ENDS}])?{marks}\s*")
 
 
 def breaks(line: str, width: int, *, whole: bool, fold: bool = True) -> list[int]:

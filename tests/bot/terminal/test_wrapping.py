@@ -61,9 +61,10 @@ def test_words_and_commands_are_never_cut_and_no_line_begins_with_a_mark(lang: L
     ],
 )
 def test_a_command_stays_on_one_line_wherever_it_stands(command: str) -> None:
-    for before in range(0, 80, 7):
-        lines = printed(f"{'字' * (before // 2)} {command}。接着做别的", 40)
-        assert [line for line in lines if command in line], lines
+    for before in range(40):
+        for mark in (" ", "：", "字", "（", ": "):
+            lines = printed(f"{'字' * before}{mark}{command}。接着做别的", 40)
+            assert [line for line in lines if command in line], lines
 
 
 def test_what_a_program_reads_is_not_broken_and_a_box_holds_its_text() -> None:
