@@ -45,7 +45,7 @@ def list_(as_json: Json = False) -> None:
 
 @questions.command()
 def answer(
-    question: str,
+    question: Annotated[str, typer.Argument(metavar="ID")],
     said: str,
     as_json: Json = False,
 ) -> None:
