@@ -52,6 +52,14 @@ _SAID: Mapping[type[KnowledgeError], str] = {
     KnowledgeUnreachable: "The knowledge service failed",
     KnowledgeError: "The knowledge service refused the query",
 }
+KEYS: Mapping[type[KnowledgeError], str] = {  # of the texts that say so
+    KnowledgeQuota: "knowledge_says_later",
+    KnowledgeAuth: "knowledge_says_token",
+    KnowledgeNotFound: "knowledge_says_dataset",
+    KnowledgeNotReady: "knowledge_says_not_yet",
+    KnowledgeUnreachable: "knowledge_says_failed",
+    KnowledgeError: "knowledge_says_no",
+}
 T = TypeVar("T")
 
 
@@ -218,12 +226,12 @@ class Endpoint:
             )
         kind = problem.error or _of_status(status)
         if kind is KnowledgeUnreachable:
-            return self._unreachable(f"{_SAID[kind]}: {said}.", "knowledge_answered", said=said)
+            return self._unreachable(f"{_SAID[kind]}: {said}.", KEYS[kind], said=said)
         to_check = self._to_check(kind, page=page)
         return kind(
             f"{_SAID[kind]}: {said}.",
             advice=f"Check {' and '.join(to_check)}." if to_check else None,
-            key="knowledge_refused" if to_check else "knowledge_answered",
+            key=KEYS[kind],
             said=said,
             names=", ".join(to_check),
         )

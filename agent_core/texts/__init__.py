@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+import string
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -60,7 +61,7 @@ def fault(error: PhonedeskError, lang: Lang) -> str:
     text = catalogue(lang).get(f"errors.{error.key}")
     if text is None:
         return error.message
-    return text.format(**{name: _word(value, lang) for name, value in error.values.items()}).partition("\n")[0]
+    return filled(text, {name: _word(value, lang) for name, value in error.values.items()}).partition("\n")[0]
 
 
 def told(error: PhonedeskError, lang: Lang) -> str:
@@ -74,15 +75,15 @@ def told(error: PhonedeskError, lang: Lang) -> str:
     if f"errors.{error.key}" not in texts and text == "{error}":
         return str(error)
     values = asdict(MODEL_NAMES) | {name: _word(value, lang) for name, value in error.values.items()}
-    head, *advice = text.format(**{**values, "error": fault(error, lang)}).split("\n")
+    head, *advice = filled(text, {**values, "error": fault(error, lang)}).split("\n")
     more = texts.get(f"errors.{error.key}", "").split("\n")[1:]
     others = error.values.get("others")
     if isinstance(others, tuple):
         said = " ".join(fault(one, lang) for one in others)
         head = f"{head} {say(lang, 'model.others_failed', errors=said)}"
     if "proxy" in error.values and error.key != "proxy_form":
-        advice.insert(0, texts["model.by_proxy"].format(**values))
-    return "\n".join([head, *advice, *(line.format(**values) for line in more)])
+        advice.insert(0, filled(texts["model.by_proxy"], values))
+    return "\n".join([head, *advice, *(filled(line, values) for line in more)])
 
 
 def _word(value: object, lang: Lang) -> object:
@@ -110,4 +111,22 @@ def weekday(lang: Lang, date: str) -> str:
 
 def say(lang: Lang, key: str, **values: Any) -> str:
     """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
-    return catalogue(lang)[key].format(**values)
+    return filled(catalogue(lang)[key], values)
+
+
+class _Filling(string.Formatter):
+    """``str.format``, and ``{count:reply|replies}``: one word for 1, another for any other number."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, bar, many = format_spec.partition("|")
+        if bar:
+            return one if str(value) == "1" else many
+        return str(super().format_field(value, format_spec))
+
+
+_filling = _Filling()
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """Return ``text`` with ``values`` in its placeholders. KeyError for one without a value."""
+    return _filling.vformat(text, (), values)

@@ -18,7 +18,6 @@ from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
-from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings.layers import Settings
@@ -145,7 +144,7 @@ def _by_kind(error: PhonedeskError, words: Texts) -> str:
         advice = []  # what is wrong here is not what `config check` would tell
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
-    return "\n".join((said, words.get("common.detail", text=in_terminal(detail)), *advice))
+    return "\n".join((said, words.get("common.detail", text=words.advice(detail)), *advice))
 
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:

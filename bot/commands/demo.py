@@ -14,7 +14,6 @@ from agent_core import extras
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
 from bot.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
-from bot.release import program
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import spoken_language, texts
 
@@ -92,7 +91,7 @@ async def _headless(
         if folder is not None:
             await leave_pictures(core.db, world.phone, folder)
             console.print(Text(words.get("demo.done", folder=folder)))
-        console.print(Text(words.get("demo.finished", program=program())))
+        console.print(Text(words.get("demo.finished")))
         report = world.phone.report()
         phone = {"sent": report["sent"], "opened": report["opened"]}
         result = {**result_of(session, time.monotonic() - started), "phone": phone}

@@ -46,7 +46,7 @@ def list_(as_json: Json = False) -> None:
 
 @questions.command()
 def answer(
-    question: str,
+    question: Annotated[str, typer.Argument(metavar="ID")],
     said: str,
     as_json: Json = False,
 ) -> None:

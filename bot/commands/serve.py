@@ -13,7 +13,6 @@ import typer
 from bot.chat.texts import Texts
 from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
-from bot.release import program
 from bot.settings.layers import Settings
 from bot.settings.loading import load
 from bot.settings.sections import BOT_API, TelegramSettings
@@ -79,7 +78,7 @@ async def say_up(running: Server, console: Console) -> None:
     if running.mcp_url:
         console.print(Text(words.get("mcp.up", url=running.mcp_url)))
     if running.telegram is None:
-        console.print(Text(words.get("serve.no_bot", program=program()), "yellow"), soft_wrap=True)
+        console.print(Text(words.get("serve.no_bot"), "yellow"), soft_wrap=True)
     else:
         await _say_bot(running, running.telegram, console, words)
 

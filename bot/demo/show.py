@@ -20,7 +20,6 @@ from bot.chat.texts import Texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
 from bot.desk.port import QuestionView
-from bot.release import program
 from bot.serving import Server, server
 from bot.terminal.console import Console, Text
 from bot.terminal.language import spoken_language, texts
@@ -150,10 +149,10 @@ async def show(
             await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
             if done:
                 on.say(on.words.get("demo.done", folder=folder), "bold green")
-                on.say(on.words.get("demo.next_step", program=program()))
+                on.say(on.words.get("demo.next_step"))
             return done
     except asyncio.CancelledError:
-        console.print(Text(words.get("demo.stopped_asked" if asked else "demo.stopped", program=program())))
+        console.print(Text(words.get("demo.stopped_asked" if asked else "demo.stopped")))
         raise
 
 

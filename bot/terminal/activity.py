@@ -12,7 +12,6 @@ from agent_core.newest import keep_newest
 from bot.chat.digest import alert_card
 from bot.chat.texts import Texts
 from bot.desk.desk import HouseDesk
-from bot.release import program
 from bot.terminal.console import Console, Text
 from bot.terminal.live import ended
 from storage.engine import is_away
@@ -92,7 +91,7 @@ class Activity:
         contact = str(view.question.data.get("contact") or "")
         kind = self._words.get(f"question.{view.question.kind.value}")
         what = " · ".join(part for part in (kind, contact) if part)
-        await self._say(row, self._words.get("activity.asks", what=what, program=program(), id=view.id), "bold yellow")
+        await self._say(row, self._words.get("activity.asks", what=what, id=view.id), "bold yellow")
 
     async def _say_end(self, row: EventRow, status: str, message: str) -> None:
         keep_newest(self._over, row.run_id, None, REMEMBERED)

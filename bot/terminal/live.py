@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines, ruled
+from bot.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
+from bot.terminal.commands import typed
 from bot.terminal.console import Console, Text
 from bot.terminal.render import before
 
@@ -98,7 +99,13 @@ def outcome_line(session: Session, words: Texts) -> Text:
     """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.comes_to.value
-    line = Text(ended(status, session.message.replace("\n", "\n    "), words), style=styles.get(status, ""))
+    message = session.message
+    if model_said(session.steps[-1] if session.steps else None, message):
+        message = before(words.get("card.model_note"), words) + message
+    if session.elsewhere is not None or session.comes_to is Status.FAILED:
+        message = typed(message)  # it advises; of what was sent nothing is changed
+    message = message.replace("\n", "\n    ")
+    line = Text(ended(status, message, words), style=styles.get(status, ""))
     if session.error_kind and session.comes_to is Status.FAILED:
         for said in error_lines(session.error_kind, words, session.message):
             line.append(f"\n    {said}")

@@ -558,12 +558,12 @@ async def test_the_database(tmp_path: Path) -> None:
         await Spending(db).add(db.now().astimezone(ZoneInfo(limited.timezone)).date(), "m", Used(calls=calls))
         found = (await look(limited, "settings", "database", "limits"))["limits"]
         assert (found.status, "PHONEDESK_LIMITS__DAY_CALLS" in found.advice) == (status, status is Status.FAILED)
-    for version, status in (("0001", Status.WARNING), ("9999", Status.FAILED)):
-        async with db.write() as connection:
-            await connection.execute(sa.text("UPDATE alembic_version SET version_num = :v"), {"v": version})
-        assert (await seen(data_dir=home)).status is status
-        async with db.write():  # somebody is writing
-            assert (await seen(data_dir=home)).status is status
+    async with db.write() as connection:
+        await connection.execute(sa.text("UPDATE alembic_version SET version_num = '0020'"))
+    found = await seen(data_dir=home)
+    assert (found.status, "0020" in found.seen, "PHONEDESK_DATABASE_URL" in found.advice) == (Status.FAILED, True, True)
+    async with db.write():  # somebody is writing
+        assert (await seen(data_dir=home)).status is Status.FAILED
     await db.close()
     (home / "phonedesk.sqlite3").write_bytes(b"this is no database" * 100)
     assert (await seen(data_dir=home)).status is Status.FAILED

@@ -19,6 +19,7 @@ from agent_core.texts import load_texts, told
 from bot.chat.cards import error_lines
 from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import LANGUAGES, Lang, texts
+from knowledge.http_client import KEYS
 
 ROOT = Path(errors.__file__).parents[1]
 TEXTS = ("agent_core.texts", "bot.chat.texts", "bot.chat.manual", "bot.doctor.texts", "bot.terminal.texts")
@@ -113,6 +114,7 @@ def test_whatever_people_are_told_of_has_a_text_in_each_language_and_its_values(
                 elif None not in given and not placeholders(text) <= given.keys():
                     unfilled.append(f"{file}:{line} {value}: {placeholders(text) - given.keys()}")
     assert (without, unknown, unfilled) == ([], [], [])
+    assert [key for key in KEYS.values() for lang in LANGUAGES if not texts(lang).find(f"errors.{key}", "")] == []
 
 
 def placeholders(text: str) -> set[str]:

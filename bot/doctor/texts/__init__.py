@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_core.errors import PhonedeskError
-from agent_core.texts import fault, load_texts
+from agent_core.texts import fault, filled, load_texts
 from bot.chat.texts import Lang
+from bot.terminal.commands import typed
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
@@ -27,7 +28,8 @@ class Texts:
 
     def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return self._texts[key].format(**{name: self._word(value) for name, value in (values or {}).items()})
+        words = {name: self._word(value) for name, value in (values or {}).items()}
+        return filled(typed(self._texts[key]), words)
 
     def _word(self, value: object) -> object:
         """Of an error what went wrong, in this language; of several, by the names of what they are of."""
@@ -41,4 +43,4 @@ class Texts:
         """What to do about an error of this kind (``agent_core.errors``), or of the kind above it; "" for none."""
         while kind and f"kind.{kind}" not in self._texts:
             kind = kind.rpartition(".")[0]
-        return self._texts[f"kind.{kind}"] if kind else ""
+        return typed(self._texts[f"kind.{kind}"]) if kind else ""

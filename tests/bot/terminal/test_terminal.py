@@ -347,6 +347,14 @@ def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str
     assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
 
 
+def test_what_only_the_model_says_is_marked_as_its_note() -> None:
+    step = StepRecord(index=1, action={"kind": "finish", "message": "80 %"}, ok=True)
+    session = Session(run_id="r", task="t", status=Status.SUCCEEDED, message="80 %", steps=[step])
+    assert outcome_line(session, texts("en")).plain == "✅ Done  The model's note: 80 %"
+    session.message = "Answered 11: 1 answer sent."
+    assert outcome_line(session, texts("en")).plain == "✅ Done  Answered 11: 1 answer sent."
+
+
 def test_a_question_that_is_left_open_says_how_to_answer_it() -> None:
     session = Session(run_id="r", task="t", status=Status.WAITING, question=QUESTION)
     assert "phonedesk questions answer q1 " in left_open(session, texts("en")).plain
