@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,12 +25,21 @@ OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not se
 
 
 class SettingsWrong(ConfigInvalid):
-    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed."""
+    """``problems``: each by itself, to be told in the user's language. ``refused``: nothing was changed. ``given``:
+    what came from the command line.
+    """
 
     def __init__(
-        self, message: str, problems: Sequence[Problem] = (), *, advice: str = "", refused: bool = False
+        self,
+        message: str,
+        problems: Sequence[Problem] = (),
+        *,
+        advice: str = "",
+        refused: bool = False,
+        given: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message, advice=advice)
+        self.given = given
         self.problems = tuple(problems)
         self.refused = refused
 
@@ -46,6 +55,7 @@ def load(**overrides: Any) -> Settings:
         "Settings are not usable. " + "; ".join(map(_line, problems)) + ".",
         problems,
         advice=f"Change them in the environment, in {ENV_FILE} or in {config_file()}.",
+        given=overrides,
     )
 
 

@@ -264,6 +264,14 @@ def test_check_names_the_files_and_variables_that_were_read_and_no_other(monkeyp
     assert call("check")[1].count(CONFIG_FILE) == 1, "that there is none"
 
 
+def test_a_wrong_value_of_the_command_line_blames_its_option_and_no_file() -> None:
+    Path(".env").write_text("PHONEDESK_MODEL__BASE_URL=http://127.0.0.1:9/v1\n")
+    done = CliRunner().invoke(app, ["run", "打开设置", "--endpoint", "127.0.0.1:8000"])
+    assert done.exit_code == 2
+    assert "--endpoint" in done.output
+    assert ".env" not in done.output
+
+
 def test_it_says_in_the_users_language_why_a_value_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", "zh")
     err = call("set", "model.temperature", "9")[2]
