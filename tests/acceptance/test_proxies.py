@@ -88,6 +88,7 @@ async def test_serve_shows_no_code_until_the_proxy_is_on(on: Stage, lang: str, a
     given = {"PHONEDESK_TELEGRAM__PROXY": f"socks5://127.0.0.1:{port}", "PHONEDESK_TELEGRAM__API_BASE_URL": FAR_BOT}
     server = await on.serve(**given, PHONEDESK_LANG=lang)
     assert away in await server.line()
+    assert FAR_BOT in await server.line(), "it is not Telegram's own"
     assert f"socks5://127.0.0.1:{port}" in await server.line()
     async with SocksProxy({"telegram.example": port_of(on.telegram.root)}, port=port) as socks:
         assert back in await server.line()
