@@ -54,6 +54,8 @@ _LETTERS_LEAST = 0.885  # of the page's letters: a text is not smaller
 _SMALL_PRINT = 0.78  # of the letters of the largest line
 _ONE_GROUND = 12  # levels between two bubbles of one colour
 _PADDING = 1.15  # in em, above the first line of a text at the most
+_ROOM = 1.5  # in em: so much more beside the longest line than before it no text has
+_WIDTHS = (0.3, 0.55)  # of the screen: bubbles that are as wide as their longest line, whatever it is
 _PITCH = (1.9, 2.45)  # in em: no lines of a text stand so far apart, but for an empty line between them
 
 
@@ -267,8 +269,23 @@ def _text(image: Image.Image, shape: Shape, lines: Sequence[Line], read: Sequenc
         min(one.most for one in sizes if one.most) < _SMALL_PRINT * surely
         or max(line.ink.height for line in lines) > _TALL * size
     )
+    # A narrower one may be as narrow as they get; in a wider one a line may have been broken.
+    hugs = _WIDTHS[0] * image.width < shape.box.width < _WIDTHS[1] * image.width
+    roomy = bool(size) and shape.quote is None and hugs and _room(image, shape, lines) > _ROOM * size
     whole = not (shape.cut or shape.open)  # lines at the edge of the page may be cut through, or far from the bubble's
-    return _Text(Letters(size, surely), whole and (loose or uneven), shape.tail, shape.side, shape.color)
+    return _Text(Letters(size, surely), whole and (loose or uneven or roomy), shape.tail, shape.side, shape.color)
+
+
+def _room(image: Image.Image, shape: Shape, lines: Sequence[Line]) -> int:
+    """Return how many pixels more are empty behind the longest line, and what else stands there, than before it.
+
+    A bubble is as wide as its longest line.
+    """
+    edge = max(2, image.width // 200)  # its own is soft
+    rows = (lines[0].ink.top, lines[-1].ink.bottom)
+    crop = image.crop((shape.box.left + edge, rows[0], shape.box.right - edge, rows[1]))
+    found = picture.ink(crop, shape.color).getbbox()
+    return 0 if found is None else crop.width - found[2] - found[0]
 
 
 async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:

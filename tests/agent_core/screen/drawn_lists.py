@@ -14,7 +14,7 @@ from agent_core.devices.base import Frame
 
 FINE = 2  # drawn so many times larger, so that edges are smooth as on a phone
 SIZE = (1080, 2400)
-FONT = str(resources.files("simulator.phone") / "fonts" / "NotoSansSC-Subset.otf")
+FONT = str(resources.files("agent_core") / "fonts" / "NotoSansSC-Subset.otf")
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,18 @@ async def test_lines_far_apart_are_those_of_a_picture(look: str) -> None:
     assert picture.kind is BubbleKind.IMAGE or not picture.sure
 
 
+@pytest.mark.parametrize(("text", "size"), [("实付款 128.00 元\n已签收", (508, 174)), ("已签收", (470, 105))])
+async def test_beside_the_lines_of_a_text_is_no_room(text: str, size: tuple[int, int]) -> None:
+    """The only text of the page: nothing tells how large letters are here."""
+    scrap = MessagePart(kind=Kind.IMAGE, paper=True, text=text, size=size, ago=60)
+    (picture,) = await answers("qq-classic", scrap)
+    assert picture.kind is BubbleKind.IMAGE or not picture.sure
+    texts = await answers(
+        "qq-classic", them("在吗👍👍👍", 80), them("长一点的一行\n短", 70), them("Hello, is it here?👍", 60)
+    )
+    assert [text.sure for text in texts] == [True] * 3
+
+
 @pytest.mark.parametrize("look", BOTH)
 async def test_a_card_with_a_title_of_two_lines_is_no_text(look: str) -> None:
     card = MessagePart(kind=Kind.CARD, text="新品上架全场八折，点击查看详情", ago=60)
