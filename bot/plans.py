@@ -30,7 +30,7 @@ from agent_core.planner.tools import battery_tool
 from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
 from bot.app import Core
-from bot.desk.plans_port import NewPlan
+from bot.desk.plans_views import NewPlan
 from bot.plan_past import note_of, written
 from bot.plan_state import Beginning, Memory, Plan, session_busy
 from bot.planning import LOOK_SECONDS, PlanExecutor, PlanPlace, reply_state
@@ -49,7 +49,7 @@ REMEMBERED = 100  # plans that are over and may still be followed
 
 
 class PlanService:
-    """``bot.desk.plans_port.Planning`` with the phones of this process. ``close`` before the worker is."""
+    """``bot.desk.plans_views.Planning`` with the phones of this process. ``close`` before the worker is."""
 
     def __init__(self, core: Core, worker: Worker, runs: RunService) -> None:
         self._core = core

@@ -10,7 +10,7 @@ from bot.chat.cards import answer_label
 from bot.chat.commands import is_like_a_command
 from bot.chat.texts import Texts
 from bot.chat.turn import Turn
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.views import AnswerResult, QuestionView
 
 # Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
 _YES = frozenset({"是", "是的", "对", "yes", "y"})

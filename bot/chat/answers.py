@@ -12,7 +12,7 @@ from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
 GROUPS = 10
 ENTRY = "entry"  # the place of thumbs on the card of one answer; without it they are on the run's card

@@ -7,7 +7,7 @@ import structlog
 from agent_core.errors import PhonedeskError
 from bot.chat import cards
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 
 log = structlog.get_logger(__name__)
 

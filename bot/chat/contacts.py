@@ -10,7 +10,7 @@ from bot.chat.cards import Card, Line
 from bot.chat.commands import unquoted
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
-from bot.desk.contacts_port import ContactView
+from bot.desk.contacts_views import ContactView
 
 SHOWN = 30
 NOBODY = ContactView("qq", "")

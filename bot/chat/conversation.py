@@ -16,7 +16,7 @@ from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
-from bot.desk.port import AnswerResult, Desk, QuestionView
+from bot.desk.views import AnswerResult, Desk, QuestionView
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 

@@ -13,7 +13,7 @@ from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.sweeps import card_of
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.history_port import FilmKind, FilmView, FrameView, HistoryAsked, HistoryDesk, HistoryPage, PastRun
+from bot.desk.history_views import FilmKind, FilmView, FrameView, HistoryAsked, HistoryDesk, HistoryPage, PastRun
 from bot.replay.film import MOST_FRAMES, Film, make_film
 from bot.replay.shots import Shot
 

@@ -17,7 +17,7 @@ from bot.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 
 MOST_OFFERED = 5
 SHOWN = 60  # characters of a question

@@ -10,8 +10,8 @@ from bot.chat import cards, commands
 from bot.chat.cards import Button, Card, Line, cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.plans_port import PlanCallView, PlanView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.plans_views import PlanCallView, PlanView
+from bot.desk.views import RunStatus, RunView
 
 MOST_SHOWN = 12  # calls: the newest
 MOST_WORDS = 120  # characters of what was asked for, and of what came of it

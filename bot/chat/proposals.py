@@ -15,7 +15,7 @@ from bot.chat.cards import Button, Card, Line, proposal_mark, question_card
 from bot.chat.kb_cards import undo_button
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.views import AnswerResult, QuestionView
 
 MOST_ALIKE = 8  # in one list
 

@@ -9,7 +9,7 @@ from bot.chat import cards, commands, learning, sweeps
 from bot.chat.cards import Button, Card, Line, Style
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.port import RunView
+from bot.desk.views import RunView
 
 MOST_OFFERED = 5
 SHOWN = 24  # characters of a task on a button

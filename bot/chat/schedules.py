@@ -12,7 +12,7 @@ from bot.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, w
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.schedules_port import LastTick, ScheduleNews, ScheduleView
+from bot.desk.schedules_views import LastTick, ScheduleNews, ScheduleView
 
 SHOWN = 20
 IN_A_ROW = 5

@@ -11,8 +11,8 @@ from bot.chat.cards import Button, Card, Line
 from bot.chat.plans import plan_card
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import RunStatus, RunView
-from bot.desk.sweeps_port import SweepView, SweptView
+from bot.desk.sweeps_views import SweepView, SweptView
+from bot.desk.views import RunStatus, RunView
 
 MOST_SHOWN = 20
 MOST_LEFT = 10

@@ -11,7 +11,7 @@ from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.texts import Texts
 from bot.desk.actors import Actor, ChatRef, MessageRef
-from bot.desk.port import Desk
+from bot.desk.views import Desk
 
 
 def utc_now() -> datetime:

@@ -18,7 +18,7 @@ from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.answers_port import AnswersAsked, AnswerView
+from bot.desk.answers_views import AnswersAsked, AnswerView
 from bot.files import write
 from bot.terminal.console import Console, Text, err, print_data, print_json
 from bot.terminal.language import texts

@@ -12,7 +12,7 @@ from bot.chat.cards import Card
 from bot.chat.contacts import contact_lines
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor
-from bot.desk.contacts_port import ContactView
+from bot.desk.contacts_views import ContactView
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel

@@ -13,7 +13,7 @@ from bot.chat.cards import Card
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile
+from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, KnowledgeFile
 from bot.files import write
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts

@@ -13,7 +13,7 @@ from bot.chat.cards import Card
 from bot.chat.people import in_short, person_lines
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.team_port import PersonView
+from bot.desk.team_views import PersonView
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel

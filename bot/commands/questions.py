@@ -14,7 +14,7 @@ from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit
 from bot.desk.actors import Actor, NotFound
-from bot.desk.port import AnswerResult, QuestionView, RunView
+from bot.desk.views import AnswerResult, QuestionView, RunView
 from bot.terminal.console import Console, confirm, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel

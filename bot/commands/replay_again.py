@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_core.actions.types import Action
     from bot.commands.replay import Wanted
     from bot.desk.desk import HouseDesk
-    from bot.desk.history_port import RecordingView
+    from bot.desk.history_views import RecordingView
     from bot.settings.layers import Settings
 
 STYLES = {Likeness.SAME: "green", Likeness.NEAR: "cyan", Likeness.DIFFERENT: "yellow", Likeness.INVALID: "red"}

@@ -16,7 +16,7 @@ from agent_core.trajectory import picture_url
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.history_port import HistoryAsked, RecordedStep
+from bot.desk.history_views import HistoryAsked, RecordedStep
 from bot.files import check_new, folder, write, written
 from bot.replay.covering import covered
 from bot.replay.export import lines_of

@@ -17,7 +17,7 @@ from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, run_async
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.history_port import (
+from bot.desk.history_views import (
     FilmKind,
     FilmView,
     HistoryAsked,

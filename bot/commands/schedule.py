@@ -16,7 +16,7 @@ from bot.chat.schedules import schedule_lines
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, settings_from, words_of_contacts
 from bot.desk.actors import Actor
-from bot.desk.schedules_port import ScheduleView, ScheduleWish
+from bot.desk.schedules_views import ScheduleView, ScheduleWish
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import before, panel

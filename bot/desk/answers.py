@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from agent_core.ports import Record
 from agent_core.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.house import RANK, DeskPart, sees
 from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
 from storage.events import Events

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agent_core.apps.profile import profiles
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.contacts_port import ContactView
+from bot.desk.contacts_views import ContactView
 from bot.desk.house import DeskPart, sees
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
 

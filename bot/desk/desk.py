@@ -16,11 +16,11 @@ from bot.desk.learning import LearningPart
 from bot.desk.people import PeopleDesk
 from bot.desk.phones import PhonesDesk
 from bot.desk.plans import PlansPart
-from bot.desk.port import EventView, StatusView
 from bot.desk.questions import QuestionsDesk
 from bot.desk.schedules import SchedulesDesk
 from bot.desk.sweeps import SweepsDesk
 from bot.desk.team import TeamPart
+from bot.desk.views import EventView, StatusView
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
 
@@ -28,7 +28,7 @@ WAIT_SECONDS = 1.0  # how soon events of other processes are seen
 
 
 class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk, AnswersDesk, ContactsDesk, ChatsDesk):
-    """``bot.desk.port.Desk`` over the database and the phones."""
+    """``bot.desk.views.Desk`` over the database and the phones."""
 
     @property
     def kb(self) -> KnowledgePart:

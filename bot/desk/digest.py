@@ -11,7 +11,7 @@ from agent_core.model.base import Usage as Tokens
 from agent_core.model.prices import Prices
 from agent_core.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
-from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
+from bot.desk.digest_views import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
 from bot.desk.house import DeskPart, chat_data, chat_ref
 from bot.desk.people import actor_of
 from scheduler.digests import DigestChat
@@ -32,7 +32,7 @@ _DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first, and to th
 
 
 class DigestPart(DeskPart):
-    """``bot.desk.digest_port.DigestDesk`` over the database."""
+    """``bot.desk.digest_views.DigestDesk`` over the database."""
 
     # Figures ----------------------------------------------------------------------------------------------------------
 

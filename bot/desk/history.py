@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from agent_core.session import Question, Session, StepRecord
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers import moment
-from bot.desk.history_port import (
+from bot.desk.history_views import (
     FilmView,
     FrameView,
     HistoryAsked,
@@ -21,10 +21,10 @@ from bot.desk.history_port import (
 from bot.desk.house import DeskPart, sees
 from bot.desk.keys import key_names
 from bot.desk.phonebook import PhoneBook
-from bot.desk.port import RunStatus, RunView
 from bot.desk.recordings import recorded_steps
 from bot.desk.runs import MAX_NUMBER, status_of
 from bot.desk.sweeps import SweepsDesk
+from bot.desk.views import RunStatus, RunView
 from bot.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
@@ -36,7 +36,7 @@ PLANNED = "planned"  # an answer's first event: its picture is that of the step 
 
 
 class HistoryPart(DeskPart):
-    """``bot.desk.history_port.HistoryDesk`` over the database."""
+    """``bot.desk.history_views.HistoryDesk`` over the database."""
 
     async def runs(
         self, actor: Actor, asked: HistoryAsked, *, before: int | None = None, after: int | None = None, limit: int = 10

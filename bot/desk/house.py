@@ -17,10 +17,10 @@ from agent_core.errors import RateLimited
 from agent_core.model.prices import Prices
 from agent_core.observer import SeenPage, look_for_people, read_for_people
 from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
-from bot.desk.learning_port import PhoneLearning, ShownChats
+from bot.desk.learning_views import PhoneLearning, ShownChats
 from bot.desk.pairing import Pace
 from bot.desk.phonebook import PhoneBook
-from bot.desk.plans_port import Planning
+from bot.desk.plans_views import Planning
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.hosts import Fleet
 from scheduler.runs import RunService

@@ -16,7 +16,7 @@ from typing import Any, get_args
 from agent_core.errors import ConfigMissing
 from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
 from bot.desk.house import RANK, DeskPart
-from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
+from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
@@ -32,7 +32,7 @@ EDIT, DELETE, APPROVE, REJECT, UNDO = "kb edit", "kb delete", "kb approve", "kb 
 
 
 class KnowledgePart(DeskPart):
-    """``bot.desk.knowledge_port.KnowledgeDesk`` over the embedded store."""
+    """``bot.desk.knowledge_views.KnowledgeDesk`` over the embedded store."""
 
     @property
     def _store(self) -> EmbeddedKnowledge:

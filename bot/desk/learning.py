@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.desk.house import DeskPart, no_phone
-from bot.desk.learning_port import PhoneLearning, ShownChat, TriedChat
+from bot.desk.learning_views import PhoneLearning, ShownChat, TriedChat
 
 if TYPE_CHECKING:
     from agent_core.apps.learnt import Part, SendsBy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LearningPart(DeskPart):
-    """``bot.desk.learning_port.LearningDesk``."""
+    """``bot.desk.learning_views.LearningDesk``."""
 
     async def show(
         self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False

@@ -14,7 +14,7 @@ from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
 from bot.desk.house import DeskPart, House
 from bot.desk.pairing import Notebook, PairingLimit
-from bot.desk.port import OWN_CHAT
+from bot.desk.views import OWN_CHAT
 from storage.engine import Database
 from storage.people import CodeRow, People, PersonRow
 

@@ -11,14 +11,14 @@ from agent_core.planner import PlanEvent
 from agent_core.tasks import check_task
 from bot.desk.actors import Actor, ChatRef, NotFound, Role
 from bot.desk.house import DeskPart, chat_data, no_phone
-from bot.desk.plans_port import NewPlan, Planning
-from bot.desk.port import RunView
+from bot.desk.plans_views import NewPlan, Planning
 from bot.desk.sweeps import SweepsDesk
+from bot.desk.views import RunView
 from storage import requests
 
 
 class PlansPart(DeskPart):
-    """``bot.desk.plans_port.PlansDesk`` over the planner of this process."""
+    """``bot.desk.plans_views.PlansDesk`` over the planner of this process."""
 
     @property
     def ready(self) -> bool:

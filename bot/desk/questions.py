@@ -9,7 +9,7 @@ from agent_core.session import Answer, Question, QuestionKind
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.house import DeskPart, chat_data, chat_ref, sees
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.views import AnswerResult, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
 from scheduler.deadlines import AT_DEADLINE

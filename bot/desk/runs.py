@@ -19,7 +19,7 @@ from bot.desk.answers import AnswersDesk
 from bot.desk.house import chat_data, no_phone, sees
 from bot.desk.keys import key_names
 from bot.desk.phones import away_from
-from bot.desk.port import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView
 from scheduler.hosts import Fleet
 from scheduler.sweeps.order import BY_WATCH, read_task
 from storage.cards import QUESTION, RUN, Cards

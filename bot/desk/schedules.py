@@ -16,10 +16,10 @@ from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
 from bot.desk.house import chat_data, chat_ref, no_phone, sees
-from bot.desk.port import RunStatus, RunView
 from bot.desk.runs import RunsDesk
-from bot.desk.schedules_port import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
+from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.sweeps import check_tags
+from bot.desk.views import RunStatus, RunView
 from scheduler.priorities import PERSON
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone

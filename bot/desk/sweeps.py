@@ -9,10 +9,10 @@ from typing import Any
 from agent_core.session import WAITS_ELSEWHERE
 from agent_core.tasks import check_task
 from bot.desk.actors import Actor, BadRequest, ChatRef
-from bot.desk.planned import plan_run
-from bot.desk.port import RunStatus, RunView
+from bot.desk.run_parts import plan_run
 from bot.desk.runs import RunsDesk
-from bot.desk.sweeps_port import SweepView, SweptState, SweptView
+from bot.desk.sweeps_views import SweepView, SweptState, SweptView
+from bot.desk.views import RunStatus, RunView
 from scheduler.sweeps.leg import QUIET_HOURS, no_tag, unknown_tags
 from scheduler.sweeps.order import KIND, WORDS, SweepOrder, read_order
 from storage.engine import Database

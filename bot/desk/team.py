@@ -16,8 +16,8 @@ from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.house import DeskPart, chat_ref
 from bot.desk.people import TELEGRAM, actor_of, add_code
 from bot.desk.phonebook import PhoneBook
-from bot.desk.port import OWN_CHAT
-from bot.desk.team_port import InviteView, PersonView, RefusedView
+from bot.desk.team_views import InviteView, PersonView, RefusedView
+from bot.desk.views import OWN_CHAT
 from storage.chats import Chats
 from storage.events import Events
 from storage.people import AuditRow, CodeRow, People, PersonRow
@@ -35,7 +35,7 @@ _CHAT_OR_OWN = re.compile(rf"{_CHAT.pattern}|{OWN_CHAT}")
 
 
 class TeamPart(DeskPart):
-    """``bot.desk.team_port.TeamDesk`` over the database."""
+    """``bot.desk.team_views.TeamDesk`` over the database."""
 
     async def people(self, actor: Actor) -> Sequence[PersonView]:
         await self._allow(actor, Role.OWNER, "people list")

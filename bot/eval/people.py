@@ -10,7 +10,7 @@ from agent_core.session import Answer, Question, Session
 from bot.chat.answering import read_answer
 from bot.desk.actors import Actor, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 from bot.eval.scenario import PersonPart
 from scheduler.ports import StoredHuman
 from storage.engine import Database

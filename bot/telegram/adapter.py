@@ -23,7 +23,7 @@ from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.chat.texts import Lang, texts
 from bot.desk.actors import ChatRef, Role
-from bot.desk.port import Desk
+from bot.desk.views import Desk
 from bot.telegram import render, updates
 from bot.telegram.batch import MOST, UpdatesRequest, salvaged
 from bot.telegram.delivery import Delivery

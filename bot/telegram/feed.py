@@ -17,7 +17,7 @@ from bot.chat.conversation import utc_now
 from bot.chat.sweeps import card_of
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, MessageRef, Role
-from bot.desk.port import Desk, EventView, QuestionView, RunStatus, RunView
+from bot.desk.views import Desk, EventView, QuestionView, RunStatus, RunView
 from bot.telegram import render
 from bot.telegram.drafts import Drafts
 from bot.telegram.faults import is_away

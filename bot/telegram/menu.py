@@ -21,7 +21,7 @@ from telegram.error import BadRequest, Forbidden, TelegramError
 from bot.chat import commands, helping
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, Role
-from bot.desk.port import Desk
+from bot.desk.views import Desk
 from bot.telegram.options import TelegramOptions
 from bot.telegram.updates import CHANNEL
 

@@ -9,8 +9,8 @@ from bot.chat.cards import Card
 from bot.chat.digest import alert_card, digest_card
 from bot.chat.schedules import news_card
 from bot.chat.texts import texts
-from bot.desk.digest_port import Addressee
-from bot.desk.port import Desk, EventView
+from bot.desk.digest_views import Addressee
+from bot.desk.views import Desk, EventView
 from bot.telegram import render
 from bot.telegram.outbox import Outbox
 from bot.telegram.updates import CHANNEL

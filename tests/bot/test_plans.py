@@ -16,7 +16,7 @@ from agent_core.planner.words import texts
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import say
-from bot.desk.history_port import HistoryAsked
+from bot.desk.history_views import HistoryAsked
 from bot.planning import ReplyState, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.web.keys import actor_of_key

@@ -18,12 +18,12 @@ from agent_core.session import Choice, Question, QuestionKind
 from agent_core.tasks import NO_RULES, TaskRules
 from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
-from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
-from bot.desk.contacts_port import ContactView
-from bot.desk.plans_port import PlansDesk
-from bot.desk.port import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
-from bot.desk.schedules_port import NO_WISH, ScheduleNews, ScheduleView, ScheduleWish
-from bot.desk.sweeps_port import SweepView
+from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.contacts_views import ContactView
+from bot.desk.plans_views import PlansDesk
+from bot.desk.schedules_views import NO_WISH, ScheduleNews, ScheduleView, ScheduleWish
+from bot.desk.sweeps_views import SweepView
+from bot.desk.views import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
 from knowledge.alike import alike
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

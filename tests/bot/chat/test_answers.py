@@ -16,7 +16,7 @@ from bot.chat.cards import Button, run_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, MessageRef, Role
-from bot.desk.answers_port import AnswersAsked
+from bot.desk.answers_views import AnswersAsked
 from bot.desk.desk import HouseDesk
 from bot.desk.people import new_code
 from knowledge.embedded import EmbeddedKnowledge

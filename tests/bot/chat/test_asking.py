@@ -13,7 +13,7 @@ from bot.chat import commands
 from bot.chat.cards import ask_card, reminder_card, run_card
 from bot.chat.commands import Command
 from bot.chat.texts import texts
-from bot.desk.port import RunStatus
+from bot.desk.views import RunStatus
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 from tests.bot.chat.test_conversation import Talker, desk, li, talker, wang
 

@@ -21,7 +21,7 @@ from bot.chat.cards import (
 )
 from bot.chat.texts import Texts, texts
 from bot.desk.actors import ChatRef
-from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
 from bot.telegram import render
 from knowledge.entries import Entry
 from tests.bot.chat.memory_desk import NOW

@@ -6,7 +6,7 @@ import pytest
 
 from bot.chat.contacts import Asking, read_asking
 from bot.desk.actors import Role
-from bot.desk.contacts_port import ContactView
+from bot.desk.contacts_views import ContactView
 from tests.bot.chat.test_answers import Talker, talker
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
 

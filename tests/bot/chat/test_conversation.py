@@ -16,8 +16,8 @@ from bot.chat.cards import question_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, MessageRef, Role
-from bot.desk.plans_port import PlansDesk
-from bot.desk.port import RunStatus
+from bot.desk.plans_views import PlansDesk
+from bot.desk.views import RunStatus
 from tests.bot.chat.memory_desk import MemoryDesk
 
 

@@ -16,7 +16,7 @@ from bot.chat.digest import alert_card, digest_card, setting_lines
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Role
 from bot.desk.desk import HouseDesk
-from bot.desk.digest_port import AlertView, Bar, DigestSetting, DigestView, ModelShare, Often
+from bot.desk.digest_views import AlertView, Bar, DigestSetting, DigestView, ModelShare, Often
 from bot.telegram.lengths import units
 from bot.telegram.render import MAX_CAPTION, to_html
 from tests.bot.chat.test_answers import Talker, talker

@@ -13,7 +13,7 @@ from bot.chat.conversation import Conversation, Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import HouseDesk
 from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
-from bot.desk.port import PhoneView
+from bot.desk.views import PhoneView
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
 from tests.bot.chat.memory_desk import MemoryDesk

@@ -17,8 +17,8 @@ from bot.chat.kb_cards import import_card
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.knowledge_port import ImportView
-from bot.desk.port import QuestionView
+from bot.desk.knowledge_views import ImportView
+from bot.desk.views import QuestionView
 from bot.telegram import render
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry

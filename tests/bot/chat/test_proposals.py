@@ -19,7 +19,7 @@ from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.texts import texts
 from bot.desk.actors import MessageRef, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.learning import Learning

@@ -12,7 +12,7 @@ from bot.chat.schedule_reading import ScheduleRequest, read_schedule
 from bot.chat.schedules import news_card
 from bot.chat.texts import LANGUAGES, texts
 from bot.desk.actors import BadRequest, Role
-from bot.desk.schedules_port import ScheduleWish
+from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
 from storage.events import Events
 from storage.runs import Runs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
-from bot.desk.contacts_port import ContactView
+from bot.desk.contacts_views import ContactView
 from tests.bot.desk.conftest import Shop
 
 ELEVEN = ContactView("qq", "11", "", "12345678", ("老客户",), "n")

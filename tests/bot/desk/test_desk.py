@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from bot.desk.actors import NotFound, Role
-from bot.desk.port import EventView
+from bot.desk.views import EventView
 from storage.events import Events
 from tests.bot.desk.conftest import CHAT, PHONE, Shop, make_shop
 from tests.support.lab import lab

@@ -13,7 +13,7 @@ from agent_core.model.prices import Price, Prices
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.digest_port import Often, Period
+from bot.desk.digest_views import Often, Period
 from bot.desk.house import chat_data
 from scheduler.digests import DigestWatch, digest_times
 from scheduler.ports import StoredRuns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.desk.actors import AccessDenied, Role
-from bot.desk.history_port import HistoryAsked
+from bot.desk.history_views import HistoryAsked
 from bot.desk.keys import KeysDesk
 from bot.web.keys import actor_of_key
 from storage.api_keys import ApiKeys

@@ -12,7 +12,7 @@ import pytest
 from agent_core.errors import ConfigMissing, InputRejected
 from bot.desk.actors import AccessDenied, Actor, BadRequest, DoubleEntry, NotFound, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.knowledge_port import EntryText, KnowledgeDesk, KnowledgeFile
+from bot.desk.knowledge_views import EntryText, KnowledgeDesk, KnowledgeFile
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from storage.people import Audit

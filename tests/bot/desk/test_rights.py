@@ -14,14 +14,14 @@ from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
-from bot.desk.answers_port import AnswersAsked
-from bot.desk.contacts_port import ContactView
+from bot.desk.answers_views import AnswersAsked
+from bot.desk.contacts_views import ContactView
 from bot.desk.desk import HouseDesk
 from bot.desk.digest import DigestPart
 from bot.desk.history import HistoryPart
-from bot.desk.history_port import HistoryAsked
+from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge import KnowledgePart
-from bot.desk.knowledge_port import EntryText, KnowledgeFile
+from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
 from bot.desk.plans import PlansPart
 from bot.desk.team import TeamPart

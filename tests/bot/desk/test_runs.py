@@ -11,8 +11,8 @@ from agent_core.devices.adb.server import DeviceEntry
 from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
 from bot.desk.actors import AccessDenied, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import HouseDesk
-from bot.desk.history_port import HistoryAsked
-from bot.desk.port import RunStatus, RunView
+from bot.desk.history_views import HistoryAsked
+from bot.desk.views import RunStatus, RunView
 from scheduler.hosts import Fleet
 from scheduler.ports import StoredHuman
 from storage.leases import Leases

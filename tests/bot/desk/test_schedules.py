@@ -9,8 +9,8 @@ import pytest
 from agent_core.session import Elsewhere, Session, Status
 from agent_core.tasks import TaskRules
 from bot.desk.actors import BadRequest, ChatRef, NotFound, Role
-from bot.desk.port import RunStatus
-from bot.desk.schedules_port import ScheduleWish
+from bot.desk.schedules_views import ScheduleWish
+from bot.desk.views import RunStatus
 from scheduler.clock import Clock
 from storage.runs import Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop

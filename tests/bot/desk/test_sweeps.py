@@ -11,7 +11,7 @@ from agent_core.tasks import TaskRules
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
-from bot.desk.port import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView
 from scheduler.ports import StoredHuman
 from scheduler.sweeps.leg import QUIET_HOURS
 from scheduler.sweeps.order import SweepOrder

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.desk.actors import BadRequest, Role
-from bot.desk.schedules_port import ScheduleWish
+from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
 from scheduler.sweeps.leg import in_quiet_hours
 from scheduler.watches.order import sweep_of

@@ -10,7 +10,7 @@ from agent_core.session import QuestionKind
 from bot.chat.cards import question_card
 from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, Role
-from bot.desk.port import RunStatus
+from bot.desk.views import RunStatus
 from bot.telegram import render
 from simulator.telegram import FakeUser
 from tests.bot.telegram.conftest import picture

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.session import QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
-from bot.desk.port import RunStatus
+from bot.desk.views import RunStatus
 from simulator.telegram import Chat, FakeUser, Message
 from storage.topics import Topics
 from tests.bot.chat.memory_desk import NOW

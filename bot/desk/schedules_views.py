@@ -1,4 +1,4 @@
-"""What a channel can ask about what is done when. See ``bot.desk.port``."""
+"""What a channel can ask about what is done when. See ``bot.desk.views``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.actors import Actor, ChatRef
 
 if TYPE_CHECKING:
-    from bot.desk.port import RunStatus, RunView
+    from bot.desk.views import RunStatus, RunView
 
 What = Literal["started", "busy", "queued", "quiet", "limit", "missed", "by_hand"]
 

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from agent_core.session import KeptNote, Question, ReplyRecord, Spent, StepRecord
 from agent_core.tasks import NO_RULES, TaskRules
 from bot.desk.actors import Actor, ChatRef, MessageRef
-from bot.desk.answers_port import AnswersDesk, AnswerView
-from bot.desk.contacts_port import ContactsDesk
-from bot.desk.knowledge_port import KnowledgeDesk
-from bot.desk.learning_port import LearningDesk
-from bot.desk.plans_port import PlansDesk, PlanView
-from bot.desk.schedules_port import SchedulesDesk
-from bot.desk.sweeps_port import SweepsDesk, SweepView
-from bot.desk.team_port import TeamDesk
+from bot.desk.answers_views import AnswersDesk, AnswerView
+from bot.desk.contacts_views import ContactsDesk
+from bot.desk.knowledge_views import KnowledgeDesk
+from bot.desk.learning_views import LearningDesk
+from bot.desk.plans_views import PlansDesk, PlanView
+from bot.desk.schedules_views import SchedulesDesk
+from bot.desk.sweeps_views import SweepsDesk, SweepView
+from bot.desk.team_views import TeamDesk
 from knowledge.entries import Entry
 
 if TYPE_CHECKING:
     from agent_core.observer import SeenPage
-    from bot.desk.digest_port import DigestDesk
-    from bot.desk.history_port import HistoryDesk
+    from bot.desk.digest_views import DigestDesk
+    from bot.desk.history_views import HistoryDesk
 
 
 class RunStatus(StrEnum):

@@ -1,4 +1,4 @@
-"""What a channel can ask about getting to know an app on a phone. See ``bot.desk.port``."""
+"""What a channel can ask about getting to know an app on a phone. See ``bot.desk.views``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a channel can ask about what a time came to, and whom it tells of what is down. See ``bot.desk.port``."""
+"""What a channel can ask about what a time came to, and whom it tells of what is down. See ``bot.desk.views``."""
 
 from __future__ import annotations
 

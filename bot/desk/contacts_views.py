@@ -1,4 +1,4 @@
-"""What a channel can ask about the shop's contacts. See ``bot.desk.port``."""
+"""What a channel can ask about the shop's contacts. See ``bot.desk.views``."""
 
 from __future__ import annotations
 

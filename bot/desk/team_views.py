@@ -1,4 +1,4 @@
-"""What a channel can ask about the people of the desk. See ``bot.desk.port``."""
+"""What a channel can ask about the people of the desk. See ``bot.desk.views``."""
 
 from __future__ import annotations
 

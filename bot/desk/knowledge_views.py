@@ -1,4 +1,4 @@
-"""What a channel can ask of the knowledge base. See ``bot.desk.port``."""
+"""What a channel can ask of the knowledge base. See ``bot.desk.views``."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.desk.phonebook import PhoneBook
-from bot.desk.plans_port import PlanCallView, PlanView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.plans_views import PlanCallView, PlanView
+from bot.desk.views import RunStatus, RunView
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History

@@ -1,4 +1,4 @@
-"""What a channel can ask about runs that were: pages of them, one of them, and its pictures. See ``bot.desk.port``."""
+"""What a channel can ask about runs that were: pages of them, one of them, and its pictures. See ``bot.desk.views``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from agent_core.session import Question, Session, StepRecord
 from agent_core.trajectory import Asked, Message
 from bot.desk.actors import Actor
-from bot.desk.port import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView
 
 
 @dataclass(frozen=True, slots=True)

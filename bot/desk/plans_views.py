@@ -1,4 +1,4 @@
-"""What a channel can ask about plans: tasks that a planner has done in several parts. See ``bot.desk.port``."""
+"""What a channel can ask about plans: tasks that a planner has done in several parts. See ``bot.desk.views``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_core.planner import PlanEvent
 from bot.desk.actors import Actor, ChatRef
 
 if TYPE_CHECKING:
-    from bot.desk.port import RunView
+    from bot.desk.views import RunView
 
 
 @dataclass(frozen=True, slots=True)

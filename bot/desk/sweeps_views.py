@@ -1,4 +1,4 @@
-"""What a channel can ask about sweeps. See ``bot.desk.port``."""
+"""What a channel can ask about sweeps. See ``bot.desk.views``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from bot.desk.actors import Actor, ChatRef
 
 if TYPE_CHECKING:
-    from bot.desk.port import RunView
+    from bot.desk.views import RunView
 
 SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "elsewhere", "failed", "stopped", "quiet"]
 
