@@ -88,7 +88,10 @@ async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> L
 
 
 class CoreLearning:
-    """``bot.desk.learning_views.PhoneLearning`` over the phones of this process."""
+    """Learns apps on the phones of this process. Each call takes the phone and gives it back.
+
+    Raises LeaseLost if somebody has the phone, LearningFailed if the app cannot be learnt, and errors of the phone.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -71,5 +71,5 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, he
 
 async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:
     """``verdict`` for a person in a chat, who is told if the run is on hold."""
-    run = await turn.desk.run(view.run_id) if result.state == "accepted" else None
+    run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
     return verdict(turn.texts, view, result, held=run is not None and run.held)

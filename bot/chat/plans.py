@@ -29,8 +29,8 @@ async def plan(turn: Turn) -> Said:
 async def _answered(turn: Turn) -> str:
     """The plan whose card is answered; "" for none."""
     card = turn.incoming.reply_to if turn.incoming.kind == "reply" else None
-    run_id = await turn.desk.run_at(card) if card is not None else None
-    run = await turn.desk.run(run_id) if run_id else None
+    run_id = await turn.desk.runs.at(card) if card is not None else None
+    run = await turn.desk.runs.get(run_id) if run_id else None
     return run.id if run is not None and run.plan is not None else ""
 
 

@@ -20,7 +20,7 @@ from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
     from knowledge.entries import Entry
 
 Json = Annotated[bool, typer.Option("--json")]
@@ -127,7 +127,7 @@ def import_(
     given = [KnowledgeFile(file.name, _read(file)) for file in files]
     live = Console(stderr=True)
 
-    async def call(desk: HouseDesk, me: Actor) -> ImportView:
+    async def call(desk: Desk, me: Actor) -> ImportView:
         words = texts(me.lang)
         with live.status(words.get("kb.import_step_read")) as shown:
 
@@ -201,7 +201,7 @@ def _read(file: Path) -> bytes:
         return opened.read(BYTES.most + 1)
 
 
-def _one(call: Callable[[HouseDesk, Actor], Awaitable[Entry]], key: str, as_json: bool) -> None:
+def _one(call: Callable[[Desk, Actor], Awaitable[Entry]], key: str, as_json: bool) -> None:
     from bot.chat.kb_cards import entry_lines
 
     entry, lang = with_desk(call)

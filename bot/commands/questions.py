@@ -21,7 +21,7 @@ from bot.terminal.render import panel
 from storage.history import History
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Json = Annotated[bool, typer.Option("--json")]
 
@@ -69,11 +69,11 @@ def answer(
     raise typer.Exit(Exit.OK if result.state == "accepted" else Exit.FAILED)
 
 
-async def _open(desk: HouseDesk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
+async def _open(desk: Desk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
     """Each with its run, and with the run's number."""
     numbers = History(desk.house.db)
-    views = await desk.list_questions(me)
-    return [(view, await desk.run(view.run_id), await numbers.number_of(view.run_id)) for view in views]
+    views = await desk.questions.all_open(me)
+    return [(view, await desk.runs.get(view.run_id), await numbers.number_of(view.run_id)) for view in views]
 
 
 def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) -> Line:
@@ -86,9 +86,9 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 def _given(
     question_id: str, said: str, *, confirmed: bool = False
-) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
-    async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
-        view = await desk.question(question_id)
+) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
+    async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
+        view = await desk.questions.get(question_id)
         if view is None:
             raise NotFound(
                 f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
@@ -96,7 +96,7 @@ def _given(
         given = read_answer(view.question, said, by=me.name)
         if given is None or (to_confirm(view.question, given) and not confirmed):
             return view, None
-        return view, await desk.answer(me, view.id, choice=given.choice, text=given.text)
+        return view, await desk.questions.answer(me, view.id, choice=given.choice, text=given.text)
 
     return call
 

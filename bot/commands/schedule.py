@@ -22,7 +22,7 @@ from bot.terminal.language import texts
 from bot.terminal.render import before, panel
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Json = Annotated[bool, typer.Option("--json")]
 Number = str
@@ -67,7 +67,7 @@ def add(
     rules = TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
-        lambda desk, me: desk.add_schedule(me, expression, task, chat=None, rules=rules, wish=wish),
+        lambda desk, me: desk.schedules.add(me, expression, task, chat=None, rules=rules, wish=wish),
         "schedule.added",
         as_json,
     )
@@ -91,7 +91,7 @@ def watch(
     whom = ["all"] if everybody else words_of_contacts(names, tag or [])
     wish = ScheduleWish(device, tz, quiet=quiet)
     task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
-    _one(lambda desk, me: desk.add_schedule(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
+    _one(lambda desk, me: desk.schedules.add(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
 
 
 @schedule.command()
@@ -113,7 +113,7 @@ def edit(
     rules = None if policy is None and app is None else TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
-        lambda desk, me: desk.edit_schedule(me, number, expression=when, task=task, rules=rules, wish=wish),
+        lambda desk, me: desk.schedules.edit(me, number, expression=when, task=task, rules=rules, wish=wish),
         "schedule.edited",
         as_json,
     )
@@ -122,7 +122,7 @@ def edit(
 @schedule.command("list")
 def list_(as_json: Json = False) -> None:
     """List the schedules: next three times, what became of the last tick, counts."""
-    found, lang = with_desk(lambda desk, me: desk.list_schedules(me))
+    found, lang = with_desk(lambda desk, me: desk.schedules.all(me))
     if as_json:
         print_json([_plain(view) for view in found])
     else:
@@ -136,19 +136,19 @@ def list_(as_json: Json = False) -> None:
 @schedule.command()
 def pause(number: Number, as_json: Json = False) -> None:
     """Pause a schedule."""
-    _one(lambda desk, me: desk.pause_schedule(me, number), "schedule.paused", as_json)
+    _one(lambda desk, me: desk.schedules.pause(me, number), "schedule.paused", as_json)
 
 
 @schedule.command()
 def resume(number: Number, as_json: Json = False) -> None:
     """Let a paused schedule go on."""
-    _one(lambda desk, me: desk.resume_schedule(me, number), "schedule.resumed", as_json)
+    _one(lambda desk, me: desk.schedules.resume(me, number), "schedule.resumed", as_json)
 
 
 @schedule.command()
 def run(number: Number, as_json: Json = False) -> None:
     """Start its task now, where `phonedesk serve` is at work."""
-    started, lang = with_desk(lambda desk, me: desk.run_schedule(me, number))
+    started, lang = with_desk(lambda desk, me: desk.schedules.run(me, number))
     if as_json:
         print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
     else:
@@ -158,13 +158,13 @@ def run(number: Number, as_json: Json = False) -> None:
 @schedule.command()
 def remove(number: Number, as_json: Json = False) -> None:
     """Remove a schedule."""
-    _one(lambda desk, me: desk.remove_schedule(me, number), "schedule.removed", as_json)
+    _one(lambda desk, me: desk.schedules.remove(me, number), "schedule.removed", as_json)
 
 
 @schedule.command()
 def undo(number: Number, as_json: Json = False) -> None:
     """Bring back a schedule that was removed within a week."""
-    _one(lambda desk, me: desk.put_back_schedule(me, number), "schedule.back", as_json)
+    _one(lambda desk, me: desk.schedules.put_back(me, number), "schedule.back", as_json)
 
 
 @schedule.command("next")
@@ -215,7 +215,7 @@ def _aware(text: str) -> bool:
     return _moment(text).tzinfo is not None
 
 
-def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
+def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
     view, lang = with_desk(call)
     if as_json:
         print_json(_plain(view))

@@ -154,7 +154,7 @@ async def show(
 
 
 async def _pair(on: Stage) -> None:
-    await on.user.send(f"/start {await on.running.desk.first_code()}")
+    await on.user.send(f"/start {await on.running.desk.people.first_code()}")
     await on.until(lambda: bool(on.user.chat.from_bot), "/start")
 
 

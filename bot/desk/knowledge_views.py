@@ -1,13 +1,12 @@
-"""What a channel can ask of the knowledge base. See ``bot.desk.views``."""
+"""What the desk takes and returns of the shop's own knowledge entries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
-from bot.desk.actors import Actor
-from knowledge.entries import Entry, Found, Stats
+from knowledge.entries import Stats
 from knowledge.importing.plan import ImportPlan
 
 
@@ -57,65 +56,3 @@ class KnowledgeStats:
     entries: Stats
     provider: str
     used: bool
-
-
-class KnowledgeDesk(Protocol):
-    """The entries of the shop's own store. An id may be written with a number sign; NotFound for one that is none.
-
-    A viewer searches; an operator adds (waiting for approval), edits and rejects what waits; an owner also approves,
-    edits what is live, deletes, imports and exports.
-    """
-
-    async def search(self, actor: Actor, words: str) -> Sequence[Found]:
-        """The live entries that fit, best first."""
-
-    async def entry(self, actor: Actor, entry_id: str) -> Entry:
-        """One entry; a waiting one is for operators."""
-
-    async def means(self, actor: Actor, question: str) -> Entry | None:
-        """The entry that these very words ask for: a live one, else, for who may see it, one that waits."""
-
-    async def add(self, actor: Actor, text: EntryText, *, key: str = "") -> Entry:
-        """An owner's is live, an operator's waits. DoubleEntry where it is there. ``key`` as ``start_run``."""
-
-    async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
-        """Change what is not None."""
-
-    async def delete(self, actor: Actor, entry_id: str) -> Entry:
-        """The entry that was there."""
-
-    async def pending(self, actor: Actor) -> Sequence[Entry]:
-        """What waits for approval, oldest first."""
-
-    async def approve(self, actor: Actor, entry_id: str) -> Entry:
-        """The entry that is live now: of another wording for one, that one."""
-
-    async def reject(self, actor: Actor, entry_id: str) -> Entry:
-        """The waiting entry that was thrown away."""
-
-    async def undo(self, actor: Actor, entry_id: str) -> Entry:
-        """Take back this person's newest edit, deletion or rejection; BadRequest where that was of another entry."""
-
-    async def allow_import(self, actor: Actor) -> None:
-        """AccessDenied for who may not import; asked before a file is fetched."""
-
-    async def plan_import(
-        self, actor: Actor, files: Sequence[KnowledgeFile], *, tell: Tell | None = None
-    ) -> ImportView:
-        """What would be added and changed, what doubles and what is refused; nothing is written."""
-
-    async def carry_out(
-        self,
-        actor: Actor,
-        files: Sequence[KnowledgeFile],
-        *,
-        replace_doubles: bool = False,
-        mark: str = "",
-        tell: Tell | None = None,
-    ) -> ImportView:
-        """Import. Where the plan is not the one of ``mark`` any more, nothing is done and the new plan is given."""
-
-    async def export(self, actor: Actor, form: str) -> KnowledgeFile:
-        """Every entry. BadRequest for a form that is none."""
-
-    async def stats(self, actor: Actor) -> KnowledgeStats: ...

@@ -1,16 +1,15 @@
-"""What a channel can ask about getting to know an app on a phone. See ``bot.desk.views``."""
+"""What the desk returns while an owner teaches it an app on a phone."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agent_core.newest import keep_newest
-from bot.desk.actors import Actor
 
 if TYPE_CHECKING:
-    from agent_core.apps.learnt import AppLook, LearntApp, Part, SendsBy
+    from agent_core.apps.learnt import AppLook, LearntApp
     from agent_core.apps.profile import AppProfile
     from agent_core.learning import Tried
     from agent_core.observer import SeenPage
@@ -53,43 +52,3 @@ class ShownChats:
 
     def put(self, key: str, shown: ShownChat, tried: Tried | None = None) -> None:
         keep_newest(self.chats, key, (shown, tried), MOST_SHOWN)
-
-
-class PhoneLearning(Protocol):
-    """The phones of this process, as the learning of apps needs them. Each call takes the phone and gives it back.
-
-    Raises LeaseLost if somebody has the phone, LearningFailed if the app cannot be learnt, and errors of the phone.
-    """
-
-    async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
-        """Open the chat (``here``: take the one in front) and read it."""
-
-    async def attempt(self, shown: ShownChat, text: str, *, send: bool) -> Tried:
-        """Type a text into the chat that a person has confirmed, and delete it; ``send``: send it first."""
-
-    async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
-        """Remember what a person has confirmed."""
-
-    async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
-        """Remember that a part of the page was read wrongly: it is in doubt until the app is learnt anew."""
-
-
-class LearningDesk(Protocol):
-    """For owners. NotFound if a ``key`` is forgotten: a chat is remembered until a later one takes its place."""
-
-    async def show(
-        self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
-    ) -> tuple[str, ShownChat]:
-        """Read a chat to be confirmed, and its key for what follows."""
-
-    async def attempt(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
-        """The person says that it was read rightly: see what sends a text, and keep it if that is certain."""
-
-    async def choose(self, actor: Actor, key: str, sends_by: SendsBy) -> TriedChat:
-        """The person says what sends a text."""
-
-    async def correct(self, actor: Actor, key: str, part: Part) -> ShownChat:
-        """The person says that this part was read wrongly."""
-
-    async def shown(self, actor: Actor, key: str) -> ShownChat:
-        """What was shown under this key."""

@@ -1,13 +1,12 @@
-"""What a channel can ask about the people of the desk. See ``bot.desk.views``."""
+"""What the desk returns of people, invitations and refusals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
-from bot.desk.actors import Actor, Role
+from bot.desk.actors import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,54 +57,3 @@ class RefusedView:
     who: str
     command: str
     why: str
-
-
-class TeamDesk(Protocol):
-    """Who may do what; all but ``speak`` and ``stream`` is for owners.
-
-    ``who`` means a person by ``#id``, or by a name that only one has.
-    """
-
-    async def people(self, actor: Actor) -> Sequence[PersonView]: ...
-
-    async def invite(
-        self, actor: Actor, role: Role, hours: float = 24, *, phones: Sequence[str] = (), chats: Sequence[str] = ()
-    ) -> InviteView:
-        """A code for one person, which can be used once. BadRequest for a time that is none (up to 30 days).
-
-        ``phones`` (serials, or names of phones) and ``chats`` are the person's limits from the first moment. BadRequest
-        for an owner; NotFound for a phone or a chat that was never seen.
-        """
-
-    async def invites(self, actor: Actor) -> Sequence[InviteView]:
-        """Those that are open, the newest first."""
-
-    async def revoke(self, actor: Actor, invite_id: str) -> InviteView: ...
-
-    async def set_role(self, actor: Actor, who: str, role: Role) -> PersonView:
-        """BadRequest for the last owner. What an owner had invited while they were one is void once they are not."""
-
-    async def limit(
-        self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
-    ) -> PersonView:
-        """What is given from now on, empty for every one; phones and chats as with ``invite``.
-
-        BadRequest for an owner, who is never limited.
-        """
-
-    async def find(self, actor: Actor, who: str) -> PersonView: ...
-
-    async def remove(self, actor: Actor, who: str) -> PersonView:
-        """BadRequest for the last owner. Runs and schedules of theirs go on."""
-
-    async def undo_remove(self, actor: Actor, person_id: str) -> PersonView:
-        """Take back this owner's newest removal; BadRequest where that was of another person."""
-
-    async def refused(self, actor: Actor, limit: int = 20) -> Sequence[RefusedView]:
-        """What was refused, the newest first."""
-
-    async def speak(self, actor: Actor, lang: str) -> Actor:
-        """A person's own language."""
-
-    async def stream(self, actor: Actor, wanted: bool) -> Actor:
-        """Whether a person wants to see what the model thinks while it thinks."""

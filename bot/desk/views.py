@@ -1,34 +1,22 @@
-"""What a channel can ask of the product. ``bot.desk`` implements it; ``bot.chat`` and the channels are written to it.
+"""What the desk returns: runs, sweeps, questions, phones and contacts as a person sees them.
 
-Every call that does something names its actor; the desk checks the actor's rights and raises ``AccessDenied``. Times
-are aware datetimes. Pictures are encoded JPEG.
+Times are aware datetimes. Pictures are encoded JPEG. Cards and the command line load this module at their start, so it
+imports neither the database nor anything that reaches a phone or a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
 from agent_core.session import KeptNote, Question, ReplyRecord, Spent, StepRecord
-from agent_core.tasks import NO_RULES, TaskRules
-from bot.desk.actors import Actor, ChatRef, MessageRef
-from bot.desk.answers_views import AnswersDesk, AnswerView
-from bot.desk.contacts_views import ContactsDesk
-from bot.desk.knowledge_views import KnowledgeDesk
-from bot.desk.learning_views import LearningDesk
-from bot.desk.plans_views import PlansDesk, PlanView
-from bot.desk.schedules_views import SchedulesDesk
-from bot.desk.sweeps_views import SweepsDesk, SweepView
-from bot.desk.team_views import TeamDesk
+from bot.desk.actors import ChatRef
+from bot.desk.answers_views import AnswerView
+from bot.desk.plans_views import PlanView
 from knowledge.entries import Entry
-
-if TYPE_CHECKING:
-    from agent_core.observer import SeenPage
-    from bot.desk.digest_views import DigestDesk
-    from bot.desk.history_views import HistoryDesk
 
 
 class RunStatus(StrEnum):
@@ -42,6 +30,36 @@ class RunStatus(StrEnum):
     @property
     def final(self) -> bool:
         return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.STOPPED}
+
+
+SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "elsewhere", "failed", "stopped", "quiet"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweptView:
+    """A contact of a sweep. ``texts``: what reached them. ``quiet``: left, since the quiet hours have begun.
+
+    ``elsewhere``: an older run has their question and goes on by itself.
+    """
+
+    contact: str
+    state: SweptState
+    texts: tuple[str, ...] = ()
+    message: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepView:
+    """What a sweep came to so far. ``looked`` None: it has not looked yet. ``details``: who was left out, and why.
+
+    ``silent``: nobody is told of it, for it began by itself and nothing happened.
+    """
+
+    looked: int | None = None
+    contacts: tuple[SweptView, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +144,18 @@ class PhoneView:
 
 
 @dataclass(frozen=True, slots=True)
+class ContactView:
+    """A customer who is known beforehand. ``serial`` "" is any phone; ``number`` is the account's in the app."""
+
+    app: str
+    name: str
+    serial: str = ""
+    number: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StatusView:
     """``runs``: running, waiting and queued ones, oldest first."""
 
@@ -156,163 +186,3 @@ class EventView:
 
 
 OWN_CHAT = "own"  # in an invitation: the private chat of whoever uses it
-
-
-class Desk(AnswersDesk, ContactsDesk, SchedulesDesk, SweepsDesk, Protocol):
-    @property
-    def kb(self) -> KnowledgeDesk: ...
-
-    @property
-    def digest(self) -> DigestDesk: ...
-
-    @property
-    def history(self) -> HistoryDesk: ...
-
-    @property
-    def team(self) -> TeamDesk: ...
-
-    @property
-    def plans(self) -> PlansDesk: ...
-
-    @property
-    def learning(self) -> LearningDesk: ...
-
-    async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
-        """Take a stranger in by a pairing code; the first person becomes the owner.
-
-        AccessDenied on a wrong code, RateLimited after too many wrong ones.
-        """
-
-    async def actor(self, channel: str, user_id: str) -> Actor | None:
-        """The paired person; None for a stranger. A channel adds where they ask from, and the request's name."""
-
-    async def members(self, channel: str) -> Sequence[Actor]:
-        """Everybody who is paired in this channel, for what it shows to each of them."""
-
-    async def admit(self, actor: Actor) -> None:
-        """Count what somebody asks. RateLimited where it is too much, StillLimited once that has been said."""
-
-    async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
-        """Write down what somebody tried that no desk call stands for: ``what`` is a word of a few letters."""
-
-    async def start_run(
-        self,
-        actor: Actor,
-        task: str,
-        *,
-        chat: ChatRef,
-        serial: str | None = None,
-        rules: TaskRules = NO_RULES,
-        key: str = "",
-    ) -> RunView:
-        """Queue a run. InputRejected where ``rules`` do not fit the task.
-
-        ``key`` names the request: asked again with the same one, the run that it started is given.
-
-        A channel hands a message on again where it cannot know whether the first time took effect.
-        """
-
-    async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Stop a run; without an id the one at work of this person, else their newest in line, else a schedule's, else
-        the only one at work. None where there is nothing to stop, NotFound where the id names no run.
-
-        Stop and Hold are never too much: no limit of how often somebody may ask counts them.
-        """
-
-    async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Park a run until ``resume_run``; its phone is free meanwhile. Without an id as with ``stop_run``.
-
-        None where there is nothing to hold. One that is held already stays so.
-        """
-
-    async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
-        """Let a held run go on; without an id the newest held one of this person, else of anybody. None: none is."""
-
-    async def going(self, actor: Actor) -> Sequence[RunView]:
-        """The runs that are not over, the oldest first, at once: no phone is looked for. Counted as little as Stop."""
-
-    async def run_at(self, ref: MessageRef) -> str | None:
-        """The id of the run whose card, or question, this message shows."""
-
-    async def status(self, actor: Actor) -> StatusView:
-        """With the phones that are expected (by the settings, or by a run) and not attached, as offline."""
-
-    async def phone_names(self, serials: Sequence[str]) -> tuple[str, ...]:
-        """What people call these phones."""
-
-    async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
-        """What the phone shows now, as JPEG; ``full``: every pixel of it."""
-
-    async def screen_page(self, actor: Actor, serial: str | None = None) -> SeenPage:
-        """What is read of what the phone shows now. BadRequest for a phone of another host."""
-
-    async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
-        """The first answer wins. The same answer by the same person again is ``accepted``, not ``late``."""
-
-    def events(self, consumer: str) -> AsyncIterator[EventView]:
-        """The log from the consumer's own position on, then what comes, for ever. An async generator."""
-
-    async def confirm(self, consumer: str, event_id: int) -> None:
-        """Everything up to ``event_id`` is dealt with; the consumer's position moves there."""
-
-    async def chat_moved(self, channel: str, old_id: str, new_id: str) -> Sequence[tuple[str, str]]:
-        """A chat goes on under another id: all that names it follows.
-
-        Gives what was shown there, to be shown anew: ``run`` or ``question``, and its id as the refs know it.
-        """
-
-    async def topic_gone(self, channel: str, chat_id: str, thread_id: str) -> Sequence[tuple[str, str]]:
-        """A topic was deleted, and the cards in it. Gives what was shown there, as ``chat_moved``."""
-
-    async def run(self, run_id: str) -> RunView | None: ...
-
-    async def question_to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
-        """The question for somebody who is about to answer it, rights as with ``answer``; None where there is none."""
-
-    async def question(self, question_id: str) -> QuestionView | None: ...
-
-    async def questions_here(self, actor: Actor, chat: ChatRef) -> Sequence[QuestionView]:
-        """The open ones with a card in ``chat``, the newest first."""
-
-    async def list_questions(self, actor: Actor) -> Sequence[QuestionView]:
-        """The open ones, the oldest first."""
-
-    async def alike_questions(
-        self, question_id: str, *, actor: Actor | None = None, chat: ChatRef | None = None
-    ) -> Sequence[QuestionView]:
-        """The open questions of other contacts that ask nearly the same as this one, open or not, the oldest first.
-
-        Only those that ``actor`` may see, and that may be seen in ``chat``.
-        """
-
-    async def questions_of(self, run_id: str) -> Sequence[QuestionView]:
-        """All that a run asked, for the channels."""
-
-    async def show_question(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
-        """Have a further card of it in ``chat``, called ``name``. NotFound for no such question."""
-
-    async def question_picture(self, question_id: str) -> bytes | None:
-        """The screen when it was asked, as JPEG; None where it is not kept (any more)."""
-
-    async def escalate_question(self, question_id: str) -> Sequence[ChatRef]:
-        """The chats that see it besides the run's from now on, remembered as further cards."""
-
-    async def question_copies(self, question_id: str) -> Sequence[tuple[str, ChatRef]]:
-        """Its further cards: a name, unique among the question's, and where. ``question_ref`` knows them as
-        ``<question>@<name>``.
-        """
-
-    async def card_ref(self, run_id: str) -> MessageRef | None:
-        """The message that is the run's card, remembered across restarts."""
-
-    async def set_card_ref(self, run_id: str, ref: MessageRef) -> None: ...
-
-    async def question_ref(self, question_id: str) -> MessageRef | None: ...
-
-    async def set_question_ref(self, question_id: str, ref: MessageRef) -> None: ...
-
-    async def question_at(self, ref: MessageRef) -> str | None:
-        """The id of the question that this message shows (``picture`` is not compared)."""
-
-    async def asks_for_words(self, ref: MessageRef) -> bool:
-        """Whether this message asked for own words as a question's answer: its card's name is ``own:…``."""

@@ -19,17 +19,119 @@ from agent_core.tasks import NO_RULES, TaskRules
 from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
 from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
-from bot.desk.contacts_views import ContactView
-from bot.desk.plans_views import PlansDesk
+from bot.desk.desk import Desk
 from bot.desk.schedules_views import NO_WISH, ScheduleNews, ScheduleView, ScheduleWish
-from bot.desk.sweeps_views import SweepView
-from bot.desk.views import AnswerResult, EventView, PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.views import (
+    AnswerResult,
+    ContactView,
+    EventView,
+    PhoneView,
+    QuestionView,
+    RunStatus,
+    RunView,
+    StatusView,
+    SweepView,
+)
 from knowledge.alike import alike
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
 
+SERVICES: Mapping[str, Mapping[str, str]] = {
+    "people": {
+        "pair": "pair",
+        "actor": "actor",
+        "members": "members",
+        "admit": "admit",
+        "turned_away": "turned_away",
+        "first_code": "first_code",
+    },
+    "runs": {
+        "start": "start_run",
+        "stop": "stop_run",
+        "hold": "hold_run",
+        "resume": "resume_run",
+        "going": "going",
+        "at": "run_at",
+        "get": "run",
+        "card": "card_ref",
+        "set_card": "set_card_ref",
+    },
+    "phones": {
+        "names": "phone_names",
+        "screenshot": "screenshot",
+        "page": "screen_page",
+        "all": "phones",
+        "away": "away",
+    },
+    "questions": {
+        "answer": "answer",
+        "to_answer": "question_to_answer",
+        "get": "question",
+        "here": "questions_here",
+        "all_open": "list_questions",
+        "seen_by": "open_questions",
+        "alike": "alike_questions",
+        "of_run": "questions_of",
+        "show": "show_question",
+        "picture": "question_picture",
+        "escalate": "escalate_question",
+        "copies": "question_copies",
+        "card": "question_ref",
+        "set_card": "set_question_ref",
+        "at": "question_at",
+        "asks_for_words": "asks_for_words",
+    },
+    "answers": {
+        "find": "answers",
+        "get": "answer_entry",
+        "pictures": "answer_pictures",
+        "rate": "rate_answer",
+        "unanswered": "unanswered",
+        "sent_in": "sent_in",
+    },
+    "contacts": {"find": "contacts", "add": "add_contact", "edit": "edit_contact", "remove": "remove_contact"},
+    "schedules": {
+        "add": "add_schedule",
+        "edit": "edit_schedule",
+        "all": "list_schedules",
+        "get": "find_schedule",
+        "pause": "pause_schedule",
+        "resume": "resume_schedule",
+        "run": "run_schedule",
+        "remove": "remove_schedule",
+        "put_back": "put_back_schedule",
+        "news": "schedule_news",
+    },
+    "sweeps": {"start": "start_sweep"},
+    "chats": {"moved": "chat_moved", "topic_gone": "topic_gone"},
+}
+
+
+class _Service:
+    def __init__(self, twin: MemoryDesk, names: Mapping[str, str]) -> None:
+        self._twin, self._names = twin, names
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._twin, self._names[name])
+
+
+class _Face:
+    """The twin with the services of the desk, as chats and channels call it."""
+
+    def __init__(self, twin: MemoryDesk) -> None:
+        self._twin = twin
+
+    def __getattr__(self, name: str) -> Any:
+        names = SERVICES.get(name)
+        return getattr(self._twin, name) if names is None else _Service(self._twin, names)
+
+
 class MemoryDesk:
+    @property
+    def face(self) -> Desk:
+        return cast("Desk", _Face(self))
+
     def __init__(self, *, codes: Mapping[str, Role] | None = None, picture: bytes = b"jpeg") -> None:
         self.codes = dict(codes or {"4711": Role.OWNER, "0815": Role.OPERATOR, "1234": Role.VIEWER})
         self.people: dict[tuple[str, str], Actor] = {}
@@ -48,13 +150,13 @@ class MemoryDesk:
         self.second_chats: list[ChatRef] = []  # who sees what nobody answers
         self.picture = picture
         self.page = SeenPage(Image.new("RGB", (360, 800), "white"), Page())
-        self.kb: Any = None  # a KnowledgeDesk, set by the tests that have one
-        self.team: Any = None  # a TeamDesk, likewise
+        self.kb: Any = None  # a DeskKnowledge, set by the tests that have one
+        self.team: Any = None  # a DeskTeam, likewise
         self.refused: list[tuple[str, str]] = []
-        self.digest: Any = None  # a DigestDesk; tests/bot/chat/test_digest.py has the real one
-        self.history: Any = None  # a HistoryDesk; tests/bot/chat/test_history.py has the real one
-        self.learning: Any = None  # a LearningDesk; tests/bot/chat/test_learning.py has the real one
-        self.plans = cast("PlansDesk", SimpleNamespace(ready=True))  # tests/bot/telegram/test_plans.py has the real one
+        self.digest: Any = None  # a DeskDigest; tests/bot/chat/test_digest.py has the real one
+        self.history: Any = None  # a DeskHistory; tests/bot/chat/test_history.py has the real one
+        self.learning: Any = None  # a DeskLearning; tests/bot/chat/test_learning.py has the real one
+        self.plans = SimpleNamespace(ready=True)  # tests/bot/telegram/test_plans.py has the real one
         self.broken: Exception | None = None
         self._numbers = itertools.count(1)
         self._news = asyncio.Event()

@@ -6,7 +6,6 @@ import itertools
 import re
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -16,7 +15,6 @@ from bot.chat.cards import question_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, MessageRef, Role
-from bot.desk.plans_views import PlansDesk
 from bot.desk.views import RunStatus
 from tests.bot.chat.memory_desk import MemoryDesk
 
@@ -70,7 +68,7 @@ def desk() -> MemoryDesk:
 
 def talker(desk: MemoryDesk, user_id: str, name: str, lang: str = "zh", *, group: bool = False) -> Talker:
     chat = ChatRef("telegram", "-100", "7", "group") if group else ChatRef("telegram", user_id)
-    return Talker(Conversation(desk, bot_name="desk_bot"), Person(user_id, name, lang), chat)
+    return Talker(Conversation(desk.face, bot_name="desk_bot"), Person(user_id, name, lang), chat)
 
 
 @pytest.fixture
@@ -125,7 +123,7 @@ class TestAccess:
 
     async def test_help_leaves_out_what_is_not_set_up(self, desk: MemoryDesk, wang: Talker) -> None:
         assert "/plan" in await wang.say("/help")
-        desk.plans = cast("PlansDesk", SimpleNamespace(ready=False))
+        desk.plans = SimpleNamespace(ready=False)
         assert "/plan" not in await wang.say("/help")
 
     async def test_a_stranger_is_told_once_and_by_a_name_that_lasts(self, desk: MemoryDesk) -> None:

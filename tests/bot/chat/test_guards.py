@@ -11,7 +11,7 @@ from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
 from bot.desk.views import PhoneView
 from storage.people import Audit, People
@@ -168,7 +168,7 @@ async def test_stop_in_a_phones_place_asks_no_phone(shop: Shop) -> None:
 
     boss = await talker(shop, Role.OWNER)
     run_id = str(await Runs(shop.db).create(NewRun("任务", PHONE)))
-    talk = Conversation(HouseDesk(replace(shop.desk.house, entries=dead, glance=dead)))
+    talk = Conversation(Desk(replace(shop.desk.house, entries=dead, glance=dead)))
     place = ChatRef("telegram", "-5", "9", "group")
     said = await talk.handle(Incoming("text", Person(boss.actor.user_id, "B"), place, "k1", "/stop", phone=PHONE))
     row = await Runs(shop.db).get(run_id)
@@ -180,7 +180,7 @@ async def test_stop_in_answer_to_a_card_means_its_run(shop: Shop) -> None:
     boss = await talker(shop, Role.OWNER)
     ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=boss.actor.id))) for n in (1, 2)]
     card = MessageRef(ChatRef("telegram", boss.actor.user_id), "40")
-    await shop.desk.set_card_ref(ids[0], card)
+    await shop.desk.runs.set_card(ids[0], card)
     for number, words in enumerate(("/hold", "停止")):
         talk = Incoming("reply", Person(boss.actor.user_id, "B"), card.chat, f"k{number}", words, reply_to=card)
         assert "任务1" in shown(await Conversation(shop.desk).handle(talk))

@@ -203,7 +203,7 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
     shop.clock.time -= timedelta(minutes=30)
     await Clock(shop.db).look()
     (event,) = [event for event in await Events(shop.db).after(0) if event.kind == "schedule"]
-    news = await shop.desk.schedule_news(event.data)
+    news = await shop.desk.schedules.news(event.data)
     assert news is not None
     assert (news.chat, news.count, news.caught_up) == (owner.chat, 7, False)
     card = news_card(news, texts("zh"))
@@ -211,11 +211,11 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
     assert "错过 7 次：03-01 18:00 – 03-02 00:00" in card.lines[1].text
     boss = await talker(shop, Role.OWNER, "Boss")
     await shop.desk.team.remove(boss.actor, f"#{owner.actor.id}")
-    news = await shop.desk.schedule_news(event.data)
+    news = await shop.desk.schedules.news(event.data)
     assert news is not None
     assert news.chat == boss.chat  # whoever is gone is told nothing
     await boss.say("/schedule remove 1")
-    assert await shop.desk.schedule_news(event.data) is None
+    assert await shop.desk.schedules.news(event.data) is None
 
 
 async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:

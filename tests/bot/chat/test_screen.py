@@ -52,7 +52,7 @@ def test_buttons_are_short_enough_and_read_back(serial: str) -> None:
 async def test_a_photo_and_the_file_of_it() -> None:
     desk = MemoryDesk(picture=b"jpeg")
     desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.VIEWER)
-    conversation = Conversation(desk, clock=lambda: NOW)
+    conversation = Conversation(desk.face, clock=lambda: NOW)
 
     async def card_of(**incoming: str) -> Card:
         kind = "button" if "action" in incoming else "text"
@@ -74,7 +74,7 @@ async def test_a_photo_and_the_file_of_it() -> None:
 def talk() -> tuple[MemoryDesk, Conversation]:
     desk = MemoryDesk()
     desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.VIEWER)
-    return desk, Conversation(desk, clock=lambda: NOW)
+    return desk, Conversation(desk.face, clock=lambda: NOW)
 
 
 async def answered(conversation: Conversation, text: str) -> Card:

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
-from bot.desk.sweeps_views import SweepView, SweptView
-from bot.desk.views import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView, SweepView, SweptView
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 from tests.bot.chat.test_conversation import Talker, desk, talker, wang  # noqa: F401 - fixtures
 

@@ -82,7 +82,7 @@ class House:
             self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **{**FAST, **options}
         )
         adapter = TelegramAdapter(
-            self.desk, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
+            self.desk.face, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
         )
         async with adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
@@ -106,7 +106,7 @@ class House:
             self.tg.token, base_url=self.tg.url, webhook_url=url, webhook_secret="s-e-c", **{**FAST, **options}
         )
         adapter = TelegramAdapter(
-            self.desk, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
+            self.desk.face, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
         )
         holder.append(adapter)
         try:
@@ -473,7 +473,7 @@ class TestTrouble(WithARun):
     ) -> None:
         caplog.set_level(logging.DEBUG)
         options = TelegramOptions("1:secret-token", base_url=house.tg.url, **FAST)
-        adapter = TelegramAdapter(house.desk, Inbox(house.db), Outbox(house.db), options)
+        adapter = TelegramAdapter(house.desk.face, Inbox(house.db), Outbox(house.db), options)
         with structlog.testing.capture_logs() as logs:
             async with adapter:
                 await until(lambda: adapter.failed)
@@ -530,7 +530,7 @@ class TestOnce:
 
         house.desk.start_run = killed_after  # type: ignore[method-assign]  # the process dies before it can say so
         adapter = TelegramAdapter(
-            house.desk,
+            house.desk.face,
             Inbox(house.db),
             Outbox(house.db),
             TelegramOptions(house.tg.token, base_url=house.tg.url, **FAST),

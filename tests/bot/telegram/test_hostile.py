@@ -123,7 +123,7 @@ async def test_a_file_is_bounded_as_it_comes(child: Child) -> None:
 async def test_the_adapter_goes_on_trying(house: House) -> None:
     async with HostileTelegram("nonsense") as server:
         options = TelegramOptions(TOKEN, base_url=f"{server.url}/bot", **FAST)
-        adapter = TelegramAdapter(house.desk, Inbox(house.db), Outbox(house.db), options)
+        adapter = TelegramAdapter(house.desk.face, Inbox(house.db), Outbox(house.db), options)
         with capture_logs() as logs:
             async with adapter:
                 await until(lambda: len(server.requests) > 2 * len(NONSENSE), 30)

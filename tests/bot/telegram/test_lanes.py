@@ -184,9 +184,9 @@ class TestAnswers(WithARun):
         actor = await shop.person(Role.OPERATOR, "A")
         person = tg.user(int(actor.user_id), "A", "zh")
         await person.send("/start")
-        run = await shop.desk.start_run(actor, "QQ回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
+        run = await shop.desk.runs.start(actor, "QQ回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
         options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
-        questions, real, hanging = Questions(shop.db), shop.desk.question_to_answer, Hanging()
+        questions, real, hanging = Questions(shop.db), shop.desk.questions.to_answer, Hanging()
         async with TelegramAdapter(shop.desk, Inbox(shop.db), Outbox(shop.db), options):
             asked = Question(
                 id="q1",
@@ -205,7 +205,7 @@ class TestAnswers(WithARun):
                 await hanging()
                 return await real(*given, **named)
 
-            monkeypatch.setattr(shop.desk, "question_to_answer", slow)
+            monkeypatch.setattr(shop.desk.questions, "to_answer", slow)
             await person.send("七天内可以退", reply_to=card)
             await asyncio.wait_for(hanging.begun.wait(), 10)
             shop.clock.move(seconds=61)

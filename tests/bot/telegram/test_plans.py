@@ -36,7 +36,7 @@ async def test_one_card_from_the_command_to_the_end(tmp_path: Path, tg: FakeTele
         async with TelegramAdapter(house.desk, Inbox(db), Outbox(db), options, topics=Topics(db)) as adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
             user = tg.user(11, "小王", "zh")
-            await user.send(f"/start {await house.desk.first_code()}")
+            await user.send(f"/start {await house.desk.people.first_code()}")
             await user.sees(lambda chat: chat.saying("小王"))
             await user.send("/plan")
             await user.sees(lambda chat: chat.saying("/plan 打开微信"))

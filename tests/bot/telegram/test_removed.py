@@ -61,7 +61,7 @@ async def test_the_owner_sees_and_answers_in_their_place(
     boss, owner = await joined(shop, tg, Role.OWNER, "Boss")
     operator, leaver = await joined(shop, tg, Role.OPERATOR, "Leaver")
     chat = ChatRef("telegram", operator.user_id)
-    run = await shop.desk.start_run(operator, "QQ回复联系人11", chat=chat, serial=PHONE)
+    run = await shop.desk.runs.start(operator, "QQ回复联系人11", chat=chat, serial=PHONE)
     await leaver.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
     if asked_before:
         await ask(shop, run.id)
