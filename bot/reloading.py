@@ -27,6 +27,8 @@ from bot.settings.live import change
 from bot.turnover import Close
 from knowledge.chain import ChainKnowledge
 from scheduler.alerts import Probe
+from scheduler.periodic import Periodic
+from storage.engine import Signal
 from storage.people import Audit
 
 LOOK_SECONDS = 1.0  # what is being written is taken a look later
@@ -46,9 +48,9 @@ class Reloader:
     def __init__(self, core: Core, read: Read, *, look_seconds: float = LOOK_SECONDS) -> None:
         self._core = core
         self._read = read
-        self._look_seconds = look_seconds
-        self._asked = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._asked = False
+        self._hurry = Signal()
+        self._loop = Periodic("settings-watch", self._turn, look_seconds, waiter=self._hurry.waiter)
         self._mark = self._seen = _mark()
         self._content = _content()
         self._refused = b""  # what was told already
@@ -58,23 +60,19 @@ class Reloader:
         self.problem = ""
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self._forever(), name="settings-watch")
-        self._asked.set()  # they may have been changed since they were read
+        self._asked = True  # they may have been changed since they were read
+        await self._loop.start()
         if not sys.stderr.isatty():  # noqa: TID251 - looked at; in a terminal the signal means that it was closed
             # Windows has no SIGHUP.
             with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
-                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._asked.set)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._ask)
                 self._hears = True
 
     async def stop(self) -> None:
         if self._hears:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
             self._hears = False
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await self._loop.stop()
 
     @property
     def probe(self) -> Probe:
@@ -95,16 +93,13 @@ class Reloader:
         if asked or self._content != content:
             await self._take_over()
 
-    async def _forever(self) -> None:
-        while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), self._look_seconds)
-            asked = self._asked.is_set()
-            self._asked.clear()
-            try:
-                await self.look(asked=asked)
-            except Exception:
-                log.exception("settings_not_looked_at")
+    def _ask(self) -> None:
+        self._asked = True
+        self._hurry.notify()
+
+    async def _turn(self) -> None:
+        asked, self._asked = self._asked, False
+        await self.look(asked=asked)
 
     async def _take_over(self) -> None:
         core = self._core

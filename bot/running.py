@@ -15,12 +15,13 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
 from agent_core.gate import PolicyName
 from agent_core.ports import Human, RunStore
-from agent_core.session import FINAL, Session, Status
+from agent_core.session import Session, Status
 from agent_core.settings import AgentSettings
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from bot.app import Core
 from bot.ending import on_signals
-from scheduler.parking import ParkingModel, store_end
+from bot.executor import attempt
+from scheduler.parking import store_end
 from scheduler.signals import Reason, StopSignal
 from scheduler.sweeps.order import read_task
 from scheduler.worker import WATCH_SECONDS, lease_of
@@ -78,27 +79,9 @@ async def _work(
     runs, run_id = Runs(core.db), session.run_id
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
-            model = ParkingModel(core.model, lease.stop)
-            agent = core.agent(
-                device,
-                settings,
-                human=human,
-                lease=lease,
-                guard=lease.stop,
-                store=store,
-                model=model,
-                leg=1,
-                run_id=run_id,
-            )
             with stopped_by_interrupt(lease.stop):
-                try:
-                    async with stopped_by_row(runs, run_id, lease.stop):
-                        await agent.go_on(session)
-                except asyncio.CancelledError:
-                    if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
-                        raise
-                    if session.status not in FINAL and lease.stop.reason is Reason.STOP:
-                        await agent.end_stopped()
+                async with stopped_by_row(runs, run_id, lease.stop):
+                    await attempt(core, device, session, settings, lease, human=human, store=store, leg=1)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await store_end(runs, session, 1)
     except BaseException as error:

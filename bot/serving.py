@@ -43,9 +43,9 @@ from scheduler.housekeeping import Housekeeping
 from scheduler.quiet import Quiet, quiet_of
 from scheduler.runs import Reconciler, RunService
 from scheduler.times import parse_quiet, parse_zone
-from storage.inbox import Inbox
-from storage.outbox import Outbox
-from storage.topics import Topics
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
+from storage.topics import TopicTable
 
 log = structlog.get_logger(__name__)
 
@@ -240,7 +240,7 @@ def _telegram(settings: Settings, core: Core, desk: Desk, quiet: Quiet) -> Teleg
         if secret := telegram.webhook_secret.get_secret_value():
             options = replace(options, webhook_secret=secret)
     options = replace(options, topics=telegram.topics)
-    return TelegramAdapter(desk, Inbox(core.db), Outbox(core.db), options, topics=Topics(core.db))
+    return TelegramAdapter(desk, InboxTable(core.db), OutboxTable(core.db), options, topics=TopicTable(core.db))
 
 
 async def serve_until(

@@ -21,15 +21,15 @@ from agent_core.tasks import TaskRules
 from bot.app import Core, question_times
 from bot.counting import CountedRuns
 from bot.ending import wait_no_longer
+from bot.executor import attempt
 from bot.release import release
 from bot.settings.layers import Settings
 from scheduler.dbos_queue import DbosQueue
 from scheduler.giving_up import left_alone
 from scheduler.hosts import Fleet, Host
-from scheduler.parking import ParkingModel, go_home, park
+from scheduler.parking import go_home, park
 from scheduler.ports import StoredHuman, given_answer
 from scheduler.runs import Reconciler
-from scheduler.signals import Reason
 from scheduler.sweeps.leg import QUIET_HOURS, in_quiet_hours, sweep_leg
 from scheduler.sweeps.order import BY_WATCH
 from scheduler.sweeps.order import KIND as SWEEP
@@ -206,24 +206,11 @@ class Legs:
             if row.options.get("kind") == SWEEP:
                 return await self._sweep(row, device, lease)
             settings = core.agent_settings(lang=row.options.get("lang"), max_steps=row.options.get("max_steps"))
-            stop = lease.stop
             # While somebody is asked about one contact, the others are answered.
             hold = 0.0 if one_of_many else core.settings.run.hold_seconds
             store = core.runs(row.leg)
             times = question_times(core.settings)
-            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=stop, leg=row.leg)
-            model = ParkingModel(core.model, stop)
-            agent = core.agent(
-                device,
-                settings,
-                human=human,
-                lease=lease,
-                guard=stop,
-                store=store,
-                model=model,
-                leg=row.leg,
-                run_id=row.id,
-            )
+            human = StoredHuman(core.db, hold_seconds=hold, times=times, stop=lease.stop, leg=row.leg)
             if row.session is None:
                 session = await core.session(
                     row.task, lease.serial, settings, run_id=row.id, rules=TaskRules.of(row.options)
@@ -231,15 +218,7 @@ class Legs:
             else:
                 session = await self._taken_up(row.session)
             steps = len(session.steps)
-            try:
-                await agent.go_on(session)
-            except asyncio.CancelledError:
-                if stop.reason not in (Reason.STOP, Reason.HOLD):
-                    raise
-                if session.status in FINAL:
-                    await agent.go_on(session)  # it was over in this very moment: only told how
-                elif stop.reason is Reason.STOP:
-                    await agent.end_stopped()
+            await attempt(core, device, session, settings, lease, human=human, store=store, leg=row.leg)
             if not (session.is_put_off and len(session.steps) == steps):  # then nothing was touched
                 await self._rest(row, device, lease, session)
         finally:

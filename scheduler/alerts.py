@@ -6,14 +6,13 @@ model and of the knowledge base ask over the net, and are made gently: what runs
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
 
+from scheduler.periodic import Periodic
 from storage.engine import Database
 from storage.watched import Watched, WatchedRow
 
@@ -83,7 +82,7 @@ class _Shown:
         return worked is not None and all(other is None or worked > other for other in others)
 
 
-class AlertWatch:
+class AlertWatch(Periodic):
     """``start`` until ``stop``; what is down since when, and who was told, is in the rows.
 
     ``phones``: the phones as adb sees them. ``probes``: by subject (``model``, ``knowledge``).
@@ -98,25 +97,14 @@ class AlertWatch:
         probes: Mapping[str, Probe],
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        super().__init__("alert-watch", self.once, look_seconds)
         self._db = db
         self._watched = Watched(db)
         self._times = times
         self._phones = phones
         self._probes = probes
-        self._look_seconds = look_seconds
         self._shown: dict[str, _Shown] = {subject: _Shown() for subject in probes}
         self._read_to: int | None = None  # the newest event that was looked at for signs
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        self._task = asyncio.create_task(self._forever(), name="alert-watch")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def once(self) -> None:
         """One look at everything."""
@@ -182,11 +170,3 @@ class AlertWatch:
     async def _down(self, subject: str, why: str) -> None:
         if await self._watched.down(subject, why, after=self._times.after, gap=self._times.gap):
             log.warning("alert_down", subject=subject, why=why)
-
-    async def _forever(self) -> None:
-        while True:
-            try:
-                await self.once()
-            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look sees it
-                log.warning("alerts_failed", error=repr(error))
-            await asyncio.sleep(self._look_seconds)

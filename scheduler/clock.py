@@ -9,10 +9,8 @@ from the new time, and a tick that has started its run starts no second one.
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -20,9 +18,10 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.date import DateTrigger
 
 from agent_core.errors import InputRejected
+from scheduler.periodic import Periodic
 from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
 from scheduler.watches.order import KIND as WATCH
-from storage.engine import Database, Waiter
+from storage.engine import Database
 from storage.schedules import ScheduleRow, Schedules, Tick
 
 STARTUP_GRACE_SECONDS = 60.0  # a tick that is later than this at the start was missed; a restart takes less
@@ -69,23 +68,20 @@ class Clock:
             timezone=UTC, job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         )
         self._alarms: dict[int, datetime] = {}  # what is set, by the database's time
-        self._task: asyncio.Task[None] | None = None
+        self._following = Periodic(
+            "clock", self._follow, refresh_seconds, waiter=lambda: db.signal("schedules").waiter()
+        )
         self._seen: datetime | None = None  # the time of the last look
         self._queued = False  # whether a tick waits for the run before it
 
     async def start(self) -> None:
         """Pass over (or catch up) what was missed, then wake up for what comes."""
         self._alarm.start()
-        waiter = self._db.signal("schedules").waiter()
         await self.look(grace=timedelta(seconds=STARTUP_GRACE_SECONDS))
-        self._task = asyncio.create_task(self._follow(waiter), name="clock")
+        await self._following.start()
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await self._following.stop()
         if self._alarm.running:
             self._alarm.shutdown(wait=False)
 
@@ -194,13 +190,10 @@ class Clock:
         except Exception as error:  # noqa: BLE001 - the database may be away; the next look takes the tick
             log.warning("clock.failed", error=repr(error))
 
-    async def _follow(self, waiter: Waiter) -> None:
-        """Set the alarms anew when a schedule changes; ``waiter`` was taken before the last look."""
-        while True:
-            seconds = min(QUEUED_SECONDS, self._refresh_seconds) if self._queued else self._refresh_seconds
-            await waiter.wait(seconds)
-            waiter = self._db.signal("schedules").waiter()
-            await self._wake()
+    async def _follow(self) -> float | None:
+        """Set the alarms anew: a schedule may have changed."""
+        await self._wake()
+        return min(QUEUED_SECONDS, self._refresh_seconds) if self._queued else None
 
 
 def _due(schedule: ScheduleRow, times: ScheduleTimes, now: datetime) -> list[datetime]:

@@ -13,7 +13,6 @@ import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from filelock import FileLock, Timeout
 from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid
+from scheduler.periodic import Periodic
 from scheduler.queue import Work
 from storage.engine import utc_now
 
@@ -137,7 +137,7 @@ class DbosQueue:
         self._lock = ProcessLock(lock_path)
         self._running = False
         self._clock = clock
-        self._forgetting: asyncio.Task[None] | None = None
+        self._forgetting = Periodic("queue-forgets", self._forget, FORGET_EVERY_SECONDS, first=FORGET_EVERY_SECONDS)
 
     @property
     def running(self) -> bool:
@@ -183,7 +183,7 @@ class DbosQueue:
             await self.stop()
             raise
         self._running = True
-        self._forgetting = asyncio.create_task(self._forget_forever(), name="queue-forgets")
+        await self._forgetting.start()
 
     async def forget(self) -> int:
         """Delete the legs that were over ``KEEP_LEGS`` ago; how many."""
@@ -207,13 +207,8 @@ class DbosQueue:
             log.info("old_legs_deleted", legs=count)
         return count
 
-    async def _forget_forever(self) -> None:
-        while True:
-            await asyncio.sleep(FORGET_EVERY_SECONDS)
-            try:
-                await self.forget()
-            except Exception as error:  # noqa: BLE001 - its database may be away for a moment; the next time does it
-                log.warning("old_legs_not_deleted", error=repr(error))
+    async def _forget(self) -> None:
+        await self.forget()
 
     async def enqueue(self, leg_id: str) -> None:
         if not self._running:
@@ -223,11 +218,7 @@ class DbosQueue:
 
     async def stop(self) -> None:
         """Destroy DBOS in a thread (in the loop it would block it), and give the loop an executor again."""
-        if self._forgetting is not None:
-            self._forgetting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._forgetting
-            self._forgetting = None
+        await self._forgetting.stop()
         if self._running:
             self._running = False
             loop = asyncio.get_running_loop()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -13,6 +11,7 @@ import structlog
 
 from agent_core.questions import NONE, SKIP
 from agent_core.session import NOBODY, Answer, QuestionKind
+from scheduler.periodic import Periodic
 from storage.engine import Database
 from storage.questions import Questions
 
@@ -100,27 +99,17 @@ def answer_at_deadline(kind: QuestionKind) -> Answer | None:
     return Answer(choice=rule.choice, text="" if rule.choice else NO_WORDS, by=NOBODY)
 
 
-class QuestionWatch:
+class QuestionWatch(Periodic):
     """Closes questions whose deadline passed, reminds, escalates. ``start`` until ``stop``; all state is in the rows.
 
     Several processes may watch: each thing is done by one of them.
     """
 
     def __init__(self, db: Database, *, look_seconds: float = LOOK_SECONDS) -> None:
+        super().__init__("question-watch", self._turn, look_seconds, waiter=lambda: db.signal("questions").waiter())
         self._db = db
         self._questions = Questions(db)
         self._look_seconds = look_seconds
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        self._task = asyncio.create_task(self._forever(), name="question-watch")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def once(self) -> None:
         """Do what is due now. Deadlines first: of what is over nobody is reminded."""
@@ -131,15 +120,9 @@ class QuestionWatch:
             for row in rows:
                 log.info(f"question_{what}", question=row.id, run=row.run_id, kind=row.kind)
 
-    async def _forever(self) -> None:
-        while True:
-            waiter = self._db.signal("questions").waiter()
-            seconds = self._look_seconds
-            try:
-                await self.once()
-                next_at = await self._questions.next_time()
-                if next_at is not None:
-                    seconds = min(seconds, max(0.01, (next_at - self._db.now()).total_seconds()))
-            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look does it
-                log.warning("question_watch_failed", error=repr(error))
-            await waiter.wait(seconds)
+    async def _turn(self) -> float | None:
+        await self.once()
+        next_at = await self._questions.next_time()
+        if next_at is None:
+            return None
+        return min(self._look_seconds, max(0.01, (next_at - self._db.now()).total_seconds()))

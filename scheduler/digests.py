@@ -6,9 +6,7 @@ hours (seven days) that end at its time. So nothing is left out, and nothing is 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -16,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from scheduler.periodic import Periodic
 from scheduler.quiet import Quiet
 from scheduler.times.digest import DigestTime, parse_digest_time
 from storage.digests import EMPTY, MISSED, SENT, Digests
@@ -48,7 +47,7 @@ Chats = Callable[[], Awaitable[Sequence[DigestChat]]]
 IsEmpty = Callable[[datetime, datetime, Sequence[str]], Awaitable[bool]]
 
 
-class DigestWatch:
+class DigestWatch(Periodic):
     """Has digests sent when they are due: ``start`` until ``stop``; all state is in the rows.
 
     ``chats``: who gets them; ``is_empty``: whether there is nothing to tell of that time and those phones. Several
@@ -66,6 +65,7 @@ class DigestWatch:
         is_empty: IsEmpty,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        super().__init__("digest-watch", self._turn, look_seconds)
         self._db = db
         self._digests = Digests(db)
         self._times = times
@@ -74,18 +74,6 @@ class DigestWatch:
         self._chats = chats
         self._is_empty = is_empty
         self._look_seconds = look_seconds
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        if self._times:
-            self._task = asyncio.create_task(self._forever(), name="digest-watch")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def once(self) -> None:
         """Send what is due now."""
@@ -123,16 +111,9 @@ class DigestWatch:
         if await self._digests.take(chat.key, kind, planned, state=state, told=told):
             log.info("digest", chat=chat.key, kind=kind, planned_at=planned.isoformat(), state=state)
 
-    async def _forever(self) -> None:
-        while True:
-            try:
-                await self.once()
-            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look sends it
-                log.warning("digests_failed", error=repr(error))
-            await asyncio.sleep(self._seconds())
-
-    def _seconds(self) -> float:
-        """Until the next minute of the clock is full: the times are whole minutes."""
+    async def _turn(self) -> float:
+        await self.once()
+        # Until the next minute of the clock is full: the times are whole minutes.
         now = self._db.now()
         return min(self._look_seconds, 60.0 - now.second - now.microsecond / 1e6 + 0.01)
 

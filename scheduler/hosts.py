@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
+from scheduler.periodic import Periodic
 from storage.engine import Database
 from storage.hosts import DRAINING, ENDED, USABLE, HostPhone, Hosts
 from storage.ids import new_id
@@ -95,9 +96,14 @@ class Host:
         self._told: dict[str, str] | None = None
         self._told_at = db.now()
         self._looking = asyncio.Lock()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._loops = (
+            Periodic("host-beat", self._beat, min(seconds / 3, MOST_BETWEEN_BEATS)),
+            Periodic("host-phones", self._follow, look_seconds),
+            Periodic("host-requests", self._serve, look_seconds),
+        )
         self._answering: set[asyncio.Task[None]] = set()
         self._busy: set[int] = set()  # the requests that are being answered
+        self._forgot_at = -math.inf  # requests that nobody waits for any more; in the loop's time
 
     @property
     def usable(self) -> list[str]:
@@ -133,11 +139,8 @@ class Host:
         )
 
     async def start(self) -> None:
-        self._tasks = [
-            asyncio.create_task(self._beat(), name="host-beat"),
-            asyncio.create_task(self._follow(), name="host-phones"),
-            asyncio.create_task(self._serve(), name="host-requests"),
-        ]
+        for loop in self._loops:
+            await loop.start()
 
     async def drain(self) -> None:
         """Say that nothing new is begun here."""
@@ -145,12 +148,11 @@ class Host:
 
     async def stop(self) -> None:
         """Give the name back: others need not wait until we are taken for dead."""
-        for task in (*self._tasks, *self._answering):
+        for loop in self._loops:
+            await loop.stop()
+        for task in self._answering:
             task.cancel()
-        for task in (*self._tasks, *self._answering):
-            with suppress(asyncio.CancelledError):
-                await task
-        self._tasks = []
+        await asyncio.gather(*self._answering, return_exceptions=True)
         await self._say(ENDED)
 
     async def look(self) -> list[str]:
@@ -182,48 +184,31 @@ class Host:
             log.warning("host_state_not_told", host=self.name, state=state, error=repr(error))
 
     async def _beat(self) -> None:
-        every = min(self._seconds / 3, MOST_BETWEEN_BEATS)
-        while True:
-            try:
-                if not await self._hosts.beat(self.name, self.token):
-                    log.error("host_name_lost", host=self.name)
-                    self.lost.set()
-                    return
-                if (wrong := await self._clock.wrong()) is not None:
-                    log.error("host_clock_wrong", host=self.name, error=wrong.message)
-                    self.why = wrong
-                    self.lost.set()
-                    return
-            except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends nothing
-                log.warning("host_not_heard", host=self.name, error=repr(error))
-            await asyncio.sleep(every)
+        if self.lost.is_set():
+            return
+        if not await self._hosts.beat(self.name, self.token):
+            log.error("host_name_lost", host=self.name)
+            self.lost.set()
+        elif (wrong := await self._clock.wrong()) is not None:
+            log.error("host_clock_wrong", host=self.name, error=wrong.message)
+            self.why = wrong
+            self.lost.set()
 
     async def _follow(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception as error:  # noqa: BLE001 - as above
-                log.warning("phones_not_told", host=self.name, error=repr(error))
-            await asyncio.sleep(self._look_seconds)
+        await self.look()
 
     async def _serve(self) -> None:
         """Answer what other processes want of our phones."""
-        forgot_at = -RETELL_SECONDS
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                for asked in await self._hosts.wanted(self.name):
-                    if asked.id not in self._busy:
-                        self._busy.add(asked.id)
-                        task = asyncio.create_task(self._answer(asked.id, asked.serial))
-                        self._answering.add(task)
-                        task.add_done_callback(self._answering.discard)
-                if loop.time() - forgot_at >= RETELL_SECONDS:
-                    await self._hosts.forget_requests()
-                    forgot_at = loop.time()
-            except Exception as error:  # noqa: BLE001 - as above
-                log.warning("phone_requests_not_read", host=self.name, error=repr(error))
-            await asyncio.sleep(self._look_seconds)
+        for asked in await self._hosts.wanted(self.name):
+            if asked.id not in self._busy:
+                self._busy.add(asked.id)
+                task = asyncio.create_task(self._answer(asked.id, asked.serial))
+                self._answering.add(task)
+                task.add_done_callback(self._answering.discard)
+        now = asyncio.get_running_loop().time()
+        if now - self._forgot_at >= RETELL_SECONDS:
+            await self._hosts.forget_requests()
+            self._forgot_at = now
 
     async def _answer(self, number: int, serial: str) -> None:
         """Every request gets an answer: a picture, or why there is none."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
 
 import structlog
 
+from scheduler.periodic import Periodic
 from storage.engine import Database
 from storage.retention import Retention
 
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 Bite = Callable[[datetime], Awaitable[int]]
 
 
-class Housekeeping:
+class Housekeeping(Periodic):
     """``start`` until ``stop``. ``keep``: how old something may be; over a day, while Telegram repeats updates.
     ``keep_shown``: what models were shown in runs that are over, by far the largest of it; None for ``keep``.
 
@@ -48,27 +48,16 @@ class Housekeeping:
         look_seconds: float = LOOK_SECONDS,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("housekeeping", self.look, min(look_seconds, every_seconds))
         self._db = db
         self._retention = Retention(db)
         self.keep = keep  # may be changed at any time
         self.keep_shown = keep_shown  # this, too
         self._zone = zone
         self._every_seconds = every_seconds
-        self._look_seconds = min(look_seconds, every_seconds)
         self._elapsed = elapsed
         self._seen = (db.now(), elapsed())
         self._due = elapsed()
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        self._task = asyncio.create_task(self._forever(), name="housekeeping")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def once(self) -> dict[str, int]:
         """Delete what is too old; how many rows of each, those of which there were none left out."""
@@ -131,11 +120,3 @@ class Housekeeping:
             count += gone
             await asyncio.sleep(0)  # whoever waits to write goes first
         return count
-
-    async def _forever(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next time does it
-                log.warning("housekeeping_failed", error=repr(error))
-            await asyncio.sleep(self._look_seconds)

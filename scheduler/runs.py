@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from agent_core.texts import Lang
 from scheduler.giving_up import gave_up, left_alone
 from scheduler.hosts import ClockCheck, Fleet
 from scheduler.line import places
+from scheduler.periodic import Periodic
 from scheduler.priorities import BEGUN, PERSON
 from scheduler.queue import Queue, leg_id
 from scheduler.worker import Worker
@@ -113,7 +114,7 @@ class _Started:
     at: datetime
 
 
-class Reconciler:
+class Reconciler(Periodic):
     """Has due legs started: at once when something changes in this process, and every second for what others changed.
 
     For each phone one leg is under way at a time, the first in line. ``phones``: the phones that this process reaches;
@@ -140,6 +141,7 @@ class Reconciler:
         lost_leg_seconds: float = LOST_LEG_SECONDS,
         lang: Lang = "zh",
     ) -> None:
+        super().__init__("reconciler", self._turn, every_seconds, waiter=lambda: db.signal("runs").waiter())
         self._db = db
         self._gave_up = gave_up(lang)
         self._left = left_alone(lang)
@@ -159,19 +161,8 @@ class Reconciler:
         self._every_seconds = every_seconds
         self._lost_leg = timedelta(seconds=lost_leg_seconds)
         self._started: dict[str, _Started] = {}
+        self._tidied_at = -math.inf  # in the loop's time
         self._missing: dict[str, bool] = {}  # runs in the line: whether their phone was there at the last look
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Keep at it until ``stop``."""
-        self._task = asyncio.create_task(self._forever(), name="reconciler")
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def once(self) -> list[str]:
         """One look at everything; the ids of the legs that were handed to the queue."""
@@ -317,16 +308,9 @@ class Reconciler:
             return None
         return run.wanted if self._fleet.gives_up(run, fleet) else None
 
-    async def _forever(self) -> None:
-        loop = asyncio.get_running_loop()
-        tidied_at = loop.time() - self._every_seconds
-        while True:
-            waiter = self._db.signal("runs").waiter()
-            try:
-                if loop.time() - tidied_at >= self._every_seconds:
-                    tidied_at = loop.time()
-                    await self._tidy()
-                await self._hand_out()
-            except Exception as error:  # noqa: BLE001 - the database may be away for a moment; the next look repeats it
-                log.warning("reconciler.failed", error=repr(error))
-            await waiter.wait(self._every_seconds)
+    async def _turn(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._tidied_at >= self._every_seconds:
+            self._tidied_at = now
+            await self._tidy()
+        await self._hand_out()

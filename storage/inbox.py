@@ -28,7 +28,7 @@ class InboxRow:
 
 
 @uncut
-class Inbox:
+class InboxTable:
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -39,7 +39,7 @@ class OutboxRow:
 
 
 @uncut
-class Outbox:
+class OutboxTable:
     def __init__(self, db: Database) -> None:
         self._db = db
 

@@ -25,7 +25,7 @@ class TopicRow:
 
 
 @uncut
-class Topics:
+class TopicTable:
     def __init__(self, db: Database) -> None:
         self._db = db
 

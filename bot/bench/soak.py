@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from bot.bench.usage import Say, unheard
 
 WARM_UP = 50  # runs before the first look: caches and pools have filled by then
 LOOKS = 10  # after the first one
+LOOKS_COMPARED = 3  # at the beginning and at the end
 REST_SECONDS = 12.0  # what the runs needed has been given back by then
 MORE_MEMORY, MORE_OTHERS = 0.1, 3  # what is no leak: a share of the memory; a connection or a thread of a pool
 
@@ -76,17 +78,21 @@ async def soak(
 
 
 def grown(levels: Sequence[Level]) -> list[str]:
-    """Tell what the server holds more of at the end than after the warm-up."""
-    first, last = levels[0], levels[-1]
+    """Tell what the server holds more of in the last looks than in the first ones.
+
+    One look says little: Python gives memory back when it likes, and SQLite keeps a descriptor for each connection that
+    there ever was at once. So the medians of three looks are compared, if there are six.
+    """
+    some = LOOKS_COMPARED if len(levels) >= 2 * LOOKS_COMPARED else 1
+    first, last = levels[:some], levels[-some:]
     found = []
-    if last.resident > first.resident * (1 + MORE_MEMORY):
-        found.append(f"memory: {first.resident:.0f} MiB after {first.runs} runs, {last.resident:.0f} MiB at the end")
-    for name, before, after in (
-        ("descriptors", first.descriptors, last.descriptors),
-        ("threads", first.threads, last.threads),
-    ):
+    before, after = (statistics.median(level.resident for level in part) for part in (first, last))
+    if after > before * (1 + MORE_MEMORY):
+        found.append(f"memory: {before:.0f} MiB at first, {after:.0f} MiB at the end")
+    for name, count in (("descriptors", lambda level: level.descriptors), ("threads", lambda level: level.threads)):
+        before, after = (statistics.median(map(count, part)) for part in (first, last))
         if after > before + MORE_OTHERS:
-            found.append(f"{name}: {before} after {first.runs} runs, {after} at the end")
+            found.append(f"{name}: {before:.0f} at first, {after:.0f} at the end")
     return found
 
 

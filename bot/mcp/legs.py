@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -16,6 +17,7 @@ from agent_core.ports import Human
 from agent_core.session import FINAL, Session, Status
 from bot.app import question_times
 from bot.desk.actors import Actor
+from bot.executor import attempt
 from bot.logs import mask
 from bot.mcp.arguments import ReplyMode, TaskCall
 from bot.mcp.asking import PROGRAM_MAY, Answerer, AskingHuman, by_form, by_model, no_reply, nobody, who_may
@@ -26,7 +28,7 @@ from bot.mcp.results import Shot, StopReason, TaskResult, agent_action, info_act
 from bot.mcp.stopping import Stopper
 from bot.mcp.story import Story, Wanted
 from bot.running import stopped_by_row
-from scheduler.parking import ParkingModel, park, store_end
+from scheduler.parking import park, store_end
 from scheduler.signals import Reason
 from scheduler.worker import HeldLease, said
 from storage.runs import Runs
@@ -195,33 +197,11 @@ class Legs:
 
     async def _agent_works(self, leg: Leg, device: AdbDevice, lease: HeldLease, story: Story) -> None:
         session, core = leg.session, self._core
-        agent = core.agent(
-            device,
-            core.agent_settings(lang=session.lang, max_steps=session.max_steps),
-            human=self._human(leg),
-            lease=lease,
-            guard=lease.stop,
-            store=story,
-            model=ParkingModel(core.model, lease.stop),
-            leg=leg.number,
-            run_id=session.run_id,
-        )
-        begun = False
-        try:
-            async with stopped_by_row(self._runs, session.run_id, lease.stop):
-                if leg.fresh:
-                    await _begin_clean(device, lease, session)
-                begun = True
-                await agent.go_on(session)
-        except asyncio.CancelledError:
-            if lease.stop.reason not in (Reason.STOP, Reason.HOLD):
-                raise
-            if session.status in FINAL or lease.stop.reason is not Reason.STOP:
-                return
-            if begun:
-                await agent.end_stopped()
-            else:
-                session.end(Status.STOPPED, "")
+        settings = core.agent_settings(lang=session.lang, max_steps=session.max_steps)
+        prepare = partial(_begin_clean, device, lease, session) if leg.fresh else None
+        human, number = self._human(leg), leg.number
+        async with stopped_by_row(self._runs, session.run_id, lease.stop):
+            await attempt(core, device, session, settings, lease, human=human, store=story, leg=number, prepare=prepare)
 
     def _human(self, leg: Leg) -> Human:
         house, settings = self._house, self._core.settings

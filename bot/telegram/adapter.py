@@ -26,22 +26,24 @@ from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.telegram import render, updates
 from bot.telegram.batch import MOST, UpdatesRequest, salvaged
-from bot.telegram.delivery import Delivery
+from bot.telegram.delivery import Delivery, Refs
 from bot.telegram.drafts import Drafts
-from bot.telegram.feed import DeskRefs, Feed, topic_of
+from bot.telegram.feed import Feed, topic_of
 from bot.telegram.files import TelegramFiles
 from bot.telegram.films import Films
-from bot.telegram.inbox import Inbox, InboxStore
+from bot.telegram.inbox import Inbox
 from bot.telegram.lengths import cut
 from bot.telegram.menu import Menu
 from bot.telegram.options import TelegramOptions
 from bot.telegram.outbox import Outbox
-from bot.telegram.ports import OutboxStore
 from bot.telegram.refusals import Refusals, public
 from bot.telegram.request import BotRequest, failure_of, introduce
 from bot.telegram.sending import Telegram
 from bot.telegram.sound import UnreadableUpdate
-from bot.telegram.topics import Topics, TopicStore
+from bot.telegram.topics import Topics
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
+from storage.topics import TopicTable
 
 log = structlog.get_logger(__name__)
 
@@ -67,11 +69,11 @@ class TelegramAdapter:
     def __init__(
         self,
         desk: Desk,
-        inbox: InboxStore,
-        outbox: OutboxStore,
+        inbox: InboxTable,
+        outbox: OutboxTable,
         options: TelegramOptions,
         *,
-        topics: TopicStore | None = None,
+        topics: TopicTable | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         # These write the addresses that are called, with the token in them, at INFO and DEBUG.
@@ -98,7 +100,7 @@ class TelegramAdapter:
         self._outbox = Outbox(
             outbox,
             telegram,
-            Delivery(telegram, DeskRefs(desk), options, topics=self._topics),
+            Delivery(telegram, Refs(desk), options, topics=self._topics),
             options,
             films=Films(desk, self.bot),
             moved=self._chat_moved,

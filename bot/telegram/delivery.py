@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 from telegram.error import BadRequest
 
 from agent_core.newest import keep_newest
 from bot.desk.actors import ChatRef, MessageRef
+from bot.desk.desk import Desk
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
 from bot.telegram.sending import Shown, Telegram, says
@@ -22,14 +22,30 @@ log = structlog.get_logger(__name__)
 REMEMBERED = 500
 
 
-class Refs(Protocol):
-    """Which message shows what is known by a name (``run:<id>``, ``question:<id>``); None where none does yet."""
+class Refs:
+    """Which message shows what has a name (``run:<id>``, ``question:<id>``), as the desk remembers it."""
 
-    async def get(self, ref: str) -> MessageRef | None: ...
-    async def set(self, ref: str, message: MessageRef) -> None: ...
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def get(self, ref: str) -> MessageRef | None:
+        """Return the message; None if none shows it yet."""
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            return await self._desk.runs.card(name)
+        return await self._desk.questions.card(name) if kind == "question" else None
+
+    async def set(self, ref: str, message: MessageRef) -> None:
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            await self._desk.runs.set_card(name, message)
+        elif kind == "question":
+            await self._desk.questions.set_card(name, message)
 
     async def is_over(self, question_id: str) -> bool:
-        """Whether nobody is asked this any more."""
+        """Return whether nobody is asked this any more."""
+        view = await self._desk.questions.get(question_id)
+        return view is None or not view.open
 
 
 @dataclass(frozen=True, slots=True)

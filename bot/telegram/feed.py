@@ -16,7 +16,7 @@ from bot.chat.cards import Card
 from bot.chat.conversation import utc_now
 from bot.chat.sweeps import card_of
 from bot.chat.texts import texts
-from bot.desk.actors import ChatRef, MessageRef, Role
+from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.views import EventView, QuestionView, RunStatus, RunView
 from bot.telegram import render
@@ -39,30 +39,6 @@ REMEMBERED = 500
 MOST_FOLLOWING = 12_000  # characters of what a run has sent, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
 FINAL = {status.value for status in RunStatus if status.final}
-
-
-class DeskRefs:
-    """The outbox's names for cards, remembered by the desk."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    async def get(self, ref: str) -> MessageRef | None:
-        kind, _, name = ref.partition(":")
-        if kind == "run":
-            return await self._desk.runs.card(name)
-        return await self._desk.questions.card(name) if kind == "question" else None
-
-    async def set(self, ref: str, message: MessageRef) -> None:
-        kind, _, name = ref.partition(":")
-        if kind == "run":
-            await self._desk.runs.set_card(name, message)
-        elif kind == "question":
-            await self._desk.questions.set_card(name, message)
-
-    async def is_over(self, question_id: str) -> bool:
-        view = await self._desk.questions.get(question_id)
-        return view is None or not view.open
 
 
 @dataclass(slots=True)

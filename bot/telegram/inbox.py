@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
 from bot.telegram.lanes import lane, stops
 from bot.telegram.options import TelegramOptions
 from bot.telegram.sound import UnreadableUpdate, number_of
+from storage.inbox import InboxRow, InboxTable
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
@@ -23,30 +24,6 @@ TRIES = 3
 MOST_TAKEN = 5000  # updates in hand at once, those that wait for others of their lane among them
 LOOK_AGAIN = 5.0  # seconds, for what another process stored
 Handle = Callable[[Mapping[str, Any], datetime], Awaitable[None]]
-
-
-class StoredUpdate(Protocol):
-    @property
-    def update_id(self) -> int: ...
-    @property
-    def raw(self) -> str: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def received_at(self) -> datetime: ...
-
-
-class InboxStore(Protocol):
-    """``storage.inbox.Inbox`` by shape."""
-
-    def store(self, update_id: int, raw: str) -> Coroutine[Any, Any, bool]: ...
-    def waiting(
-        self, limit: int = 100, *, without: Collection[int] = ()
-    ) -> Coroutine[Any, Any, Sequence[StoredUpdate]]: ...
-    async def begun(self, update_id: int) -> None: ...
-    async def put_back(self, update_id: int) -> None: ...
-    async def done(self, update_id: int) -> None: ...
-    async def failed(self, update_id: int, error: str, *, give_up: bool) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +63,7 @@ class Inbox:
 
     def __init__(
         self,
-        store: InboxStore,
+        store: InboxTable,
         options: TelegramOptions,
         handle: Handle,
         gave_up: Callable[[Mapping[str, Any]], Awaitable[None]],
@@ -147,7 +124,7 @@ class Inbox:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _deal_with(self, row: StoredUpdate) -> None:
+    async def _deal_with(self, row: InboxRow) -> None:
         place = _Place(asyncio.current_task())
         try:
             await self._dealt_with(row, place)
@@ -164,7 +141,7 @@ class Inbox:
             self._over.add(row.update_id)
             self._wake.set()
 
-    async def _dealt_with(self, row: StoredUpdate, place: _Place) -> None:
+    async def _dealt_with(self, row: InboxRow, place: _Place) -> None:
         try:
             raw = _read(row)
         except UnreadableUpdate as error:
@@ -181,7 +158,7 @@ class Inbox:
                 if tries < TRIES:
                     await asyncio.sleep(self._options.wait_after(tries))
 
-    async def _is_over(self, row: StoredUpdate, raw: Mapping[str, Any], tries: int, place: _Place) -> bool:
+    async def _is_over(self, row: InboxRow, raw: Mapping[str, Any], tries: int, place: _Place) -> bool:
         """Try it once; whether it is not to be tried again."""
         begun = False
         try:
@@ -206,13 +183,13 @@ class Inbox:
             return tries >= TRIES
         return True
 
-    async def _unreadable(self, row: StoredUpdate, error: UnreadableUpdate) -> None:
+    async def _unreadable(self, row: InboxRow, error: UnreadableUpdate) -> None:
         said = self._options.safe(str(error))
         log.warning("telegram_update_unreadable", update_id=row.update_id, error=said)
         await self._store.failed(row.update_id, said, give_up=True)
 
     @contextlib.asynccontextmanager
-    async def _in_turn(self, row: StoredUpdate, raw: Mapping[str, Any], place: _Place) -> AsyncIterator[None]:
+    async def _in_turn(self, row: InboxRow, raw: Mapping[str, Any], place: _Place) -> AsyncIterator[None]:
         """Behind the others of its lane. What a process may have ended by is alone of its kind; but a Stop goes on."""
         name = lane(raw)
         here = self._lanes.setdefault(name, _Lane())
@@ -235,14 +212,14 @@ class Inbox:
             if not here.places:
                 del self._lanes[name]
 
-    async def _call_off(self, row: StoredUpdate) -> None:
+    async def _call_off(self, row: InboxRow) -> None:
         """The row says so before the person is told."""
         log.info("telegram_update_called_off", update_id=row.update_id)
         await self._store.failed(row.update_id, "Called off: a Stop came after it.", give_up=True)
         if self._called_off is not None:
             await self._called_off(_read(row))
 
-    async def _put_aside(self, row: StoredUpdate, raw: Mapping[str, Any]) -> None:
+    async def _put_aside(self, row: InboxRow, raw: Mapping[str, Any]) -> None:
         """It was begun often enough, and the process ended each time: the row says so before anybody is told."""
         said = f"The process ended {row.attempts} times while it was handled."
         log.error("telegram_update_put_aside", update_id=row.update_id, error=said)
@@ -250,7 +227,7 @@ class Inbox:
         await self._gave_up(raw)
 
 
-def _read(row: StoredUpdate) -> dict[str, Any]:
+def _read(row: InboxRow) -> dict[str, Any]:
     try:
         raw = json.loads(row.raw)
     except (ValueError, RecursionError) as error:

@@ -22,10 +22,11 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Re
 from agent_core.newest import keep_newest
 from bot.telegram.delivery import Delivered, Delivery
 from bot.telegram.faults import is_away
+from bot.telegram.films import Films
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
-from bot.telegram.ports import Films, OutboxStore, StoredMessage
 from bot.telegram.sending import Telegram
+from storage.outbox import OutboxRow, OutboxTable
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
@@ -62,7 +63,7 @@ class Outbox:
 
     def __init__(
         self,
-        store: OutboxStore,
+        store: OutboxTable,
         telegram: Telegram,
         delivery: Delivery,
         options: TelegramOptions,
@@ -201,7 +202,7 @@ class Outbox:
         task = self._busy[chat_id] = asyncio.create_task(work, name=f"telegram-send-{chat_id}")
         task.add_done_callback(done)
 
-    def _develop(self, row: StoredMessage, films: Films) -> None:
+    def _develop(self, row: OutboxRow, films: Films) -> None:
         """Make its film beside everything else: what waits behind it in its chat goes first."""
 
         def done(task: asyncio.Task[None]) -> None:
@@ -213,7 +214,7 @@ class Outbox:
         task.add_done_callback(done)
         self._wake.set()  # for what is next in this chat
 
-    async def _make(self, row: StoredMessage, films: Films) -> None:
+    async def _make(self, row: OutboxRow, films: Films) -> None:
         try:
             self._of(row).made = await films.develop(row.chat_key, Parcel.model_validate(row.payload))
         except ValidationError as error:
@@ -241,13 +242,13 @@ class Outbox:
             async with asyncio.timeout(min(waits) + 0.001):
                 await self._wake.wait()
 
-    def _of(self, row: StoredMessage) -> _Tried:
+    def _of(self, row: OutboxRow) -> _Tried:
         tried = self._tried.setdefault(row.id, _Tried())
         while len(self._tried) > REMEMBERED:
             self._tried.popitem(last=False)
         return tried
 
-    def _parcel(self, row: StoredMessage, tried: _Tried) -> Parcel:
+    def _parcel(self, row: OutboxRow, tried: _Tried) -> Parcel:
         """What is sent of a row: what was made of its film, or at last words alone."""
         parcel = Parcel.model_validate(row.payload)
         alone = tried.faults >= OWN_FAULTS
@@ -257,7 +258,7 @@ class Outbox:
             return made.model_copy(update=place)
         return (parcel.words_alone() if alone else None) or parcel
 
-    async def _send_stored(self, row: StoredMessage) -> None:
+    async def _send_stored(self, row: OutboxRow) -> None:
         tried = self._of(row)
         try:
             if tried.taken is None:
@@ -283,7 +284,7 @@ class Outbox:
             self._shut.pop(row.chat_key, None)
             await self._sent(row, tried)
 
-    async def _sent(self, row: StoredMessage, tried: _Tried) -> None:
+    async def _sent(self, row: OutboxRow, tried: _Tried) -> None:
         """Where this fails, it is only written down the next time."""
         taken = tried.taken
         await self._store.sent(row.id, {"message_id": taken.shown.message_id} if taken is not None else None)
@@ -294,7 +295,7 @@ class Outbox:
         if receipt is not None:
             await self.put(chat_id, receipt, once=f"where:{ref or chat_id}:{done.shown.message_id}")
 
-    async def _went_wrong(self, row: StoredMessage, tried: _Tried, said: str, *, away: bool) -> None:
+    async def _went_wrong(self, row: OutboxRow, tried: _Tried, said: str, *, away: bool) -> None:
         """The database is waited for; a mistake of ours is made ``MISTAKES`` times, however often the network failed
         before it.
         """
@@ -312,10 +313,10 @@ class Outbox:
         else:
             await self._give_up(row, said)
 
-    def _is_too_late(self, row: StoredMessage) -> bool:
+    def _is_too_late(self, row: OutboxRow) -> bool:
         return datetime.now(UTC) - row.created_at > timedelta(seconds=self._options.give_up_seconds)
 
-    async def _not_reached(self, row: StoredMessage, error: TelegramError | InvalidToken) -> None:
+    async def _not_reached(self, row: OutboxRow, error: TelegramError | InvalidToken) -> None:
         said = self._options.safe(error)
         late = datetime.now(UTC) - row.created_at
         if _too_large(error):
@@ -329,7 +330,7 @@ class Outbox:
             log.warning("telegram_not_reached", chat=row.chat_key, error=said, again_in=wait)
             await self._store.retry(row.id, at=_from_now(wait), error=said)
 
-    async def _is_hopeless(self, row: StoredMessage) -> bool:
+    async def _is_hopeless(self, row: OutboxRow) -> bool:
         """Whether it alone has failed too often, while Telegram did answer; at last without its picture or film."""
         if not await self._telegram.answers():
             return False
@@ -338,7 +339,7 @@ class Outbox:
         can_be_words = Parcel.model_validate(row.payload).words_alone() is not None
         return tried.faults >= (2 * OWN_FAULTS if can_be_words else OWN_FAULTS)
 
-    async def _give_up(self, row: StoredMessage, why: str) -> None:
+    async def _give_up(self, row: OutboxRow, why: str) -> None:
         self._tried.pop(row.id, None)
         log.error("telegram_message_given_up", chat=row.chat_key, ref=row.ref, error=why)
         await self._store.failed(row.id, why)

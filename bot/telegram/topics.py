@@ -7,10 +7,9 @@ where it would have gone without them, and the owners are told once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Protocol
 
 import structlog
 from telegram import Bot, Message
@@ -22,6 +21,7 @@ from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
 from bot.telegram.render import clean
 from bot.telegram.sending import Shown, says
+from storage.topics import TopicRow, TopicTable
 
 log = structlog.get_logger(__name__)
 
@@ -32,28 +32,6 @@ ASK_AGAIN = 600.0  # seconds until topics are tried again where the bot had no r
 _GONE = ("thread not found", "topic_deleted", "topic_id_invalid")
 _CLOSED = ("topic_closed",)
 _NO_RIGHT = ("not enough rights", "admin_required", "not a forum", "forbidden")
-
-
-class KnownTopic(Protocol):
-    @property
-    def serial(self) -> str: ...
-    @property
-    def thread_id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def closed(self) -> bool: ...
-
-
-class TopicStore(Protocol):
-    """``storage.topics.Topics`` by shape."""
-
-    def of(self, chat_id: str, serial: str) -> Coroutine[Any, Any, KnownTopic | None]: ...
-    def at(self, chat_id: str, thread_id: str) -> Coroutine[Any, Any, KnownTopic | None]: ...
-    def put(self, chat_id: str, serial: str, *, thread_id: str, name: str) -> Coroutine[Any, Any, KnownTopic]: ...
-    async def named(self, chat_id: str, serial: str, name: str) -> None: ...
-    async def closed(self, chat_id: str, thread_id: str, *, closed: bool) -> None: ...
-    async def forget(self, chat_id: str, thread_id: str) -> None: ...
 
 
 @dataclass(slots=True)
@@ -72,7 +50,7 @@ class Topics:
 
     def __init__(
         self,
-        store: TopicStore | None,
+        store: TopicTable | None,
         bot: Bot,
         options: TelegramOptions,
         *,
@@ -156,7 +134,7 @@ class Topics:
 
     # One topic --------------------------------------------------------------------------------------------------------
 
-    async def _thread(self, store: TopicStore, chat_id: str, serial: str, name: str) -> int | None:
+    async def _thread(self, store: TopicTable, chat_id: str, serial: str, name: str) -> int | None:
         """The phone's topic as it should be; None where the bot may not make it."""
         name = _name(name or serial)
         row = await store.of(chat_id, serial)
@@ -177,7 +155,7 @@ class Topics:
         log.info("telegram_topic_made", chat=chat_id, phone=serial, topic=made.message_thread_id)
         return made.message_thread_id
 
-    async def _rename(self, store: TopicStore, chat_id: str, row: KnownTopic, name: str) -> bool:
+    async def _rename(self, store: TopicTable, chat_id: str, row: TopicRow, name: str) -> bool:
         """False where the topic is gone. One that may not be renamed keeps its name."""
         try:
             await self._bot.edit_forum_topic(int(chat_id), int(row.thread_id), name=name)
@@ -190,7 +168,7 @@ class Topics:
         await store.named(chat_id, row.serial, name)
         return True
 
-    async def _open(self, chat_id: str, row: KnownTopic) -> bool:
+    async def _open(self, chat_id: str, row: TopicRow) -> bool:
         """Open a closed topic, so that questions in it can be answered. False where that is not allowed."""
         try:
             await self._bot.reopen_forum_topic(int(chat_id), int(row.thread_id))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -22,6 +21,7 @@ from agent_core.screen.compare import same_name
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.notes import noted
 from scheduler.clock import never
+from scheduler.periodic import Periodic
 from scheduler.priorities import WATCH
 from scheduler.quiet import quiet_of
 from scheduler.sweeps.leg import contacts_of
@@ -233,35 +233,31 @@ class Watcher:
     limited: Callable[[], Awaitable[bool]] = never
     _rows: list[ScheduleRow] = field(default_factory=list)
     _followed: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self._loop = Periodic(
+            "watcher", self._keep, self.times.refresh, waiter=lambda: self.db.signal("schedules").waiter()
+        )
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self._keep(), name="watcher")
+        await self._loop.start()
 
     async def stop(self) -> None:
-        tasks = [task for task in (self._task, *self._followed.values()) if task is not None]
-        for task in tasks:
+        await self._loop.stop()
+        for task in self._followed.values():
             task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
-        self._task, self._followed = None, {}
+        await asyncio.gather(*self._followed.values(), return_exceptions=True)
+        self._followed = {}
 
     async def _keep(self) -> None:
         """Follow the phones that a watch is on for, and no other."""
-        while True:
-            waiter = self.db.signal("schedules").waiter()
-            try:
-                rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
-                self._rows = [] if rows and await self.limited() else rows
-                wanted = {serial for serial in self.phones() if any(is_on(row, serial) for row in self._rows)}
-                for serial in set(self._followed) - wanted:
-                    self._followed.pop(serial).cancel()
-                for serial in wanted - set(self._followed):
-                    self._followed[serial] = asyncio.create_task(self._follow(serial), name=f"watch-{serial}")
-            except Exception as error:  # noqa: BLE001 - the database may be away; the next turn repeats it
-                log.warning("watcher.failed", error=repr(error))
-            await waiter.wait(self.times.refresh)
+        rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
+        self._rows = [] if rows and await self.limited() else rows
+        wanted = {serial for serial in self.phones() if any(is_on(row, serial) for row in self._rows)}
+        for serial in set(self._followed) - wanted:
+            self._followed.pop(serial).cancel()
+        for serial in wanted - set(self._followed):
+            self._followed[serial] = asyncio.create_task(self._follow(serial), name=f"watch-{serial}")
 
     async def _follow(self, serial: str) -> None:
         """What is known of the phone stays known where a look at it fails."""

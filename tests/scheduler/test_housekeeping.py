@@ -17,9 +17,9 @@ from scheduler.housekeeping import Housekeeping
 from scheduler.runs import RunService
 from storage.engine import Database
 from storage.events import Events
-from storage.inbox import Inbox
+from storage.inbox import InboxTable
 from storage.ledger import StoredLedger
-from storage.outbox import Outbox
+from storage.outbox import OutboxTable
 from storage.people import Audit
 from storage.questions import Questions
 from storage.retention import KEPT, PRUNED
@@ -50,7 +50,7 @@ async def fill(db: Database, table: sa.Table, rows: Sequence[dict[str, Any]]) ->
 
 
 async def test_old_and_over_goes(db: Database, clock: Clock) -> None:
-    log, inbox, sent_box = Events(db), Inbox(db), Outbox(db)
+    log, inbox, sent_box = Events(db), InboxTable(db), OutboxTable(db)
     run_id = await ended_run(db)
     await log.append(run_id, "step", {}, picture=b"jpeg")
     (*_, step) = await log.after(0)
@@ -94,7 +94,7 @@ async def test_what_is_still_needed_stays(db: Database, clock: Clock) -> None:
     await Events(db).append(waiting, "question", asked, picture=b"jpeg")
     await Runs(db).wait_leg(waiting, 1)
     row = await StoredLedger(db).open(MessageKey("S1", "qq", "11", "mark"), run_id=waiting, question="?")
-    await Inbox(db).store(1, "{}")
+    await InboxTable(db).store(1, "{}")
     over = await ended_run(db, key="update:1")
     await Audit(db).write("telegram:1", "telegram", "run")
     clock.move(days=400)

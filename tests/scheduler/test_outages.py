@@ -24,7 +24,7 @@ from scheduler.worker import HeldLease, LegOutcome, Worker
 from storage.engine import Database, is_away
 from storage.events import Events
 from storage.leases import LEASE_SECONDS, Leases
-from storage.outbox import Outbox
+from storage.outbox import OutboxTable
 from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
@@ -293,7 +293,7 @@ async def test_what_a_dead_process_left_is_found_after_a_jump(db: Database, cloc
 
 
 async def test_messages_go_out_after_the_clock_was_put_back(db: Database, clock: Clock) -> None:
-    outbox = Outbox(db)
+    outbox = OutboxTable(db)
     waiting = await outbox.put("7", {"text": "one"})
     clock.move(hours=-1)
     assert [row.id for row in await outbox.due()] == [waiting]
@@ -330,7 +330,7 @@ async def test_a_night_of_downtime(tmp_path: Path, clock: Clock) -> None:
         await Questions(evening).ask(
             "q", run_id=asks, kind="info", payload={"id": "q"}, deadline=clock() + timedelta(hours=4)
         )
-    message = await Outbox(evening).put("7", {"text": "good night"})
+    message = await OutboxTable(evening).put("7", {"text": "good night"})
     await evening.close()
 
     clock.move(hours=10)
@@ -349,6 +349,6 @@ async def test_a_night_of_downtime(tmp_path: Path, clock: Clock) -> None:
     assert len([run for run in await Runs(morning).find() if run.schedule_id is not None]) == 1
     closed = [event for event in await Events(morning).after(0) if event.kind == "closed"]
     assert [(event.data["question"], event.data["state"]) for event in closed] == [("q", "expired")]
-    assert [row.id for row in await Outbox(morning).due()] == [message]
+    assert [row.id for row in await OutboxTable(morning).due()] == [message]
     assert not [entry for entry in logs if entry["log_level"] == "error"]
     await morning.close()

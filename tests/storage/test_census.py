@@ -9,7 +9,7 @@ from storage.census import Censuses
 from storage.engine import Database
 from storage.hosts import Hosts
 from storage.leases import Leases
-from storage.outbox import Outbox
+from storage.outbox import OutboxTable
 from storage.runs import NewRun, Runs
 from storage.spending import Spending, Used
 from storage.tables import answers, inbox, schedules
@@ -38,9 +38,9 @@ async def test_everything_is_counted_by_its_state(db: Database, clock: Clock) ->
     await hosts.sees("a", "a", {"S1": "device", "S2": "offline"})
     await hosts.sees("b", "b", {"S1": "unauthorized", "S3": "device"})
     assert await Leases(db).acquire("S1", "a", "r") is not None
-    await Outbox(db).put("telegram:1", {"text": "x"})
+    await OutboxTable(db).put("telegram:1", {"text": "x"})
     clock.move(seconds=20)
-    await Outbox(db).put("telegram:1", {"text": "y"})
+    await OutboxTable(db).put("telegram:1", {"text": "y"})
     for day in (1, 2):
         await Spending(db).add(date(2026, 3, day), "m", Used(2, 100, 10, 5, 0.5))
     now = {"created_at": db.now(), "updated_at": db.now()}

@@ -9,8 +9,8 @@ import pytest
 
 from storage.engine import Database
 from storage.events import Events, append_event
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from storage.people import Audit, People
 from storage.retention import Retention
 from tests.storage.conftest import Clock
@@ -96,9 +96,9 @@ async def test_a_picture_that_a_run_shows_again_is_stored_once(db: Database, clo
 
 
 async def test_an_update_is_stored_once_and_done_once(db: Database, other_db: Database) -> None:
-    stored = await asyncio.gather(*(Inbox(one).store(10, '{"update_id":10}') for one in [db, other_db] * 3))
+    stored = await asyncio.gather(*(InboxTable(one).store(10, '{"update_id":10}') for one in [db, other_db] * 3))
     assert sorted(stored) == [False] * 5 + [True]
-    inbox = Inbox(db)
+    inbox = InboxTable(db)
     assert await inbox.store(9, "{}")
     assert [row.update_id for row in await inbox.waiting()] == [9, 10]
     await inbox.done(10)
@@ -118,7 +118,7 @@ async def test_an_update_is_stored_once_and_done_once(db: Database, other_db: Da
 
 
 async def test_messages_of_a_chat_go_in_order(db: Database, clock: Clock) -> None:
-    outbox = Outbox(db)
+    outbox = OutboxTable(db)
     first = await outbox.put("a", {"text": "1"})
     second = await outbox.put("a", {"text": "2"})
     other = await outbox.put("b", {"text": "3"})
@@ -139,7 +139,7 @@ async def test_messages_of_a_chat_go_in_order(db: Database, clock: Clock) -> Non
 
 
 async def test_of_edits_the_newest_wins(db: Database, clock: Clock) -> None:
-    outbox = Outbox(db)
+    outbox = OutboxTable(db)
     created = await outbox.put("a", {"step": 0}, ref="run:1:card")
     await outbox.sent(created, {"message_id": 77})
     first = await outbox.put("a", {"step": 1}, ref="run:1:card", replace=True)

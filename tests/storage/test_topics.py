@@ -7,19 +7,19 @@ from datetime import timedelta
 from storage.cards import QUESTION, RUN, Cards
 from storage.chats import Chats
 from storage.engine import Database
-from storage.outbox import Outbox
+from storage.outbox import OutboxTable
 from storage.people import People
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
-from storage.topics import Topics
+from storage.topics import TopicTable
 
 OLD = {"channel": "telegram", "chat_id": "-5", "thread_id": "", "kind": "group"}
 OTHER = {**OLD, "chat_id": "-6"}
 
 
 async def test_a_topic_is_found_by_its_phone_and_by_its_number(db: Database) -> None:
-    topics = Topics(db)
+    topics = TopicTable(db)
     assert await topics.of("-1", "S1") is None
     made = await topics.put("-1", "S1", thread_id="7", name="Pixel")
     assert (made.serial, made.thread_id, made.name, made.closed) == ("S1", "7", "Pixel", False)
@@ -61,7 +61,7 @@ async def test_what_names_a_chat_follows_it_and_its_messages_do_not(db: Database
     await people.limit(person.id, chats=["telegram:-6", "telegram:-5"])
     for subject, subject_id, chat in ((RUN, mine, OLD), (QUESTION, "q1", OLD), (RUN, other, OTHER)):
         await cards.put(subject, subject_id, chat=chat, message_id="5", picture=False)
-    await Topics(db).put("-5", "S1", thread_id="7", name="Pixel")
+    await TopicTable(db).put("-5", "S1", thread_id="7", name="Pixel")
     assert sorted(await Chats(db).move("telegram", "-5", "-1005")) == [(QUESTION, "q1"), (RUN, mine)]
     assert await Chats(db).move("telegram", "-5", "-1005") == []
     moved, stayed = await runs.get(mine), await runs.get(other)
@@ -81,11 +81,11 @@ async def test_what_names_a_chat_follows_it_and_its_messages_do_not(db: Database
     assert [code.chats for code in await people.codes()] == [["telegram:-1005"]]
     assert await cards.get(RUN, mine) is None
     assert await cards.get(RUN, other) is not None
-    assert await Topics(db).of("-5", "S1") is None
+    assert await TopicTable(db).of("-5", "S1") is None
 
 
 async def test_what_waits_for_a_chat_follows_it_without_its_numbers(db: Database) -> None:
-    waiting = Outbox(db)
+    waiting = OutboxTable(db)
     await waiting.put("-5", {"text": "x", "reply_to": 7, "edit": 8, "edit_picture": True, "thread_id": 9})
     await waiting.put("-6", {"text": "y", "reply_to": 7})
     await waiting.move_chat("-5", "-1005")

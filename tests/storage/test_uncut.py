@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.engine import Database
 from storage.events import Events
-from storage.inbox import Inbox
+from storage.inbox import InboxTable
 from storage.runs import Runs
 from storage.uncut import uncut
 
@@ -20,7 +20,7 @@ from storage.uncut import uncut
 async def test_a_cancelled_write_does_not_block_the_next_one(tmp_path: Path) -> None:
     db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
     await db.migrate()
-    inbox = Inbox(db)
+    inbox = InboxTable(db)
     for n in range(150):
         cut = asyncio.create_task(inbox.store(n, "{}"))
         await asyncio.sleep(0.00002 * n)
@@ -35,7 +35,7 @@ async def test_a_cancelled_write_does_not_block_the_next_one(tmp_path: Path) -> 
 async def test_what_was_begun_is_done_and_the_cancellation_comes_after_it(tmp_path: Path) -> None:
     db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
     await db.migrate()
-    inbox = Inbox(db)
+    inbox = InboxTable(db)
     writing = asyncio.create_task(inbox.store(1, "{}"))
     await asyncio.sleep(0)
     writing.cancel()
@@ -49,7 +49,7 @@ async def test_what_was_begun_is_done_and_the_cancellation_comes_after_it(tmp_pa
 def test_only_what_waits_for_others_may_be_cut() -> None:
     cut = {
         name
-        for repository in (Events, Inbox, Runs)
+        for repository in (Events, InboxTable, Runs)
         for name, method in vars(repository).items()
         if inspect.iscoroutinefunction(method) and not name.startswith("_") and not hasattr(method, "__wrapped__")
     }

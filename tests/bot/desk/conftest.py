@@ -16,7 +16,7 @@ from bot.desk.people import new_code
 from scheduler.runs import RunService
 from storage.engine import Database
 from storage.phones import Phones
-from storage.topics import Topics
+from storage.topics import TopicTable
 from tests.storage.conftest import Clock
 from tests.support.database import empty_sqlite
 
@@ -60,7 +60,7 @@ async def make_shop(url: str, clock: Clock) -> Shop:
     service = RunService(db)
     await Phones(db).saw(dict.fromkeys(SEEN, ""))
     for chat_id in USED:
-        await Topics(db).put(chat_id, "S1", thread_id="9", name="S1")
+        await TopicTable(db).put(chat_id, "S1", thread_id="9", name="S1")
     desk = Desk(House(db, service, entries, device, "Asia/Shanghai"))
     return Shop(db, clock, desk, service, attached, devices)
 

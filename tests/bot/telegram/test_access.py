@@ -21,8 +21,8 @@ from bot.telegram.options import TelegramOptions
 from scheduler.runs import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
-from storage.inbox import Inbox, InboxRow
-from storage.outbox import Outbox
+from storage.inbox import InboxRow, InboxTable
+from storage.outbox import OutboxTable
 from storage.people import Audit
 from storage.runs import Runs
 from storage.tables import inbox
@@ -69,7 +69,7 @@ class Door:
     @asynccontextmanager
     async def adapter(self) -> AsyncIterator[TelegramAdapter]:
         options = TelegramOptions(self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **FAST)
-        async with TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), options) as adapter:
+        async with TelegramAdapter(self.desk, InboxTable(self.db), OutboxTable(self.db), options) as adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
             yield adapter
 
@@ -80,10 +80,10 @@ class Door:
     async def comes_in_as(self, first: int, *raw: dict[str, Any]) -> None:
         """The same, numbered from ``first``."""
         for number, update in enumerate(raw, start=first):
-            assert await Inbox(self.db).store(number, json.dumps({"update_id": number, **update}))
+            assert await InboxTable(self.db).store(number, json.dumps({"update_id": number, **update}))
         async with self.adapter():
             async with asyncio.timeout(10):
-                while await Inbox(self.db).waiting():
+                while await InboxTable(self.db).waiting():
                     await asyncio.sleep(0.01)
 
     async def refused(self) -> list[tuple[str, str, str]]:
@@ -243,7 +243,7 @@ async def test_an_update_that_is_handled_again_is_answered_once(door: Door) -> N
     async with door.adapter():
         await until(lambda: len(operator.chat.from_bot) == 1)
         async with asyncio.timeout(10):
-            while await Inbox(door.db).waiting() or await Outbox(door.db).due():
+            while await InboxTable(door.db).waiting() or await OutboxTable(door.db).due():
                 await asyncio.sleep(0.01)
     assert len(operator.chat.from_bot) == 1
 
@@ -251,7 +251,7 @@ async def test_an_update_that_is_handled_again_is_answered_once(door: Door) -> N
 async def test_what_was_dealt_with_while_the_store_was_read_is_not_handled_again(door: Door) -> None:
     """The store's answer may be older than what was done meanwhile."""
 
-    class Slow(Inbox):
+    class Slow(InboxTable):
         async def waiting(self, limit: int = 100, *, without: Collection[int] = ()) -> list[InboxRow]:
             rows = await super().waiting(limit, without=without)
             await asyncio.sleep(0.1)  # long enough for what is at work to end
@@ -259,13 +259,13 @@ async def test_what_was_dealt_with_while_the_store_was_read_is_not_handled_again
 
     operator = await door.user(OPERATOR)
     options = TelegramOptions(door.tg.token, base_url=door.tg.url, base_file_url=door.tg.file_url, **FAST)
-    async with TelegramAdapter(door.desk, Slow(door.db), Outbox(door.db), options) as adapter:
+    async with TelegramAdapter(door.desk, Slow(door.db), OutboxTable(door.db), options) as adapter:
         await asyncio.wait_for(adapter.ready.wait(), 10)
         for _ in range(5):
             await operator.send("/history")
             await asyncio.sleep(0.03)
         async with asyncio.timeout(10):
-            while await Inbox(door.db).waiting() or len(operator.chat.from_bot) < 5:
+            while await InboxTable(door.db).waiting() or len(operator.chat.from_bot) < 5:
                 await asyncio.sleep(0.05)
     rows = [row for row in await Audit(door.db).last() if row.command == "history"]
     assert len(rows) == 5
@@ -294,7 +294,7 @@ async def test_one_polite_line_and_nothing_more(door: Door) -> None:
             await stranger.send(text)
         await stranger.sees(lambda chat: chat.saying("只服务于已配对的成员"))
         async with asyncio.timeout(10):
-            while await Inbox(door.db).waiting():
+            while await InboxTable(door.db).waiting():
                 await asyncio.sleep(0.01)
     assert len(stranger.chat.from_bot) == 1
 

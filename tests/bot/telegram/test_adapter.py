@@ -28,10 +28,10 @@ from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from simulator.telegram.people import transcript
 from simulator.telegram.world import Content
 from storage.engine import Database
-from storage.inbox import Inbox, InboxRow
-from storage.outbox import Outbox
+from storage.inbox import InboxRow, InboxTable
+from storage.outbox import OutboxTable
 from storage.tables import outbox
-from storage.topics import Topics
+from storage.topics import TopicTable
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
 from tests.bot.telegram.conftest import picture
 
@@ -82,7 +82,12 @@ class House:
             self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **{**FAST, **options}
         )
         adapter = TelegramAdapter(
-            self.desk.face, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
+            self.desk.face,
+            InboxTable(self.db),
+            OutboxTable(self.db),
+            chosen,
+            topics=TopicTable(self.db),
+            clock=lambda: NOW,
         )
         async with adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
@@ -106,7 +111,12 @@ class House:
             self.tg.token, base_url=self.tg.url, webhook_url=url, webhook_secret="s-e-c", **{**FAST, **options}
         )
         adapter = TelegramAdapter(
-            self.desk.face, Inbox(self.db), Outbox(self.db), chosen, topics=Topics(self.db), clock=lambda: NOW
+            self.desk.face,
+            InboxTable(self.db),
+            OutboxTable(self.db),
+            chosen,
+            topics=TopicTable(self.db),
+            clock=lambda: NOW,
         )
         holder.append(adapter)
         try:
@@ -228,7 +238,7 @@ class TestCommands:
 
 async def until_handled(house: House) -> None:
     async with asyncio.timeout(10):
-        while await Inbox(house.db).waiting():
+        while await InboxTable(house.db).waiting():
             await asyncio.sleep(0.005)
 
 
@@ -473,7 +483,7 @@ class TestTrouble(WithARun):
     ) -> None:
         caplog.set_level(logging.DEBUG)
         options = TelegramOptions("1:secret-token", base_url=house.tg.url, **FAST)
-        adapter = TelegramAdapter(house.desk.face, Inbox(house.db), Outbox(house.db), options)
+        adapter = TelegramAdapter(house.desk.face, InboxTable(house.db), OutboxTable(house.db), options)
         with structlog.testing.capture_logs() as logs:
             async with adapter:
                 await until(lambda: adapter.failed)
@@ -512,7 +522,7 @@ class TestOnce:
         """What is stored is handled by the next process; what it had begun takes effect once."""
         await operator.send("/run one")
         (update,) = house.tg.world.updates
-        await Inbox(house.db).store(update["update_id"], json.dumps(update))
+        await InboxTable(house.db).store(update["update_id"], json.dumps(update))
         async with house.adapter():  # Telegram, not having heard, sends it again
             await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
@@ -531,8 +541,8 @@ class TestOnce:
         house.desk.start_run = killed_after  # type: ignore[method-assign]  # the process dies before it can say so
         adapter = TelegramAdapter(
             house.desk.face,
-            Inbox(house.db),
-            Outbox(house.db),
+            InboxTable(house.db),
+            OutboxTable(house.db),
             TelegramOptions(house.tg.token, base_url=house.tg.url, **FAST),
         )
         await adapter.start()
@@ -594,7 +604,7 @@ class TestWebhook:
             session.post(url, data=body, headers=headers) as response,
         ):
             assert response.status == status
-        stored = await Inbox(house.db).get(1)
+        stored = await InboxTable(house.db).get(1)
         assert (stored is not None) == (status == 200)
 
     async def test_a_secret_that_is_no_text(self, house: House) -> None:

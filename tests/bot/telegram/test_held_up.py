@@ -12,7 +12,7 @@ from bot.chat.cards import Card
 from bot.telegram import render
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
-from storage.inbox import Inbox
+from storage.inbox import InboxTable
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, desk, empty_database, house, operator, refused
 from tests.bot.telegram.test_outbox import until_out
@@ -131,7 +131,7 @@ class TestDatabaseAway(WithARun):
 
 
 async def test_updates_in_hand_hide_no_others(house: House) -> None:
-    box = Inbox(house.db)
+    box = InboxTable(house.db)
     for number in range(1, 6):
         await box.store(number, "{}")
     assert [row.update_id for row in await box.waiting(2, without={1, 2, 4})] == [3, 5]

@@ -10,7 +10,7 @@ from PIL import Image
 
 from bot.desk.actors import Role
 from bot.telegram.parcel import Film, Parcel
-from storage.outbox import Outbox
+from storage.outbox import OutboxTable
 from storage.tables import outbox
 from tests.bot.desk.past import past_run
 from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
@@ -97,7 +97,7 @@ async def test_a_film_that_cannot_be_made_holds_nothing_up(shop: Shop) -> None: 
     viewer = await shop.person(11, Role.VIEWER)
     await viewer.send("/start")
     order = Parcel(text="t", caption="t", film=Film(run_id="of another database"))
-    await Outbox(shop.db).put("11", order.payload())
+    await OutboxTable(shop.db).put("11", order.payload())
     async with shop.adapter():
         await viewer.sees(lambda chat: chat.saying("回放没有做成")[0])
         await viewer.send("/whoami")

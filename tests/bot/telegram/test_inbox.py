@@ -14,12 +14,11 @@ from telegram.error import TelegramError
 
 from bot.telegram.adapter import SECRET_HEADER
 from bot.telegram.batch import UpdatesRequest, salvaged
-from bot.telegram.inbox import TRIES
-from bot.telegram.inbox import Inbox as TelegramInbox
+from bot.telegram.inbox import TRIES, Inbox
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.engine import Database
-from storage.inbox import Inbox
+from storage.inbox import InboxTable
 from tests.bot.telegram.test_adapter import House, db, desk, empty_database, house, operator, until, until_handled
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
@@ -57,7 +56,7 @@ async def test_polling_goes_on_behind_what_cannot_be_parsed(house: House, operat
         await until(lambda: house.tg.world.updates == [])
         await until_handled(house)
     assert [run.task for run in house.desk.runs.values()] == ["one", "two"]
-    rows = [await Inbox(house.db).get(number) for number in (7001, 7002, 7003)]
+    rows = [await InboxTable(house.db).get(number) for number in (7001, 7002, 7003)]
     assert all(row is not None and row.state == "failed" and row.error for row in rows)
 
 
@@ -67,7 +66,7 @@ async def test_by_webhook_it_is_taken_so_that_it_does_not_come_again(house: Hous
             async with session.post(url, data=body.encode()) as response:
                 assert response.status == (200 if len(body) < 1_000_000 else 413)
         await until_handled(house)
-    row = await Inbox(house.db).get(7002)
+    row = await InboxTable(house.db).get(7002)
     assert row is not None
     assert (row.state, row.attempts) == ("failed", 1)
 
@@ -95,16 +94,16 @@ class Process:
     async def live(self, *, until_done: int) -> None:
         """Run until it ends, or so many updates are over."""
 
-        class Cut(Inbox):
+        class Cut(InboxTable):
             """What a killed process does not get to."""
 
             async def put_back(self, update_id: int) -> None:
                 return None
 
-        box = TelegramInbox(Cut(self.db), TelegramOptions("t", retry=(0.01,)), self.handle, self.gave_up)
+        box = Inbox(Cut(self.db), TelegramOptions("t", retry=(0.01,)), self.handle, self.gave_up)
         task = asyncio.create_task(box.run())
         async with asyncio.timeout(10):
-            while not self.ended.is_set() and await Inbox(self.db).waiting():
+            while not self.ended.is_set() and await InboxTable(self.db).waiting():
                 await asyncio.sleep(0.005)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -114,21 +113,21 @@ class Process:
 async def test_what_ends_the_process_each_time_is_put_aside(db: Database) -> None:
     for number, text in enumerate(["a", "deadly", "b", "c"], start=1):
         raw = {"update_id": number, "message": {"text": text, "chat": {"id": number}}}
-        await Inbox(db).store(number, json.dumps(raw))
+        await InboxTable(db).store(number, json.dumps(raw))
     lives = [Process(db, "deadly") for _ in range(TRIES + 1)]
     for life in lives:
         await life.live(until_done=4)
     assert [life.ended.is_set() for life in lives] == [True] * TRIES + [False]
     assert sorted(number for life in lives for number in life.done) == [1, 3, 4]
     assert [life.told for life in lives] == [[]] * TRIES + [[2]]
-    row = await Inbox(db).get(2)
+    row = await InboxTable(db).get(2)
     assert row is not None
     assert (row.state, row.attempts) == ("failed", TRIES)
     assert "process ended" in row.error
 
 
 async def test_an_orderly_end_is_no_try(db: Database) -> None:
-    await Inbox(db).store(1, '{"update_id": 1}')
+    await InboxTable(db).store(1, '{"update_id": 1}')
     for _ in range(TRIES + 1):
         started = asyncio.Event()
 
@@ -139,22 +138,22 @@ async def test_an_orderly_end_is_no_try(db: Database) -> None:
         async def gave_up(raw: Mapping[str, Any]) -> None:
             raise AssertionError(raw)
 
-        box = TelegramInbox(Inbox(db), TelegramOptions("t"), hangs, gave_up)
+        box = Inbox(InboxTable(db), TelegramOptions("t"), hangs, gave_up)
         task = asyncio.create_task(box.run())
         await asyncio.wait_for(started.wait(), 10)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await box.finish(0)
-    (row,) = await Inbox(db).waiting()
+    (row,) = await InboxTable(db).waiting()
     assert row.attempts == 0
 
 
 async def test_the_person_gets_an_apology(house: House, operator: FakeUser) -> None:
     await operator.send("/run one")
     (update,) = house.tg.world.updates
-    await Inbox(house.db).store(update["update_id"], json.dumps(update))
+    await InboxTable(house.db).store(update["update_id"], json.dumps(update))
     for _ in range(TRIES):
-        await Inbox(house.db).begun(update["update_id"])
+        await InboxTable(house.db).begun(update["update_id"])
     async with house.adapter():
         await operator.sees(lambda chat: chat.saying("没能处理完"))
     assert house.desk.runs == {}

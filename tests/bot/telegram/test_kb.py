@@ -27,8 +27,8 @@ from knowledge.entries import Entry
 from scheduler.runs import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from tests.bot.telegram.test_adapter import FAST, db, empty_database  # noqa: F401 - fixtures
 
 
@@ -56,7 +56,7 @@ class Shop:
     @asynccontextmanager
     async def adapter(self) -> AsyncIterator[None]:
         options = TelegramOptions(self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **FAST)
-        async with TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), options) as adapter:
+        async with TelegramAdapter(self.desk, InboxTable(self.db), OutboxTable(self.db), options) as adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
             yield
 
@@ -173,6 +173,6 @@ async def test_a_document_never_takes_the_place_of_a_message(shop: Shop) -> None
         await owner.send("/kb")
         card = await owner.sees(lambda chat: chat.from_bot[0])
         parcel = render.parcel(Card("t", document=Document("a.csv", XLSX)))
-        await Outbox(shop.db).put("11", parcel.model_copy(update={"edit": card.id}).payload())
+        await OutboxTable(shop.db).put("11", parcel.model_copy(update={"edit": card.id}).payload())
         sent = await owner.sees(lambda chat: [message for message in chat.from_bot if message.file][-1])
         assert (sent.id == card.id, card.file, sent.caption) == (False, None, "t")

@@ -15,8 +15,8 @@ from bot.telegram.lanes import lane, stops
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.events import Events
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from storage.questions import Questions
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
 from tests.bot.telegram.conftest import picture
@@ -187,7 +187,7 @@ class TestAnswers(WithARun):
         run = await shop.desk.runs.start(actor, "QQ回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
         options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
         questions, real, hanging = Questions(shop.db), shop.desk.questions.to_answer, Hanging()
-        async with TelegramAdapter(shop.desk, Inbox(shop.db), Outbox(shop.db), options):
+        async with TelegramAdapter(shop.desk, InboxTable(shop.db), OutboxTable(shop.db), options):
             asked = Question(
                 id="q1",
                 kind=QuestionKind.NO_SURE_ANSWER,

@@ -26,8 +26,8 @@ from scheduler.quiet import quiet_of
 from simulator.telegram import Chat, Message
 from storage.engine import Database
 from storage.events import Events
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.tables import answers, people
@@ -44,7 +44,7 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=ZONE)
 async def adapter(shop: Shop, now: datetime = NOON) -> AsyncIterator[None]:  # noqa: F811 - no fixture here
     quiet = quiet_of("22:00-08:00", "Asia/Shanghai")
     options = TelegramOptions(shop.tg.token, base_url=shop.tg.url, base_file_url=shop.tg.file_url, quiet=quiet, **FAST)
-    async with TelegramAdapter(shop.desk, Inbox(shop.db), Outbox(shop.db), options, clock=lambda: now) as at:
+    async with TelegramAdapter(shop.desk, InboxTable(shop.db), OutboxTable(shop.db), options, clock=lambda: now) as at:
         await asyncio.wait_for(at.ready.wait(), 10)
         yield
 

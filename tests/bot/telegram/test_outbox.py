@@ -13,8 +13,8 @@ from bot.chat.cards import Card
 from bot.desk.actors import ChatRef
 from bot.telegram import render
 from simulator.telegram import FakeUser
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from storage.tables import outbox
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
@@ -45,7 +45,7 @@ async def rows(house: House, state: str) -> list[str]:
 async def until_out(house: House) -> None:
     """Nothing waits any more."""
     async with asyncio.timeout(10):
-        while await rows(house, "pending") or await Inbox(house.db).waiting():
+        while await rows(house, "pending") or await InboxTable(house.db).waiting():
             await asyncio.sleep(0.005)
 
 
@@ -253,10 +253,10 @@ class TestRetries(WithARun):
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await operator.send("/start")
-        real_due, real_sent = Outbox.due, Outbox.sent
+        real_due, real_sent = OutboxTable.due, OutboxTable.sent
         begun, looked, written = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-        async def due(self: Outbox, *given: Any, **named: Any) -> Any:
+        async def due(self: OutboxTable, *given: Any, **named: Any) -> Any:
             rows = await real_due(self, *given, **named)
             if begun.is_set() and not written.is_set():
                 looked.set()
@@ -264,14 +264,14 @@ class TestRetries(WithARun):
                 await asyncio.sleep(0.05)  # what was read is old by now
             return rows
 
-        async def sent(self: Outbox, *given: Any, **named: Any) -> None:
+        async def sent(self: OutboxTable, *given: Any, **named: Any) -> None:
             begun.set()
             await looked.wait()
             await real_sent(self, *given, **named)
             written.set()
 
-        monkeypatch.setattr(Outbox, "due", due)
-        monkeypatch.setattr(Outbox, "sent", sent)
+        monkeypatch.setattr(OutboxTable, "due", due)
+        monkeypatch.setattr(OutboxTable, "sent", sent)
         async with house.adapter() as adapter:
             await adapter._outbox.put("11", render.parcel(Card("甲句")))
             await asyncio.wait_for(begun.wait(), 10)

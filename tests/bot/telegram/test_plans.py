@@ -10,10 +10,10 @@ from bot.settings.sections import PlannerSettings
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeTelegram
-from storage.inbox import Inbox
+from storage.inbox import InboxTable
 from storage.leases import Leases
-from storage.outbox import Outbox
-from storage.topics import Topics
+from storage.outbox import OutboxTable
+from storage.topics import TopicTable
 from tests.support.model_server import Hang
 from tests.support.plans import act, asks, calls, finish, plan_house
 
@@ -33,7 +33,9 @@ async def test_one_card_from_the_command_to_the_end(tmp_path: Path, tg: FakeTele
         ]
         db = house.core.db
         options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
-        async with TelegramAdapter(house.desk, Inbox(db), Outbox(db), options, topics=Topics(db)) as adapter:
+        async with TelegramAdapter(
+            house.desk, InboxTable(db), OutboxTable(db), options, topics=TopicTable(db)
+        ) as adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
             user = tg.user(11, "小王", "zh")
             await user.send(f"/start {await house.desk.people.first_code()}")

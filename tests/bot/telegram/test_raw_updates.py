@@ -24,8 +24,8 @@ from bot.telegram.refusals import QUIET_SECONDS, Refusals, public
 from bot.telegram.sound import UnreadableUpdate
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from storage.people import Audit
 from storage.runs import Runs
 from storage.tables import inbox
@@ -57,7 +57,7 @@ class House(Door):
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}{WEBHOOK_PATH}"
         options = TelegramOptions(self.tg.token, base_url=self.tg.url, webhook_url=url, webhook_secret=SECRET, **FAST)
-        holder.append(TelegramAdapter(self.desk, Inbox(self.db), Outbox(self.db), options))
+        holder.append(TelegramAdapter(self.desk, InboxTable(self.db), OutboxTable(self.db), options))
         try:
             async with holder[0]:
                 await asyncio.wait_for(holder[0].ready.wait(), 10)
@@ -75,7 +75,7 @@ class House(Door):
             await user.send("/whoami")
             await user.sees(lambda chat: chat.saying("身份"), timeout=60)
             async with asyncio.timeout(60):
-                while await Inbox(self.db).waiting():
+                while await InboxTable(self.db).waiting():
                     await asyncio.sleep(0.02)
 
     async def given_up(self) -> list[tuple[int, str]]:
@@ -183,7 +183,7 @@ async def test_what_is_no_update_is_refused(house: House) -> None:
             assert response.status == 400
         async with session.post(url, data=b'{"update_id": 7, "x": "' + b"x" * 1_100_000 + b'"}') as response:
             assert response.status == 413
-    assert await Inbox(house.db).waiting() == []
+    assert await InboxTable(house.db).waiting() == []
 
 
 async def test_a_flood_with_a_wrong_secret_is_one_line(house: House) -> None:

@@ -13,8 +13,8 @@ from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.events import Events
-from storage.inbox import Inbox
-from storage.outbox import Outbox
+from storage.inbox import InboxTable
+from storage.outbox import OutboxTable
 from storage.questions import Questions
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
 from tests.bot.telegram.conftest import picture
@@ -35,7 +35,7 @@ ASKED = Question(
 @pytest.fixture
 async def desk_in_chat(shop: Shop, tg: FakeTelegram) -> AsyncIterator[None]:
     options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
-    async with TelegramAdapter(shop.desk, Inbox(shop.db), Outbox(shop.db), options):
+    async with TelegramAdapter(shop.desk, InboxTable(shop.db), OutboxTable(shop.db), options):
         yield
 
 

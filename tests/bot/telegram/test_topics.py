@@ -10,7 +10,7 @@ from agent_core.session import QuestionKind
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.views import RunStatus
 from simulator.telegram import Chat, FakeUser, Message
-from storage.topics import Topics
+from storage.topics import TopicTable
 from tests.bot.chat.memory_desk import NOW
 from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
@@ -119,7 +119,7 @@ class TestCards(WithARun):
     ) -> None:
         house.desk.phones.append(replace(house.desk.phones[0], serial="S2", name="Mate"))
         topic = operator.make_topic(forum, "Mate").id
-        await Topics(house.db).put(str(forum.id), "S2", thread_id=str(topic), name="Mate")
+        await TopicTable(house.db).put(str(forum.id), "S2", thread_id=str(topic), name="Mate")
         async with house.adapter():
             await operator.send("/stop", chat=forum, thread_id=topic)
             await in_topic(operator, forum, "没有可以停止的任务", topic="Mate")

@@ -1,0 +1,70 @@
+"""What is done again and again: one loop for every watch, with one rule for what goes wrong in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import structlog
+
+from storage.engine import Waiter
+
+log = structlog.get_logger(__name__)
+
+Work = Callable[[], Awaitable[float | None]]
+
+
+class Periodic:
+    """Does ``work`` again and again in a task of its own, from ``start`` to ``stop``.
+
+    work: one time of it. It may return how many seconds it is until the next time.
+    seconds: until the next time, if ``work`` does not say.
+    waiter: gives what ends that pause early. It is taken before the work begins, so that nothing is missed meanwhile.
+    first: seconds until the first time.
+
+    If ``work`` raises, that is logged, and it is tried again the next time: the database may be away for a moment.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        work: Work,
+        seconds: float,
+        *,
+        waiter: Callable[[], Waiter] | None = None,
+        first: float = 0.0,
+    ) -> None:
+        self._name = name
+        self._work = work
+        self._seconds = seconds
+        self._waiter = waiter
+        self._first = first
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._forever(), name=self._name)
+
+    async def stop(self) -> None:
+        """Cancel the work, and wait until it has ended."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _forever(self) -> None:
+        if self._first:
+            await asyncio.sleep(self._first)
+        while True:
+            waiter = None if self._waiter is None else self._waiter()
+            seconds = None
+            try:
+                seconds = await self._work()
+            except Exception as error:  # noqa: BLE001 - see above
+                log.warning(f"{self._name.replace('-', '_')}_failed", error=repr(error))
+            seconds = self._seconds if seconds is None else seconds
+            if waiter is None:
+                await asyncio.sleep(seconds)
+            else:
+                await waiter.wait(seconds)
