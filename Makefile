@@ -12,34 +12,74 @@ UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
   --no-annotate --no-emit-index-url --custom-compile-command 'make lock' $(UPGRADE)
 
+# As bot.terminal decides it: PHONEDESK_LANG, else the locale; without one Chinese.
+LOCALE := $(firstword $(subst ., ,$(subst @, ,$(or $(PHONEDESK_LANG),$(LC_ALL),$(LC_MESSAGES),$(LANG)))))
+ifneq ($(or $(filter zh% ZH% C POSIX,$(LOCALE)),$(if $(LOCALE),,none)),)
+define HELP
+make setup   把需要的都装进 $(VENV)
+make lock    按 pyproject.toml 重新写 constraints*.txt，要用 uv；UPGRADE=--upgrade 换成新版本
+make wheel   打成 wheel，放在 dist/
+make demo    在这个终端里，用虚拟手机演示主要功能
+make test    跑全部测试
+make check   检查代码、类型和导入
+make eval    每个场景在应用的每种外观里跑一遍，用界面元素和只看画面各一遍
+endef
+NEEDS_PYTHON := phonedesk 需要 Python 3.11 或更新的版本；可以用 PYTHON=/path/to/python3.11 指定
+NEEDS_VENV := 缺少 Python 的 venv 模块；Debian 和 Ubuntu 上运行：apt-get install python3-venv
+MAKING := 1/3 建立 $(VENV)
+INSTALLING := 2/3 安装约 110 个包，要几分钟
+INSTALLING_OURS := 3/3 安装 phonedesk 本身
+INSTALLED := 装好了；接下来：make demo
+NOT_INSTALLED := 如果是下载失败，请检查网络和下面的代理；也可以用 PIP_INDEX_URL 指定镜像。
+NO_PROXY_SET := 没有设置代理
+NEEDS_UV := make lock 需要 uv：pip install uv
+else
+define HELP
+make setup   install everything into $(VENV)
+make lock    write constraints*.txt anew from pyproject.toml, by uv; UPGRADE=--upgrade takes newer versions
+make wheel   phonedesk as a wheel, in dist/
+make demo    the main job on a virtual phone, in this terminal
+make test    every test
+make check   lint, types, imports
+make eval    every scenario in every look of its app, with the tree and by pictures only
+endef
+NEEDS_PYTHON := phonedesk needs Python 3.11 or newer; set PYTHON=/path/to/python3.11
+NEEDS_VENV := Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv
+MAKING := 1/3 making $(VENV)
+INSTALLING := 2/3 installing about 110 packages; this takes some minutes
+INSTALLING_OURS := 3/3 installing phonedesk itself
+INSTALLED := installed; next: make demo
+NOT_INSTALLED := If the download failed, check the network and the proxy that is set here; PIP_INDEX_URL can name a mirror.
+NO_PROXY_SET := no proxy is set
+NEEDS_UV := make lock needs uv: pip install uv
+endif
+export HELP
+
+# The proxies that pip is given, without passwords.
+PROXIES = set=; for name in HTTPS_PROXY https_proxy HTTP_PROXY http_proxy ALL_PROXY all_proxy PIP_PROXY; do \
+  eval "value=\$$$$name"; [ -z "$$value" ] || { set=1; echo "  $$name=$$value" | sed 's|=\([a-z0-9]*://\)\{0,1\}.*@|=\1***@|'; }; done; \
+  [ -n "$$set" ] || echo "  $(NO_PROXY_SET)"
+
 help:
-	@echo "make setup   install everything into $(VENV)"
-	@echo "make lock    write constraints*.txt anew from pyproject.toml, by uv; UPGRADE=--upgrade takes newer versions"
-	@echo "make wheel   phonedesk as a wheel, in dist/"
-	@echo "make demo    the main job on a virtual phone, in this terminal"
-	@echo "make test    every test"
-	@echo "make check   lint, types, imports"
-	@echo "make eval    every scenario in every look of its app, with the tree and by pictures only"
+	@echo "$$HELP"
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt constraints-dev.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "phonedesk needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
-	  { echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
-	@echo "1/3 making $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(NEEDS_PYTHON)" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(NEEDS_VENV)" >&2; exit 2; }
+	@echo "$(MAKING)"
 	@$(PYTHON) -m venv $(VENV)
-	@echo "2/3 installing about 110 packages; this takes some minutes"
+	@echo "$(INSTALLING)"
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes \
-	  -r constraints.txt -r constraints-dev.txt
-	@echo "3/3 installing phonedesk itself"
+	  -r constraints.txt -r constraints-dev.txt || { { echo "$(NOT_INSTALLED)"; $(PROXIES); } >&2; exit 1; }
+	@echo "$(INSTALLING_OURS)"
 	@$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@echo "installed; next: make demo"
+	@echo "$(INSTALLED)"
 	@touch $@
 
 lock:
-	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv" >&2; exit 2; }
+	@command -v $(UV) >/dev/null || { echo "$(NEEDS_UV)" >&2; exit 2; }
 	$(LOCK) --all-extras pyproject.toml -o constraints.txt
 	$(LOCK) --group pyproject.toml:dev -c constraints.txt -o constraints-dev.txt
 	$(LOCK) --group pyproject.toml:build -c constraints-dev.txt -o constraints-build.txt

@@ -16,9 +16,10 @@ from agent_core.actions.types import (
     Tap,
     Wait,
 )
-from agent_core.actions.write import to_autoglm
+from agent_core.actions.words import in_words
 from agent_core.choosing import decide
 from agent_core.delivery.flow import ReplyFlow
+from agent_core.delivery.results import told_reply
 from agent_core.devices.base import Device, TouchWatch
 from agent_core.errors import (
     ActionFailed,
@@ -101,6 +102,8 @@ class Actor:
         match action:
             case Finish(message=result, success=success):
                 status = Status.SUCCEEDED if success else Status.FAILED
+                if self._flow is not None:
+                    return ActResult(result, ok=success, ending=Ending(status, told_reply(session, result, ok=success)))
                 result = result or next((one.text for one in reversed(session.notes) if one.summary), "")
                 return ActResult(result, ok=success, ending=Ending(status, result))
             case GetKnowledgeData(query=query) if self._flow is not None:
@@ -130,7 +133,7 @@ class Actor:
         """Say what would be done, and why a dry run ends there; of a question, also what the base would answer."""
         lang, query = self._session.lang, action.query.strip() if isinstance(action, GetKnowledgeData) else ""
         if not query:
-            return say(lang, "run.dry_run", action=to_autoglm(action))
+            return say(lang, "run.dry_run", action=in_words(lang, action.model_dump()))
         chosen = await decide(self._chooser, query, query, await self._knowledge.retrieve(query))
         if chosen is None:
             return say(lang, "run.dry_run_unsure", query=query)

@@ -177,16 +177,21 @@ class PhoneAgent:
                 result = thought.problem or run.repeats.count(thought.action, seen)
                 result = result or await run.actor.attempt(judgement, seen)
             step.result = result
+            self._tell(result, step.judgement.messages)  # it is stored with the step
         await self._apply(result, seen, step.judgement.messages)
 
     async def _apply(self, result: ActResult, seen: Observation | None, messages: Sequence[str] = ()) -> None:
         """Let a result take effect: what the model is told next, a question, or the end."""
-        self.session.observation = " ".join(filter(None, (*messages, result.message)))
+        self._tell(result, messages)
         if result.question is not None:
             await self._ask(result.question, result.frame or (seen.frame if seen else None))
         elif result.ending is not None:
             self.session.end(result.ending.status, result.ending.message)
         await self._now.recorder.save()
+
+    def _tell(self, result: ActResult, messages: Sequence[str] = ()) -> None:
+        """Note what the model is told of a result with its next screen."""
+        self.session.observation = " ".join(filter(None, (*messages, result.message)))
 
     async def _ask(self, question: Question, frame: Frame | None) -> None:
         session, recorder = self.session, self._now.recorder

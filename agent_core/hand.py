@@ -55,7 +55,12 @@ async def do_on(device: Device, action: Action, size: tuple[int, int], lang: Lan
 
 
 async def _launch(device: Device, app: str, lang: Lang) -> None:
-    package = resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True))
+    package = await installed(device, app)
     if package is None:
         raise ActionFailed(say(lang, "run.app_missing" if packages_named(app) else "run.app_unknown", app=app))
     await device.launch(package)
+
+
+async def installed(device: Device, app: str) -> str | None:
+    """Return the package of ``app`` on the phone, by whatever name it is called; None if it is not installed."""
+    return resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True))

@@ -85,6 +85,7 @@ class Recorder:
     ) -> None:
         """The model is being asked; it is written down meanwhile."""
         self._model, self._heard = model, ""
+        self._last_thinking = time.monotonic()  # of a reply that is there at once nobody reads half
         if self._tape is not None:
             await self._tape.asked(seen, messages, model, profile)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from agent_core import questions
 from agent_core.acting import Actor, as_seen
 from agent_core.actions.types import Action
+from agent_core.apps.names import opened_alone
 from agent_core.apps.profile import AppProfile, profile
 from agent_core.at_limit import end_at_limit
 from agent_core.delivery.decisions import Decisions
@@ -24,6 +25,7 @@ from agent_core.gate import Judgement, Policy, PolicyName, Situation, policies_o
 from agent_core.gate.approval import holds, meant
 from agent_core.gate.base import acts_on_screen
 from agent_core.gate.right_chat import row_at
+from agent_core.hand import installed
 from agent_core.model.meter import Account, charge_to
 from agent_core.observer import Observation, Observer
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
@@ -126,6 +128,9 @@ class Run:
         session = self.session
         if session.dry_run and not (await self.device.screen()).awake:
             said = say(session.lang, "run.dry_run_asleep")
+            return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
+        if not session.steps and (app := opened_alone(session.task)) and not await installed(self.device, app):
+            said = say(session.lang, "run.app_needed", app=app)  # no model can help
             return ActResult(said, ok=False, ending=Ending(Status.FAILED, said))
         if len(session.steps) >= session.max_steps:
             return ActResult(session.observation, ok=False, ending=await end_at_limit(session, self.observer))

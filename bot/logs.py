@@ -1,5 +1,5 @@
 """Logs: structured, to standard error, without secrets and control characters, whoever speaks: our loggers, or a
-library's.
+library's. A person at a terminal may be told in other words instead; then the log is in its file alone.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import TextIOWrapper
@@ -80,6 +80,16 @@ def _escape_event(_logger: object, _method: str, event: MutableMapping[str, Any]
 
 def _below(trace: str) -> str:
     return indent(escaped(trace), "    ")
+
+
+Notice = Callable[[Mapping[str, Any]], None]  # tells a person of an event; its values may be of outside
+
+
+def _tell(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """The last processor if a person is told instead: nothing is left to print."""
+    if _set.notice is not None:
+        _set.notice(event)
+    raise structlog.DropEvent
 
 
 class _LineFormatter(logging.Formatter):
@@ -179,6 +189,7 @@ class _Set:
 
     json: bool = False
     file: _Lines | None = None
+    notice: Notice | None = None
 
 
 _set = _Set()
@@ -190,15 +201,21 @@ def know(secrets: Iterable[str]) -> None:
 
 
 def configure(
-    level: str = "info", *, json: bool = False, secrets: Iterable[str] = (), file: LogFile | None = None
+    level: str = "info",
+    *,
+    json: bool = False,
+    secrets: Iterable[str] = (),
+    file: LogFile | None = None,
+    notice: Notice | None = None,
 ) -> None:
     """Set up logging for this process; libraries speak from warning on. ``secrets`` are masked word for word.
 
-    ``file`` gets what the terminal gets. ConfigInvalid where it cannot be written.
+    file: gets what standard error gets. ConfigInvalid if it cannot be written.
+    notice: gets our loggers' events in place of standard error, which gets nothing then.
     """
     know(secrets)
     close_file()
-    _set.json, _set.file = json, _opened(file) if file is not None else None
+    _set.json, _set.file, _set.notice = json, _opened(file) if file is not None else None, notice
     set_level(level)
 
 
@@ -208,6 +225,8 @@ def set_level(level: str) -> None:
     last: list[structlog.typing.Processor] = [_escape_event, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     if _set.json:
         last = [lambda _logger, _method, event: to_json(event)]
+    if _set.notice is not None:
+        last = [_tell]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -222,9 +241,10 @@ def set_level(level: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_LineFormatter(logging.BASIC_FORMAT))
-    handlers: list[logging.Handler] = [handler]
+    handlers: list[logging.Handler] = [logging.NullHandler()]
+    if _set.notice is None:
+        handlers = [logging.StreamHandler(sys.stderr)]
+        handlers[0].setFormatter(_LineFormatter(logging.BASIC_FORMAT))
     if _set.file is not None:
         handlers.append(_set.file)
     logging.getLogger().handlers[:] = []  # basicConfig would close the file

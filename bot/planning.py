@@ -33,6 +33,7 @@ from bot.desk.phonebook import PhoneBook
 from scheduler.queue import leg_id
 from scheduler.runs import RunService
 from scheduler.worker import Worker
+from storage.engine import MISSED_SECONDS
 from storage.hosts import USABLE
 from storage.leases import Leases
 from storage.phones import Phones
@@ -41,8 +42,6 @@ from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun,
 from storage.uncut import whole
 
 log = structlog.get_logger(__name__)
-
-LOOK_SECONDS = 0.25  # how often it is looked at whether a phone is free, or a run over
 
 
 @dataclass
@@ -300,7 +299,7 @@ class PlanExecutor:
             row = await self._row(call)
             if not row.final and not call.left:
                 told = await self._tell_of_question(row, told)
-                await waiter.wait(LOOK_SECONDS)
+                await waiter.wait(MISSED_SECONDS)
         return row
 
     async def _tell_of_question(self, row: RunRow, told: str) -> str:
@@ -327,7 +326,7 @@ class PlanExecutor:
                 if self._ended(call) or call.left:
                     raise
                 log.warning("plan_part_not_seen", run_id=call.run_id, error=type(error).__name__)
-                await waiter.wait(LOOK_SECONDS)
+                await waiter.wait(MISSED_SECONDS)
                 continue
             if row is None:
                 raise RuntimeError("The run is gone.")
@@ -380,7 +379,7 @@ class PlanExecutor:
         while not self._ended(call):
             waiter = db.signal("runs").waiter()
             busy = await self._busy()
-            left = LOOK_SECONDS
+            left = MISSED_SECONDS
             if serial in self._turns:
                 until = loop.time() + patience
             elif serial not in busy:
@@ -388,7 +387,7 @@ class PlanExecutor:
                 return True
             elif (left := until - loop.time()) <= 0:
                 return False
-            await waiter.wait(min(left, LOOK_SECONDS))
+            await waiter.wait(min(left, MISSED_SECONDS))
         return False
 
     def _ended(self, call: _Call) -> bool:

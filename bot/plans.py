@@ -33,11 +33,12 @@ from bot.app import Core
 from bot.desk.plans_views import NewPlan
 from bot.plan_past import note_of, written
 from bot.plan_state import Beginning, Memory, Plan, session_busy
-from bot.planning import LOOK_SECONDS, PlanExecutor, PlanPlace, reply_state
+from bot.planning import PlanExecutor, PlanPlace, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.turnover import Turnover
 from scheduler.runs import RunService
-from scheduler.worker import WATCH_SECONDS, Worker
+from scheduler.worker import Worker
+from storage.engine import MISSED_SECONDS
 from storage.events import Events
 from storage.plans import Conversations, Plans, PlanUnderWay
 from storage.runs import FAILED, PLAN, STOPPED, SUCCEEDED, NewRun, Runs
@@ -204,7 +205,7 @@ class PlanService:
         signal = self._core.db.signal("runs")
         waiter = signal.waiter()
         while await self._plans.under_way(session) == run_id:
-            await waiter.wait(LOOK_SECONDS)
+            await waiter.wait(MISSED_SECONDS)
             waiter = signal.waiter()
         return True
 
@@ -392,7 +393,7 @@ class PlanService:
                         self._end_soon(live[run_id], FAILED)
             except Exception as error:  # noqa: BLE001 - a database that is away for a moment ends no plan
                 log.warning("plans_not_watched", error=repr(error))
-            await waiter.wait(WATCH_SECONDS)
+            await waiter.wait(MISSED_SECONDS)
 
     def _end_soon(self, plan: Plan, why: str) -> None:
         """It is not waited for: the others' hearts beat on."""

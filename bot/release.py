@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from importlib import metadata
@@ -26,4 +27,4 @@ def program() -> str:
     if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
         return NAME
     near = os.path.relpath(called)
-    return str(called) if near.startswith(os.pardir) else near
+    return shlex.quote(str(called) if near.startswith(os.pardir) else near)

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager, contextmanager
 import structlog
 from sqlalchemy.exc import DBAPIError
 
-from agent_core.apps.names import resolve_app
 from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import InputRejected
 from agent_core.gate import PolicyName
+from agent_core.hand import installed
 from agent_core.ports import Human, RunStore
 from agent_core.session import Session, Status
 from agent_core.settings import AgentSettings
@@ -24,7 +24,8 @@ from bot.executor import attempt
 from scheduler.parking import store_end
 from scheduler.signals import Reason, StopSignal
 from scheduler.sweeps.order import read_task
-from scheduler.worker import WATCH_SECONDS, lease_of
+from scheduler.worker import lease_of
+from storage.engine import MISSED_SECONDS, Database
 from storage.runs import NewRun, Runs
 
 log = structlog.get_logger(__name__)
@@ -80,7 +81,7 @@ async def _work(
     try:
         async with lease_of(core.db, device.serial, owner=f"terminal-{os.getpid()}", why=run_id) as lease:
             with stopped_by_interrupt(lease.stop):
-                async with stopped_by_row(runs, run_id, lease.stop):
+                async with stopped_by_row(core.db, run_id, lease.stop):
                     await attempt(core, device, session, settings, lease, human=human, store=store, leg=1)
             # While the phone is still ours: a server beside us must not take the run for a dead one.
             await store_end(runs, session, 1)
@@ -93,20 +94,21 @@ async def _work(
 async def _check_installed(device: AdbDevice, rules: TaskRules) -> None:
     """InputRejected for a task that may use an app alone which the phone has not."""
     for app in rules.apps:
-        if resolve_app(app, await device.packages()) or resolve_app(app, await device.packages(fresh=True)):
+        if await installed(device, app):
             continue
         said = f"{app} is not installed on the phone."
         raise InputRejected(said, advice="Install it, or name another.", key="app_not_here", name=app)
 
 
 @asynccontextmanager
-async def stopped_by_row(runs: Runs, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
+async def stopped_by_row(db: Database, run_id: str, stop: StopSignal) -> AsyncIterator[None]:
     """A stop, or Hold, that another process (the server, from a chat) wrote into the run's row is heard inside."""
 
     async def watch() -> None:
         while not stop.requested:
+            waiter = db.signal("runs").waiter()
             try:
-                asked = await runs.asked([run_id])
+                asked = await Runs(db).asked([run_id])
             except DBAPIError as error:  # a database that is away for a moment ends no run
                 log.warning("run_not_watched", run_id=run_id, error=repr(error))
                 asked = {}
@@ -115,7 +117,7 @@ async def stopped_by_row(runs: Runs, run_id: str, stop: StopSignal) -> AsyncIter
                 stop.request(Reason.STOP)
             elif held:
                 stop.request_hold()
-            await asyncio.sleep(WATCH_SECONDS)
+            await waiter.wait(MISSED_SECONDS)
 
     watching = asyncio.create_task(watch(), name="run-watch")
     try:

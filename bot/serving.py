@@ -134,7 +134,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
                 parts["telegram"] = telegram.ready.is_set()
             return parts
 
-        app = make_app(ready, web_names(settings.web, settings.telegram))
+        app = make_app(ready, web_names(settings.web, settings.telegram), settings.lang)
         metrics = metrics_of(core)
         stack.push_async_callback(metrics.close)
         add_metrics(app, metrics, core.db, settings.web.host)

@@ -69,11 +69,11 @@ async def sweep_here(
 
 
 async def _look(core: Core, row: RunRow, serial: str) -> Prepared:
-    runs, device = Runs(core.db), await core.device(serial)
+    device = await core.device(serial)
     try:
         async with lease_of(core.db, serial, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
             with stopped_by_interrupt(lease.stop):
-                async with stopped_by_row(runs, row.id, lease.stop):
+                async with stopped_by_row(core.db, row.id, lease.stop):
                     prepared = await prepare(core.db, row, device, core.sweep_eyes(), lease)
             # While the phone is still ours: a server beside us must not take the sweep for a dead one. Its runs follow,
             # each when it is its turn.

@@ -14,6 +14,7 @@ import structlog
 
 from scheduler.periodic import Periodic
 from storage.engine import Database
+from storage.events import Events
 from storage.watched import Watched, WatchedRow
 
 LOOK_SECONDS = 30.0
@@ -133,7 +134,7 @@ class AlertWatch(Periodic):
     async def _read_signs(self) -> None:
         """Note what runs have shown since the last look; what was before the first one is no news."""
         if self._read_to is None:
-            self._read_to = await self._watched.last_event()
+            self._read_to = await Events(self._db).newest()
         for sign in await self._watched.signs(self._read_to):
             self._read_to = sign.event_id
             for subject, probe in self._probes.items():

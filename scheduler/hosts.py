@@ -12,7 +12,7 @@ import structlog
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from scheduler.periodic import Periodic
-from storage.engine import Database
+from storage.engine import MISSED_SECONDS, Database
 from storage.hosts import DRAINING, ENDED, USABLE, HostPhone, Hosts
 from storage.ids import new_id
 from storage.leases import LEASE_SECONDS
@@ -99,7 +99,7 @@ class Host:
         self._loops = (
             Periodic("host-beat", self._beat, min(seconds / 3, MOST_BETWEEN_BEATS)),
             Periodic("host-phones", self._follow, look_seconds),
-            Periodic("host-requests", self._serve, look_seconds),
+            Periodic("host-requests", self._serve, MISSED_SECONDS, waiter=lambda: db.signal("runs").waiter()),
         )
         self._answering: set[asyncio.Task[None]] = set()
         self._busy: set[int] = set()  # the requests that are being answered

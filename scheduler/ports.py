@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -15,12 +16,11 @@ from agent_core.session import Answer, Question, QuestionKind, Session
 from scheduler.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.signals import StopSignal
 from storage.answers import Answers
-from storage.engine import Database
+from storage.engine import MISSED_SECONDS, Database, Waiter
 from storage.events import Events
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
-LOOK_SECONDS = 0.5
 _LEARNT = TypeAdapter(LearntApp)
 
 log = structlog.get_logger(__name__)
@@ -51,9 +51,13 @@ class StoredRuns:
         self._answers = Answers(db)
         self._questions = Questions(db)
         self._learn = learn
+        self._saved = ("", "")  # the run, and its session as it was stored last
 
     async def save(self, session: Session) -> None:
-        await self._runs.save_session(session.run_id, session.model_dump_json(), leg=self._leg)
+        saved = (session.run_id, session.model_dump_json())
+        if saved != self._saved:  # the agent saves wherever something may have changed
+            await self._runs.save_session(*saved, leg=self._leg)
+            self._saved = saved
 
     async def event(self, run_id: str, event: ports.Event, *, picture: bytes | None = None) -> None:
         if event.kind != "answer":
@@ -94,7 +98,8 @@ def _teaches(answer: ports.AnswerEvent) -> bool:
 class StoredHuman:
     """``agent_core.ports.Human`` by rows: any channel may answer, and the phone is held for a while meanwhile.
 
-    ``stop``: at Hold the phone is not held any longer. ``leg``: who asks; LeaseLost once its turn is over.
+    ``stop``: at Hold, and when the process ends, the phone is not held any longer. ``leg``: who asks; LeaseLost once
+    its turn is over.
     """
 
     def __init__(
@@ -123,11 +128,21 @@ class StoredHuman:
             waiter = self._db.signal("questions").waiter()
             row = await self._questions.get(question.id)
             left = until - time.monotonic()
-            held = self._stop is not None and self._stop.hold_requested
-            if row is None or row.state != OPEN or left <= 0 or held:
+            over = self._stop is not None and (self._stop.hold_requested or self._stop.closing)
+            if row is None or row.state != OPEN or left <= 0 or over:
                 return given_answer(row)
-            # Another process may answer, or a person hold the run: looked at now and then without a signal too.
-            await waiter.wait(min(left, LOOK_SECONDS))
+            await self._wait(waiter, min(left, MISSED_SECONDS))
+
+    async def _wait(self, waiter: Waiter, seconds: float) -> None:
+        """Wait for an answer, for Stop or Hold, or for the time to pass."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(waiter.wait(seconds))]
+        if self._stop is not None:
+            waits.append(asyncio.ensure_future(self._stop.wait()))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
 
 async def store_question(

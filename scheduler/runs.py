@@ -26,7 +26,8 @@ from storage.leases import LEASE_SECONDS, Leases
 from storage.questions import AnswerResult, Questions
 from storage.runs import NewRun, RunRow, Runs
 
-RECONCILE_SECONDS = 1.0
+RECONCILE_SECONDS = 1.0  # between two looks, while a run waits for its turn
+IDLE = 5  # times as long, while none does: what begins is told by a signal
 LOST_LEG_SECONDS = 60.0
 
 log = structlog.get_logger(__name__)
@@ -161,6 +162,7 @@ class Reconciler(Periodic):
         self._every_seconds = every_seconds
         self._lost_leg = timedelta(seconds=lost_leg_seconds)
         self._started: dict[str, _Started] = {}
+        self._waited_for = False  # whether a run waited for its turn at the last look
         self._tidied_at = -math.inf  # in the loop's time
         self._missing: dict[str, bool] = {}  # runs in the line: whether their phone was there at the last look
 
@@ -194,6 +196,7 @@ class Reconciler(Periodic):
         if not due:
             self._missing.clear()
             return []
+        self._waited_for = True
         here = None if self._phones is None else list(await self._phones())
         fleet = await self._seen(due, here)
         if here is not None and self._tells:
@@ -308,9 +311,11 @@ class Reconciler(Periodic):
             return None
         return run.wanted if self._fleet.gives_up(run, fleet) else None
 
-    async def _turn(self) -> None:
+    async def _turn(self) -> float | None:
         now = asyncio.get_running_loop().time()
         if now - self._tidied_at >= self._every_seconds:
             self._tidied_at = now
             await self._tidy()
+        self._waited_for = False
         await self._hand_out()
+        return None if self._waited_for else IDLE * self._every_seconds

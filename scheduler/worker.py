@@ -16,11 +16,10 @@ from scheduler.giving_up import gave_up, left_alone
 from scheduler.hosts import ClockCheck
 from scheduler.queue import parse_leg_id
 from scheduler.signals import Reason, StopSignal
-from storage.engine import Database, is_away
+from storage.engine import MISSED_SECONDS, Database, is_away
 from storage.leases import LEASE_SECONDS, LeaseRow, Leases
 from storage.runs import RUNNING, RunRow, Runs
 
-WATCH_SECONDS = 0.25  # how often the row is looked at for a stop that another process asked for
 CLEANUP_SECONDS = 20.0  # a cancelled leg may take so long to tidy up before it is cancelled once more
 
 log = structlog.get_logger(__name__)
@@ -111,7 +110,7 @@ class Worker:
         owner: str,
         may_begin: MayBegin | None = None,
         lease_seconds: float = LEASE_SECONDS,
-        watch_seconds: float = WATCH_SECONDS,
+        watch_seconds: float = MISSED_SECONDS,
         lang: Lang = "zh",
     ) -> None:
         self._db = db
@@ -175,8 +174,13 @@ class Worker:
             live.lease.stop.request(Reason.LEASE_LOST)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back."""
+        """Begin no leg any more. Those at work get ``seconds`` to end by themselves, then they are put back. Those that
+        wait for a person's answer end at once; their question stays open.
+        """
         self._closing = True
+        for live in self._live.values():
+            if live.lease is not None:
+                live.lease.stop.closing = True
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()
@@ -325,6 +329,7 @@ class Worker:
     async def _watch(self) -> None:
         """See what other processes ask of the runs at work here; one look for all of them."""
         while self._live:
+            waiter = self._db.signal("runs").waiter()
             try:
                 asked = await self._runs.asked(list(self._live))
             except Exception as error:  # noqa: BLE001 - as above
@@ -336,7 +341,7 @@ class Worker:
                     lease.stop.request(Reason.STOP)
                 elif lease is not None and hold:
                     lease.stop.request_hold()
-            await asyncio.sleep(self._watch_seconds)
+            await waiter.wait(self._watch_seconds)
 
 
 def said(error: BaseException) -> str:

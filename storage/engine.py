@@ -29,6 +29,8 @@ log = structlog.get_logger(__name__)
 Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
+MISSED_SECONDS = 5.0  # how long a signal is waited for before a look without it
+PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed something
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
@@ -86,11 +88,13 @@ def lost_to_another(error: BaseException) -> bool:
 class Waiter:
     """Waits for the next notification after it was made."""
 
-    def __init__(self, event: asyncio.Event) -> None:
+    def __init__(self, event: asyncio.Event, watch: Callable[[], None]) -> None:
         self._event = event
+        self._watch = watch
 
     async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109 - running out of time is an answer here, not an error
-        """True where it was notified within ``timeout`` seconds."""
+        """Return True if it was notified within ``timeout`` seconds."""
+        self._watch()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._event.wait()
@@ -99,20 +103,22 @@ class Waiter:
 
 
 class Signal:
-    """Wakes those who wait in this process; others find out by asking the database now and then.
+    """Wakes those who wait in this process.
 
-    Take the waiter before looking at the data, so that nothing is missed in between.
+    Take the waiter before looking at the data, so that nothing is missed in between. ``watch`` is called when somebody
+    waits: a database's signals are given, too, when another process has changed something (``Database.signal``).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Callable[[], None] = lambda: None) -> None:
         self._event = asyncio.Event()
+        self._watch = watch
 
     def notify(self) -> None:
         self._event.set()
         self._event = asyncio.Event()
 
     def waiter(self) -> Waiter:
-        return Waiter(self._event)
+        return Waiter(self._event, self._watch)
 
 
 def database_url(url: str | URL) -> URL:
@@ -179,7 +185,10 @@ class Database:
         self._ends_at: float | None = None  # by the loop's clock: nothing waits for the database any longer
         self.away_since: datetime | None = None  # since when nothing can be begun
         self._reads_only = False  # of that time: whether only writing failed
-        self._signals: defaultdict[str, Signal] = defaultdict(Signal)
+        self._signals: defaultdict[str, Signal] = defaultdict(lambda: Signal(self._watch))
+        self._watching: asyncio.Task[None] | None = None
+        self._changes: _Changes = _FileChanges(self.url) if self.is_sqlite else _ServerChanges(self)
+        self.reads = self.writes = 0  # transactions that were begun
         # Writers of one process stand in line here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
 
@@ -187,8 +196,28 @@ class Database:
         return self.clock()
 
     def signal(self, subject: str) -> Signal:
-        """The signal of a subject in this process: ``events``, ``questions``, ``runs``, ``outbox``, ``inbox``."""
+        """Return the signal of a subject: ``events``, ``questions``, ``runs``, ``outbox``, ``inbox``.
+
+        Who changes something in this process gives it. What another process changes is seen within ``PULSE_SECONDS``,
+        while anybody waits: then every signal is given, for nothing tells what it was.
+        """
         return self._signals[subject]
+
+    def _watch(self) -> None:
+        """Have the database looked at for what other processes change, from now until it is closed."""
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._pulse(), name="database-pulse")
+
+    async def _pulse(self) -> None:
+        while True:
+            try:
+                changed = await self._changes.seen()
+            except (DBAPIError, OSError, sqlite3.Error):  # it is away: what was changed is seen once it is back
+                changed = False
+            if changed:
+                for signal in self._signals.values():
+                    signal.notify()
+            await asyncio.sleep(PULSE_SECONDS)
 
     def end_within(self, seconds: float) -> None:
         """The process ends: from now on nothing waits longer than that for a database that is away or locked.
@@ -199,18 +228,19 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
+        self.reads += 1
         async with self._transaction() as connection:
             yield connection
 
     @asynccontextmanager
     async def write(self, *, durable: bool = False) -> AsyncIterator[AsyncConnection]:
         """``durable``: on the disk when the block has ended, through a loss of power too (``synchronous=FULL``)."""
+        self.writes += 1
         full = durable and self.is_sqlite
-        async with (
-            self._writing if self.is_sqlite else nullcontext(),
-            self._transaction(write=True, full=full) as connection,
-        ):
-            yield connection
+        async with self._writing if self.is_sqlite else nullcontext():
+            with self._changes.ours():
+                async with self._transaction(write=True, full=full) as connection:
+                    yield connection
 
     @asynccontextmanager
     async def _transaction(self, *, write: bool = False, full: bool = False) -> AsyncIterator[AsyncConnection]:
@@ -326,7 +356,97 @@ class Database:
             return given
 
     async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+            self._watching = None
+        await self._changes.close()
         await self.engine.dispose()
+
+
+class _FileChanges:
+    """Whether another process has changed a SQLite file, by ``PRAGMA data_version`` on a connection that only looks.
+
+    It waits for no lock and reads no row (https://www.sqlite.org/pragma.html#pragma_data_version). Our own commits
+    change the version, too: they are taken out by a look before and after each.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._path = Path(url.database or "").absolute()
+        self._connection: sqlite3.Connection | None = None
+        self._version: int | None = None
+        self._theirs = False
+
+    async def seen(self) -> bool:
+        """Return whether others have changed it since the last look."""
+        self._look()
+        theirs, self._theirs = self._theirs, False
+        return theirs
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        """What changes inside is ours; no other transaction of this process writes meanwhile."""
+        self._look()
+        try:
+            yield
+        finally:
+            self._version = self._read() if self._connection is not None else None
+
+    def _look(self) -> None:
+        if self._connection is None and not self._open():
+            return
+        before, self._version = self._version, self._read()
+        self._theirs = self._theirs or self._version != before
+
+    def _open(self) -> bool:
+        try:
+            self._connection = sqlite3.connect(
+                f"{self._path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error:  # there is no such file yet, or any more
+            return False
+        return True
+
+    def _read(self) -> int | None:
+        try:
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone() if self._connection else (None,)
+        except sqlite3.Error:
+            return None
+        return version
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class _ServerChanges:
+    """Whether anybody has changed a database of this PostgreSQL server, by the next transaction's number.
+
+    We ourselves count, too: a signal too many costs a look.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._next = ""
+
+    async def seen(self) -> bool:
+        """Return whether it was changed since the last look; True at the first one."""
+        statement = sa.text("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
+        async with self._db.read() as connection:
+            before, self._next = self._next, str((await connection.execute(statement)).scalar_one())
+        return self._next != before
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        yield
+
+    async def close(self) -> None:
+        return None
+
+
+_Changes = _FileChanges | _ServerChanges
 
 
 @contextmanager

@@ -94,6 +94,12 @@ class Events:
         self._db.signal("events").notify()
         return event_id
 
+    async def newest(self) -> int:
+        """Return the id of the newest event; 0 for none."""
+        async with self._db.read() as connection:
+            newest: int | None = (await connection.execute(sa.select(sa.func.max(events.c.id)))).scalar_one()
+        return newest or 0
+
     async def after(self, position: int, *, run_id: str = "", limit: int = 200) -> list[EventRow]:
         """The events after ``position``, oldest first; of one run where ``run_id`` is given."""
         statement = sa.select(events).where(events.c.id > position).order_by(events.c.id).limit(limit)

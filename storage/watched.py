@@ -117,12 +117,6 @@ class Watched:
         async with self._db.write() as connection:
             await connection.execute(sa.delete(watched).where(watched.c.subject == subject))
 
-    async def last_event(self) -> int:
-        """The newest event's id; 0 where there is none."""
-        async with self._db.read() as connection:
-            newest: int | None = (await connection.execute(sa.select(sa.func.max(events.c.id)))).scalar_one()
-        return newest or 0
-
     async def signs(self, after: int) -> list[Sign]:
         """What runs have shown in the events after this id, the oldest first."""
         kind = events.c.data["error_kind"].as_string()

@@ -13,6 +13,11 @@ from pathlib import Path
 from agent_core import own
 from agent_core.apps.profile import profiles
 
+_OPENS = re.compile(
+    r"\s*(?:请|帮我|麻烦)*\s*(?:打开|启动|(?:open|launch)\s)\s*(?:the\s)?\s*[“\"'「]?(?P<app>[^“”\"'「」，。,;；!！]+?)[”\"'」]?"
+    r"\s*(?:应用|\sapp)?\s*[。.!！]?\s*",
+    re.IGNORECASE,
+)
 PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 
 
@@ -42,6 +47,12 @@ def packages_named(name: str) -> tuple[str, ...]:
     """The packages that ``name`` (a label, an alias, or a package) may mean, installed or not."""
     wanted = name.strip()
     return (wanted,) if PACKAGE.fullmatch(wanted) else _packages_by_name().get(_bare(wanted), ())
+
+
+def opened_alone(task: str) -> str:
+    """Return the app that the task only opens; "" if the task is another one, or the name is not known."""
+    found = _OPENS.fullmatch(task)
+    return found["app"] if found is not None and packages_named(found["app"]) else ""
 
 
 def names_one_of(text: str, packages: Collection[str]) -> bool:

@@ -25,7 +25,7 @@ from agent_core.delivery.namesakes import Namesakes
 from agent_core.delivery.outcome import Outcome, Result, check_chat
 from agent_core.delivery.planning import planned_with
 from agent_core.delivery.put_off import KNOWLEDGE_TRIES, put_off
-from agent_core.delivery.results import ask, end, fail, waits_elsewhere
+from agent_core.delivery.results import ask, end, fail, nothing_left, waits_elsewhere
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Device, Key
 from agent_core.errors import DeviceError, KnowledgeError
@@ -189,7 +189,7 @@ class ReplyFlow:
         if not cluster.left:
             if any(question.elsewhere for question in cluster.asked):
                 return waits_elsewhere(session)
-            return end(session, Status.SUCCEEDED, "run.already_skipped")
+            return nothing_left(session, "run.already_skipped")
         return self._unreadable(cluster)
 
     async def _nothing_new(self, seen: Observation, chat: ChatScreen, *, lowest: bool) -> ActResult | None:
@@ -205,7 +205,7 @@ class ReplyFlow:
             await self._rows.withdraw()
             if session.elsewhere is not None:
                 return waits_elsewhere(session)
-            return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
+            return nothing_left(session, "run.nothing_new", contact=session.gate.contact)
         if adopted is None:
             return await self._take_questions(await self._looks.lowest(seen), lowest=True)
         if session.planned is not None and session.planned.text:
@@ -502,9 +502,7 @@ class ReplyFlow:
         return None
 
     def _skipped_before(self, question: AskedQuestion) -> ActResult:
-        return self._next_after(question, "run.skipped_one") or end(
-            self._session, Status.SUCCEEDED, "run.already_skipped"
-        )
+        return self._next_after(question, "run.skipped_one") or nothing_left(self._session, "run.already_skipped")
 
     def _left_to_another(self, question: AskedQuestion) -> ActResult:
         question.elsewhere = True

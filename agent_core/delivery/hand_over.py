@@ -13,7 +13,7 @@ from agent_core.delivery.deliver import Delivery
 from agent_core.delivery.looking import ChatLooks
 from agent_core.delivery.outcome import Outcome, Result
 from agent_core.delivery.planning import bind
-from agent_core.delivery.results import ask, end, fail
+from agent_core.delivery.results import ask, end, fail, nothing_left
 from agent_core.delivery.rows import Rows
 from agent_core.devices.base import Frame
 from agent_core.gate.right_chat import is_contacts, wrong_chat
@@ -168,7 +168,7 @@ class HandOver:
         if not planned.cluster and not planned.ours:
             await self._rows.withdraw()
             session.planned = None
-            return end(session, Status.SUCCEEDED, "run.nothing_new", contact=session.gate.contact)
+            return nothing_left(session, "run.nothing_new", contact=session.gate.contact)
         if planned.part:
             return ask(session, questions.rest_unsent(session, planned), "run.waiting", seen.frame)
         shown = self._rows.as_shown(seen.chat, planned) if seen.chat is not None else []

@@ -40,6 +40,28 @@ def _why_elsewhere(session: Session, other: Elsewhere) -> str:
     return say(session.lang, "run.goes_on_elsewhere" if other.goes_on else "run.held_elsewhere", run=run)
 
 
+def told_reply(session: Session, said: str, *, ok: bool) -> str:
+    """Say what came of a reply task that the model has ended: what was sent is known without it.
+
+    ``said``: its own words. They stand below, as its note, if it gave up or nothing was sent.
+    """
+    known = _replied(session) if session.replies else say(session.lang, "run.nothing_sent")
+    if not said.strip() or (ok and session.replies):
+        return known
+    return f"{known}\n{say(session.lang, 'run.model_note', text=said)}"
+
+
+def nothing_left(session: Session, key: str, **values: object) -> ActResult:
+    """End a run that has nothing more to answer; ``key`` says why nothing was sent, if nothing was."""
+    message = _replied(session) if session.replies else say(session.lang, key, **values)
+    return ActResult(message, ending=Ending(Status.SUCCEEDED, message))
+
+
+def _replied(session: Session) -> str:
+    contacts = ", ".join(dict.fromkeys(reply.contact for reply in session.replies))
+    return say(session.lang, "run.replied", contact=contacts, count=len(session.replies))
+
+
 def end(session: Session, status: Status, key: str, **values: object) -> ActResult:
     message = say(session.lang, key, **values)
     return ActResult(message, ok=status is Status.SUCCEEDED, ending=Ending(status, message))

@@ -136,6 +136,14 @@ _ON_THE_WAY = re.compile(
     r"|messages?|questions?|chats?|list|app|and|it|them|whether|i|want|customers?|contacts?)\b|[，,:：\-\s]",
     re.IGNORECASE,
 )
+# Without an app: verbs that are not said of customers alone, and words that name another place or no customer.
+_ANSWERS_ANYTHING = re.compile(r"回|回答|解答|应答|answer", re.IGNORECASE)
+_NO_CUSTOMER = re.compile(
+    r"邮件|邮箱|短信|评论|帖子?|弹幕|动态|电话|来电|通知|公告|工单|微博|朋友圈|问卷|^\s*[我你]|在.|上的|里的"
+    r"|\b(?:e-?mails?|mails?|sms|texts?|comments?|posts?|tweets?|threads?|reviews?|tickets?|calls?|phone|notifications?"
+    r"|invitations?|surveys?|me|us|with|in|on|at|via|by|using|through|from)\b",
+    re.IGNORECASE,
+)
 _NOBODY_TOLD = re.compile(r"^(?:我|你|您|他|她|它|咱|人家|对方|him|her|it|me|you|they)们?$", re.IGNORECASE)
 
 
@@ -182,17 +190,24 @@ def reply_task(task: str, known: Iterable[str] = (), *, certain: bool = False) -
 
 
 def lacks_app(task: str) -> bool:
-    """Tell whether ``task`` orders an answer to a contact (``回复联系人11``) and does not say in which app."""
-    clauses = _CLAUSES.split(_without_quotes(task, []))
-    return _CONTACT.search(task) is not None and any(_ordered(clause) is not None for clause in clauses)
+    """Tell whether ``task`` orders an answer to customers (``回复11``, ``reply to 11``) and does not say in which app.
+
+    An order that begins the task counts if what it names can be a customer; one to a contact counts anywhere.
+    """
+    clauses = _CLAUSES.split(_LIST.sub("、", _without_quotes(task, [])))
+    orders = [found for clause in clauses if (found := _ordered(clause)) is not None]
+    if not orders:
+        return False
+    return _CONTACT.search(task) is not None or (_ordered(clauses[0]) is not None and _can_be_customers(orders[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """A clause that orders an answer: what stands ``before`` the words that say whom, and these words."""
+    """A clause that orders an answer: what stands ``before`` the words that say whom, these words, and its ``verb``."""
 
     before: str
     after: str
+    verb: str = ""
 
 
 def _ordered(clause: str) -> _Ordered | None:
@@ -205,11 +220,18 @@ def _ordered(clause: str) -> _Ordered | None:
         contact = _CONTACT.search(clause)
         return _Ordered(clause[: contact.start()], f"联系人{clause[contact.end() :]}") if contact else None
     if _stripped(after) and not _EVERYBODY.fullmatch(after):
-        return _Ordered(before, after)
+        return _Ordered(before, after, verb[0])
     for pattern in _BEFORE_VERB:
         if (found := pattern.search(before.strip())) is not None:
-            return _Ordered(before[: before.rindex(found[1])], found[1])
-    return _Ordered(before, after)
+            return _Ordered(before[: before.rindex(found[1])], found[1], verb[0])
+    return _Ordered(before, after, verb[0])
+
+
+def _can_be_customers(order: _Ordered) -> bool:
+    """Tell whether ``order`` names people, or nobody: an e-mail is answered too, and a question of the task's own."""
+    if order.before.strip(" 给把对向将跟为") or _ANSWERS_ANYTHING.fullmatch(order.verb):
+        return False
+    return bool(_EVERYBODY.fullmatch(order.after)) or not _NO_CUSTOMER.search(order.after)
 
 
 def _stripped(words: str) -> str:

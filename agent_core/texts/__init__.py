@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+import string
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -73,4 +74,22 @@ def weekday(lang: Lang, date: str) -> str:
 
 def say(lang: Lang, key: str, **values: Any) -> str:
     """The text of ``key`` with ``values`` filled in. KeyError for an unknown key: a text must not be missing."""
-    return catalogue(lang)[key].format(**values)
+    return filled(catalogue(lang)[key], values)
+
+
+class _Filling(string.Formatter):
+    """``str.format``, and ``{count:reply|replies}``: one word for 1, another for any other number."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, bar, many = format_spec.partition("|")
+        if bar:
+            return one if str(value) == "1" else many
+        return str(super().format_field(value, format_spec))
+
+
+_filling = _Filling()
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """Return ``text`` with ``values`` in its placeholders. KeyError for one without a value."""
+    return _filling.vformat(text, (), values)

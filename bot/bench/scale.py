@@ -66,11 +66,17 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A server with one phone and nothing to do. ``cpu``: share of a core."""
+    """A server with one phone and nothing to do. ``cpu``: share of a core. ``reads``: transactions a second.
+
+    ``reply_reads`` and ``reply_writes``: those of a reply, from its submission to its end.
+    """
 
     seconds: float
     cpu: float
     resident: float
+    reads: float
+    reply_reads: int
+    reply_writes: int
 
 
 @dataclass
@@ -209,12 +215,14 @@ async def scale(phones: int, runs: int, *, say: Say = unheard, settle: float = S
 async def idle(seconds: float, *, say: Say = unheard) -> Idle:
     """Measure a server with one phone that has answered once and has nothing to do any more."""
     say("starting", phones=1)
-    async with measured(1, 1) as made:
-        await made.order(Order(tasks=[(made.phones[0].address, f"QQ回复联系人{customer(0)}")]))
+    async with measured(1, 2) as made:
+        for number in range(2):  # the first one opens connections, and reads what is kept from then on
+            reply = await made.order(Order(tasks=[(made.phones[0].address, f"QQ回复联系人{customer(number)}")]))
         await made.order(Order(idle=3.0))  # what follows a run is over by then
         say("looking", seconds=seconds)
         seen = await made.order(Order(idle=seconds))
-        return Idle(seen.seconds, seen.cpu / seen.seconds, seen.resident)
+        reads = seen.reads / seen.seconds
+        return Idle(seen.seconds, seen.cpu / seen.seconds, seen.resident, reads, reply.reads, reply.writes)
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -50,7 +50,10 @@ class RunSeen(BaseModel):
 
 
 class Seen(BaseModel):
-    """``seconds``: from the first submission to the end of the last run. ``cpu``: seconds of a core meanwhile."""
+    """``seconds``: from the first submission to the end of the last run. ``cpu``: seconds of a core meanwhile.
+
+    ``reads`` and ``writes``: transactions with the database.
+    """
 
     seconds: float
     cpu: float
@@ -58,12 +61,15 @@ class Seen(BaseModel):
     peak: float
     descriptors: int
     threads: int
+    reads: int = 0
+    writes: int = 0
     runs: list[RunSeen] = []
 
 
 async def _do(running: Server, order: Order) -> Seen:
     loop, before = asyncio.get_running_loop(), usage()
-    begun = loop.time()
+    begun, db = loop.time(), running.desk.house.db
+    reads, writes = db.reads, db.writes
     seen: list[RunSeen] = []
     if order.tasks:
         ids = []
@@ -75,7 +81,8 @@ async def _do(running: Server, order: Order) -> Seen:
         seen = [_run(row, *asked) for row, asked in zip(rows, order.tasks, strict=True)]
     else:
         await asyncio.sleep(order.idle)
-    return _seen(loop.time() - begun, before, usage(), seen)
+    held = _seen(loop.time() - begun, before, usage(), seen)
+    return held.model_copy(update={"reads": db.reads - reads, "writes": db.writes - writes})
 
 
 async def _over(running: Server, ids: Sequence[str]) -> list[RunRow]:

@@ -6,7 +6,7 @@ import re
 
 from agent_core.questions import RECORD, SKIP
 from agent_core.session import TO_CUSTOMER, Answer, Question
-from bot.chat.cards import answer_label
+from bot.chat.cards import answer_label, choice_label
 from bot.chat.commands import is_like_a_command
 from bot.chat.texts import Texts
 from bot.chat.turn import Turn
@@ -42,6 +42,16 @@ def read_answer(question: Question, said: str, *, by: str = "", own: bool = Fals
         return None
     answer = Answer(text=text, by=by)
     return answer if question.accepts(answer) else None
+
+
+def no_answer(words: Texts, view: QuestionView, said: str) -> str:
+    """Say why ``read_answer`` found no answer in ``said``, and what would be one."""
+    labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
+    key = "not_a_choice"
+    if view.question.free_text:
+        key = "own_or_choice" if len(view.question.choices) > 1 else "own_or_only"
+        key = key if said.strip() else "own_empty"
+    return words.get(f"question.{key}", choices=labels, count=len(view.question.choices))
 
 
 def to_confirm(question: Question, answer: Answer) -> bool:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from agent_core.actions.words import in_words
 from agent_core.model.prices import money
 from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord, StepVerdict
-from agent_core.texts import rule_words
+from agent_core.texts import rule_words, say
 from bot.chat.texts import Texts
 from bot.desk.answers_views import AnswerView
 from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
@@ -111,12 +112,6 @@ def elapsed(texts: Texts, since: datetime, until: datetime) -> str:
     return texts.get("common.minutes", minutes=seconds // 60, seconds=seconds % 60)
 
 
-_DEFAULTS: Mapping[str, Any] = {
-    "app": "", "element": "", "start": "", "end": "", "text": "", "key": "", "duration": 0.0, "message": "",
-    "question": "", "instruction": "", "query": "",
-}  # fmt: skip
-
-
 ASKING = {"interact", "take_over"}  # what comes of them a person decides: they have not failed
 
 
@@ -126,20 +121,16 @@ def describe_action(texts: Texts, step: StepRecord, *, asks: bool = False) -> st
     """
     action = step.action or step.asked
     if not action:
-        return texts.get("action.unreadable") if step.unread else ""
-    kind = str(action.get("kind", ""))
-    pattern = texts.find(f"action.{kind}", kind)
-    values = {**_DEFAULTS, **{key: _shown(value) for key, value in action.items()}}
-    said = pattern.format(**values)
-    if kind in ASKING:
-        return said.rstrip(" :：")  # it may ask without a word
-    return said if step.ok or asks else texts.get("action.failed", action=said)
+        return say(texts.lang, "action.unreadable") if step.unread else ""
+    said = in_words(texts.lang, action)
+    fine = step.ok or asks or action.get("kind") in ASKING
+    return said if fine else say(texts.lang, "action.failed", action=said)
 
 
-def _shown(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return f"({', '.join(str(part) for part in value)})"
-    return "" if value is None else value
+def model_said(last: StepRecord | None, message: str) -> bool:
+    """Tell whether a run's ``message`` is the model's own: the words with which it ended its ``last`` step."""
+    action = last.action if last is not None else None
+    return bool(message) and action is not None and action.get("kind") == "finish" and action.get("message") == message
 
 
 def head_lines(run: RunView, texts: Texts) -> list[Line]:
@@ -169,7 +160,8 @@ def run_card(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", p
     if run.stopped_by and run.status in {RunStatus.STOPPED, RunStatus.RUNNING}:
         lines.append(Line(run.stopped_by, texts.get("card.stopped_by")))
     if run.message and (run.status.final or run.status is RunStatus.WAITING or run.again_at is not None):
-        lines.append(Line(run.message, texts.get("card.result") if run.status.final else ""))
+        label = "card.model_note" if model_said(run.last_step, run.message) else "card.result"
+        lines.append(Line(run.message, texts.get(label) if run.status.final else ""))
     if run.error_kind and run.status is RunStatus.FAILED:
         lines += [Line(said) for said in error_lines(run.error_kind, texts, run.message)]
     lines += sent_lines(run.replies, texts)

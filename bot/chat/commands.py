@@ -84,6 +84,17 @@ class Unknown:
     nearest: str = ""
 
 
+# What is typed into a shell: a copied prompt, a variable that is set, a path to a program, or a program's name. Case
+# counts, as it does for a shell. Names that begin sentences of a shop ("cat", "clear", "find") are left out.
+_PROGRAMS = (
+    "phonedesk make cd ls ll pwd sudo su pip pip3 pipx uv python python3 pytest git docker adb apt apt-get brew npm "
+    "ssh scp curl wget rm cp mv mkdir chmod chown systemctl journalctl bash sh zsh nano vim vi exit quit logout"
+)
+_SHELL = re.compile(
+    rf"\$\s|(?:export\s+)?[A-Z][A-Z0-9_]*=|[.~][\w.~-]*/|(?:{'|'.join(_PROGRAMS.split())})(?:\s|$)", re.ASCII
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ForAnotherBot:
     """A command with the name of another bot behind the @."""
@@ -123,13 +134,14 @@ def is_slashed(text: str) -> bool:
 
 
 def is_like_a_command(text: str) -> bool:
-    """Return whether somebody may have meant the desk: a command, or one with more behind its word than it takes.
+    """Return whether somebody may have meant the desk or a shell: a command, or one with more behind its word than it
+    takes.
 
     A word ends at a blank, at punctuation, or before what is no letter of its own script: "stop 3", "停止3", "暂停。"
     are like commands. "停止发货了吗" and "运行很稳定" go on in the same script, and are sentences.
     """
     said = text.replace("\u3000", " ").strip()
-    if is_slashed(said) or parse(said) is not None:
+    if is_slashed(said) or parse(said) is not None or _SHELL.match(said):
         return True
     return any(
         said[: len(word)].casefold() == word and not _goes_on(word, said[len(word) :])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
 from bot.chat import cards, commands, helping, offered, offering, plans, proposals, runs
-from bot.chat.answering import read_answer, to_confirm, told, verdict
+from bot.chat.answering import no_answer, read_answer, to_confirm, told, verdict
 from bot.chat.cards import Card, Line
 from bot.chat.commands import Command, ForAnotherBot, Unknown
 from bot.chat.subjects import SUBJECTS
@@ -213,9 +213,7 @@ class Conversation:
             return self._no_words(turn, view)
         given = read_answer(view.question, turn.incoming.text, own=own)
         if given is None:
-            labels = " / ".join(cards.choice_label(view, n) for n in range(len(view.question.choices)))
-            key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
-            return turn.tell(turn.texts.get(key, choices=labels))
+            return turn.tell(no_answer(turn.texts, view, turn.incoming.text))
         if to_confirm(view.question, given):
             return offering.confirm(turn, view)
         result = await self.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)

@@ -32,8 +32,8 @@ apps = typer.Typer(
 def export(
     picture: Annotated[Path | None, typer.Argument()] = None,
     app: AppName = "",
-    out: Annotated[Path | None, typer.Option(metavar="FILE.kit.json")] = None,
-    tree: Annotated[Path | None, typer.Option(metavar="DUMP.xml")] = None,
+    out: Path | None = None,
+    tree: Path | None = None,
     device: Serial = "",
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
@@ -136,7 +136,7 @@ def learn(
     here: Annotated[bool, typer.Option("--here")] = False,
     device: Serial = "",
     allow_send: Annotated[bool, typer.Option("--allow-send")] = False,
-    marks: Annotated[Path | None, typer.Option(metavar="OUT.png")] = None,
+    marks: Path | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Get to know QQ or WeChat on a phone: read a chat of yours, have you confirm it, and see what sends a text."""

@@ -74,8 +74,10 @@ def idle(
     if as_json:
         print_json({"machine": machine(), **_plain(asdict(found))})
         return
-    table = Table(*(words.get(f"bench.{head}") for head in ("seconds", "cpu", "resident")), title=machine())
-    table.add_row(f"{found.seconds:.0f}", f"{found.cpu:.1%}", f"{found.resident:.0f}")
+    heads = ("seconds", "cpu", "resident", "reads", "reply_reads", "reply_writes")
+    table = Table(*(words.get(f"bench.{head}") for head in heads), title=machine())
+    row = (f"{found.seconds:.0f}", f"{found.cpu:.1%}", f"{found.resident:.0f}", f"{found.reads:.1f}")
+    table.add_row(*row, str(found.reply_reads), str(found.reply_writes))
     Console().print(table)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from zoneinfo import ZoneInfo
 
 import structlog
 import typer
@@ -15,14 +18,14 @@ from agent_core import own
 from agent_core.errors import ConfigError, ConfigInvalid, InputRejected, PhonedeskError
 from agent_core.session import Session, Status
 from bot import logs
-from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import Texts
 from bot.desk.actors import BadRequest, NotFound
 from bot.settings.layers import Settings
 from bot.settings.loading import SettingsWrong, load, passed_over
 from bot.settings.own import own_folder, own_found
-from bot.terminal.console import err
+from bot.terminal.console import err, watched
 from bot.terminal.language import speak, spoken_language, texts
+from bot.terminal.notices import Notices
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -72,15 +75,29 @@ def settings_from(*, quiet: bool = True, **overrides: Any) -> Settings:
     return settings
 
 
-def log_to_file(settings: Settings) -> None:
-    """For what runs long: the file of the settings gets what the terminal gets."""
-    if settings.log_path is None:
-        return
-    file = logs.LogFile(settings.log_path, settings.log_file_mb, settings.log_files_kept)
+def log_to_file(settings: Settings) -> Path | None:
+    """Have what runs long log to a file too, and return which; None without one.
+
+    Standard error gets the same, unless it is a terminal: a person reads there what they are told of in their language,
+    and the log is in its file alone, one in the data directory if the settings name none.
+    """
+    console = watched()
+    path = settings.log_path
+    if path is None and not console.quiet:
+        path = settings.data_dir / f"{settings.queue.executor_id}.log"
+        with suppress(OSError):  # what cannot be written is told below
+            path.parent.mkdir(parents=True, exist_ok=True)
+    if path is None:
+        return None
+    notice = None
+    if not console.quiet:
+        notice = Notices(console, texts(settings.lang), ZoneInfo(settings.timezone), path)
+    file = logs.LogFile(path, settings.log_file_mb, settings.log_files_kept)
     try:
-        logs.configure(settings.log_level, secrets=settings.secrets(), file=file)
+        logs.configure(settings.log_level, secrets=settings.secrets(), file=file, notice=notice)
     except PhonedeskError as error:
         fail(_same_host(settings) or error)
+    return path
 
 
 def _same_host(settings: Settings) -> PhonedeskError | None:
@@ -127,7 +144,7 @@ def _by_kind(error: PhonedeskError, words: Texts) -> str:
         advice = []  # what is wrong here is not what `config check` would tell
     # An advice that was given for this very case tells more than the general one for its kind: it stays.
     detail = error.message if advice and error.advice == error.default_advice else str(error)
-    return "\n".join((said, words.get("common.detail", text=in_terminal(detail)), *advice))
+    return "\n".join((said, words.get("common.detail", text=words.advice(detail)), *advice))
 
 
 def run_async(work: Callable[[], Awaitable[T]]) -> T:

@@ -41,7 +41,7 @@ config = typer.Typer(
 
 @config.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="[NAME]")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME")] = "",
     changed: Annotated[bool, typer.Option("--changed")] = False,
     as_json: Json = False,
 ) -> None:

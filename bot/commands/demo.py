@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from pathlib import Path
@@ -13,9 +14,8 @@ from agent_core import extras
 from agent_core.session import Session, Status
 from agent_core.tasks import check_task
 from bot.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
-from bot.release import program
 from bot.terminal.console import Console, Text, print_json
-from bot.terminal.language import texts
+from bot.terminal.language import spoken_language, texts
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
@@ -32,8 +32,7 @@ def demo(
     """Show the main job on this machine: no phone, no token, no model, no knowledge base needed."""
     settings_from(lang=lang)
     if not headless and not as_json and sys.stdin.isatty() and sys.stdout.isatty():  # noqa: TID251 - looked at
-        shown = run_async(lambda: _shown(scenario, lang))
-        raise typer.Exit(Exit.OK if shown else Exit.FAILED)
+        raise typer.Exit(run_async(lambda: _shown(scenario, lang)))
     folder = None if headless else OUTPUT
     result, session = run_async(lambda: _headless(task, scenario, lang, tree, as_json, folder))
     if as_json:
@@ -41,11 +40,27 @@ def demo(
     raise typer.Exit(BY_STATUS.get(session.comes_to, Exit.FAILED))
 
 
-async def _shown(scenario: Path | None, lang: str | None) -> bool:
+async def _shown(scenario: Path | None, lang: str | None) -> Exit:
+    """The whole demo. Ctrl-C ends it in order: it is said at once, and what is thrown away at the end."""
     extras.require("demo")
     from bot.demo.show import show
+    from bot.ending import ending
 
-    return await show(Console(), OUTPUT, scenario=scenario, lang=lang)
+    console = Console()
+
+    def say_end() -> None:
+        console.print(Text("\n" + texts(spoken_language()).get("demo.stopping")))
+
+    with ending(say_end, drain_seconds=0) as stopped:
+        showing = asyncio.create_task(show(console, OUTPUT, scenario=scenario, lang=lang), name="demo")
+        stopping = asyncio.create_task(stopped.wait(), name="demo-stop")
+        await asyncio.wait({showing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not stopping.done():
+            stopping.cancel()
+            return Exit.OK if await showing else Exit.FAILED
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
+        return Exit.STOPPED
 
 
 async def _headless(
@@ -76,7 +91,7 @@ async def _headless(
         if folder is not None:
             await leave_pictures(core.db, world.phone, folder)
             console.print(Text(words.get("demo.done", folder=folder)))
-        console.print(Text(words.get("demo.finished", program=program())))
+        console.print(Text(words.get("demo.finished")))
         report = world.phone.report()
         phone = {"sent": report["sent"], "opened": report["opened"]}
         result = {**result_of(session, time.monotonic() - started), "phone": phone}

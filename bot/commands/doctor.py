@@ -119,7 +119,7 @@ class _Shown:
 
 
 def _show(console: Console, result: Result, width: int) -> None:
-    """One result: what was seen beside its title (``width`` cells), what to do under it."""
+    """One result: what was seen beside its title (``width`` cells), what to do below."""
     mark, style = MARKS[result.status]
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=1)
@@ -127,9 +127,9 @@ def _show(console: Console, result: Result, width: int) -> None:
     table.add_column(ratio=1, overflow="fold")
     quiet = "dim" if result.status is Status.SKIPPED else ""
     table.add_row(Text(mark, style), Text(result.title, quiet or "bold"), Text(result.seen, quiet))
-    if result.advice:
-        table.add_row("", "", Text(f"→ {result.advice}", style))
     console.print(table)
+    if result.advice:  # across the whole terminal, so that its commands can be copied
+        console.print(Text(f"  → {result.advice}", style), soft_wrap=True)
 
 
 def _summary(console: Console, results: list[Result], words: Texts) -> None:

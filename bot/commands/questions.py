@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.chat.answering import read_answer, to_confirm, verdict
+from bot.chat.answering import no_answer, read_answer, to_confirm, verdict
 from bot.chat.cards import Line, choice_label, question_card
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
@@ -45,7 +45,7 @@ def list_(as_json: Json = False) -> None:
 
 @questions.command()
 def answer(
-    question: str,
+    question: Annotated[str, typer.Argument(metavar="ID")],
     said: str,
     as_json: Json = False,
 ) -> None:
@@ -58,9 +58,9 @@ def answer(
     if as_json:
         print_json({"id": view.id, "state": result.state if result else "refused"})
     elif result is None and meant is None:
-        labels = " / ".join(choice_label(view, number) for number in range(len(view.question.choices)))
-        key = "question.own_or_choice" if view.question.free_text else "question.not_a_choice"
-        Console(stderr=True).print(words.get(key, choices=labels))
+        console = Console(stderr=True)
+        console.print(panel(question_card(view, words, hint=_hint(view, words))))  # with the choices and their numbers
+        console.print(no_answer(words, view, said))
     elif result is not None:
         goes_on = [words.get("question.goes_on")] if result.state == "accepted" else []
         Console().print(verdict(words, view, result), *goes_on)

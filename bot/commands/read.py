@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def read(
     picture: Path,
     app: str = "",
-    tree: Annotated[Path | None, typer.Option(metavar="DUMP.xml")] = None,
-    marks: Annotated[Path | None, typer.Option(metavar="OUT.png")] = None,
+    tree: Path | None = None,
+    marks: Path | None = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Show what the reader makes of one screenshot: whose chat it is, the messages, the question, the input."""

@@ -43,11 +43,11 @@ class Wanted:
 
 
 def replay(
-    run: Annotated[str, typer.Argument(metavar="[RUN]")] = "",
+    run: Annotated[str, typer.Argument(metavar="RUN")] = "",
     gif: Annotated[Path | None, typer.Option("--gif")] = None,
     sheet: Annotated[Path | None, typer.Option("--sheet")] = None,
     html: Annotated[Path | None, typer.Option("--html")] = None,
-    jsonl: Annotated[str, typer.Option("--jsonl", metavar="FILE|-")] = "",
+    jsonl: Annotated[str, typer.Option("--jsonl", metavar="FILE")] = "",
     embed: Annotated[bool, typer.Option("--embed")] = False,
     step: Annotated[int | None, typer.Option("--step", min=1)] = None,
     timings: Annotated[bool, typer.Option("--timings")] = False,

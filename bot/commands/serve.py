@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -12,10 +15,13 @@ from bot.commands.common import log_to_file, run_async, settings_from
 from bot.memory import pictures_given_back
 from bot.settings.layers import Settings
 from bot.settings.loading import load
-from bot.terminal.console import Console, Text
+from bot.settings.sections import BOT_API, TelegramSettings
+from bot.terminal.console import Console, Text, watched
 from bot.terminal.language import texts
 
 if TYPE_CHECKING:
+    from telegram.error import TelegramError
+
     from bot.serving import Server
     from bot.telegram.adapter import TelegramAdapter
 
@@ -31,11 +37,11 @@ def serve(
         return settings.model_copy(update={"device": settings.device.model_copy(update={"here": False})})
 
     settings = given(settings_from(quiet=False))
-    log_to_file(settings)
-    run_async(lambda: _serve(settings, lambda: given(load())))
+    log = log_to_file(settings)
+    run_async(lambda: _serve(settings, lambda: given(load()), log))
 
 
-async def _serve(settings: Settings, read: Callable[[], Settings]) -> None:
+async def _serve(settings: Settings, read: Callable[[], Settings], log: Path | None) -> None:
     from bot.ending import ending
     from bot.serving import serve_until
 
@@ -44,7 +50,25 @@ async def _serve(settings: Settings, read: Callable[[], Settings]) -> None:
 
     with ending(say_end, settings.queue.drain_seconds) as ended:
         async with pictures_given_back():
-            await serve_until(settings, ended, lambda running: say_up(running, Console()), read)
+            await serve_until(settings, ended, lambda running: _tell(running, log), read)
+
+
+async def _tell(running: Server, log: Path | None) -> None:
+    """Say that it runs, then what happens, if somebody looks."""
+    console, watching = Console(), watched()
+    async with asyncio.TaskGroup() as group:
+        if not watching.quiet:
+            group.create_task(_follow(running, watching), name="activity")
+        await say_up(running, console)
+        if not watching.quiet and log is not None:
+            watching.print(Text(texts(running.settings.lang).get("serve.log", file=log), "dim"), soft_wrap=True)
+
+
+async def _follow(running: Server, console: Console) -> None:
+    from bot.terminal.activity import Activity
+
+    settings = running.settings
+    await Activity(running.desk, console, texts(settings.lang), ZoneInfo(settings.timezone)).follow()
 
 
 async def say_up(running: Server, console: Console) -> None:
@@ -54,7 +78,7 @@ async def say_up(running: Server, console: Console) -> None:
     if running.mcp_url:
         console.print(Text(words.get("mcp.up", url=running.mcp_url)))
     if running.telegram is None:
-        console.print(Text(words.get("serve.no_bot")))
+        console.print(Text(words.get("serve.no_bot"), "yellow"), soft_wrap=True)
     else:
         await _say_bot(running, running.telegram, console, words)
 
@@ -63,11 +87,7 @@ async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, word
     """Whether Telegram has the bot, as soon as that is known; a code to pair with only if it can be used."""
     await bot.tried.wait()
     if bot.trouble is not None:
-        from bot.telegram.request import failure_of
-
-        told = words.get(f"serve.{failure_of(bot.trouble)}", url=running.settings.telegram.api_base_url)
-        by = words.get("serve.by_proxy", **bot.route.values) if bot.route.proxy else words.get("serve.no_proxy")
-        console.print(Text(f"{told}\n{by}", "yellow"), soft_wrap=True)
+        console.print(Text(_trouble(running.settings.telegram, bot, bot.trouble, words), "yellow"), soft_wrap=True)
     await bot.settled.wait()
     if bot.failed is not None:
         console.print(Text(words.get("serve.refused"), "red"), soft_wrap=True)
@@ -75,3 +95,17 @@ async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, word
     console.print(Text(words.get("serve.bot", name=bot.bot.username)))
     if (code := await running.desk.people.first_code()) is not None:
         console.print(Text(words.get("serve.pair", code=code)))
+
+
+def _trouble(settings: TelegramSettings, bot: TelegramAdapter, error: TelegramError, words: Texts) -> str:
+    """Why Telegram was not reached, and which settings may be wrong."""
+    from bot.telegram.request import failure_of
+
+    lines = [words.get(f"serve.{failure_of(error)}", url=settings.api_base_url)]
+    if settings.is_other_server:
+        lines.append(words.get("serve.other_server", url=settings.api_base_url, usual=BOT_API))
+    if bot.route.proxy:
+        lines.append(words.get("serve.by_proxy", **bot.route.values))
+    elif not settings.is_other_server:
+        lines.append(words.get("serve.no_proxy"))
+    return "\n".join(lines)

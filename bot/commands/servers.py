@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -19,6 +19,7 @@ from bot.terminal.language import texts
 if TYPE_CHECKING:
     from simulator.phone.phone import VirtualPhone
     from simulator.phone.scenario import Scenario
+    from simulator.phone.server import RunningPhone
 
 Port = Annotated[int, typer.Option(min=0, max=65535)]
 
@@ -78,27 +79,38 @@ def virtual_phone(
         list[str] | None,
         typer.Option(),
     ] = None,
-    kit: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
-    auth: str = "none",
+    kit: Path | None = None,
+    auth: Literal["none", "key", "unauthorized", "mute"] = "none",
 ) -> None:
     """Serve a phone that needs no phone, to any adb client, until Ctrl-C."""
     from simulator.phone.phone import VirtualPhone
     from simulator.phone.server import run_virtual_phone
 
-    settings_from()
+    words = texts(settings_from().lang)
     if kit is not None and (scenario is not None or look):
         said, advice = "A kit is one page; it goes with no --scenario and no --look.", "Leave --kit or the others out."
         fail(InputRejected(said, advice=advice, key="kit_alone"))
     phone = _kit_phone(kit) if kit is not None else VirtualPhone(_world(scenario, look or []))
-    run_async(lambda: _taken(port, run_virtual_phone(port, phone, state_port, auth, say=_say)))
+
+    def up(running: RunningPhone) -> None:
+        _say(words.get("served.phone", address=running.address))
+        _say(words.get("served.state", url=running.state_url))
+        _say(words.get("served.stop"))
+
+    run_async(lambda: _taken(port, run_virtual_phone(port, phone, state_port, auth, up=up)))
 
 
 def demo_model(port: Port = 0) -> None:
     """Serve the demo model, an OpenAI-compatible endpoint that works by rules, until Ctrl-C."""
     from simulator.model.server import run_demo_model
 
-    settings_from()
-    run_async(lambda: _taken(port, run_demo_model(port, _say)))
+    words = texts(settings_from().lang)
+
+    def up(url: str) -> None:
+        _say(words.get("served.model", url=url))
+        _say(words.get("served.stop"))
+
+    run_async(lambda: _taken(port, run_demo_model(port, up)))
 
 
 def _world(file: Path | None, looks: Sequence[str]) -> Scenario:

@@ -77,7 +77,7 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     from bot.chat.sweeps import left_lines
     from bot.sweeping import sweep_here
     from bot.terminal.ask import TerminalHuman
-    from bot.terminal.live import LiveRuns, outcome_line
+    from bot.terminal.live import LiveRuns, left_open, outcome_line
     from scheduler.ports import StoredHuman
 
     said = texts(settings.lang)
@@ -103,6 +103,8 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     if not _nobody_known(found):  # that is told as an error
         for _, session in done.sessions:
             console.print(outcome_line(session, said))
+            if (left := left_open(session, said)).plain:
+                console.print(left, soft_wrap=True)  # a command that is cut in two cannot be copied
         if not done.sessions and not details["left"]:
             console.print(Text(said.get("sweep.nothing"), style="bold"))
         for line in left_lines(details, said, looked=done.look.contacts, started=len(done.sessions)):

@@ -76,7 +76,7 @@ async def _serve_metrics(stack: AsyncExitStack, core: Core, work: Working, port:
         return {"database": core.db.away_since is None, "queue": work.queue.running}
 
     settings = core.settings.web
-    app, metrics = make_app(ready, web_names(settings)), metrics_of(core)
+    app, metrics = make_app(ready, web_names(settings), core.settings.lang), metrics_of(core)
     stack.push_async_callback(metrics.close)
     add_metrics(app, metrics, core.db, settings.host)
     return await stack.enter_async_context(serving(app, settings.host, port))

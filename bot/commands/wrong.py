@@ -38,7 +38,7 @@ def reason(words: Texts, problem: Problem) -> str:
         # Our own words show what an address with a password looks like.
         values = {name: logs.mask(value.replace(" or ", ", ")) for name, value in problem.values.items()}
         return words.get(key, **values)
-    return logs.mask(f"{problem.message} {problem.advice}".strip())
+    return logs.mask(words.advice(f"{problem.message} {problem.advice}".strip()))
 
 
 def refusal(words: Texts, error: SettingsWrong) -> str:

@@ -13,11 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from agent_core.texts import say
+from agent_core.questions import SKIP, candidate
+from agent_core.session import Answer
+from bot.chat.answering import no_answer, read_answer, says_yes, to_confirm
 from bot.chat.texts import Texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
-from bot.release import program
+from bot.desk.views import QuestionView
 from bot.serving import Server, server
 from bot.terminal.console import Console, Text
 from bot.terminal.language import spoken_language, texts
@@ -125,32 +127,47 @@ async def show(
     read: Callable[[], Awaitable[str | None]] | None = None,
     tick: str = TICK,
 ) -> bool:
-    """The whole demo; True where everything was shown. Pictures are left in ``folder`` in any case.
+    """Show the whole demo. Returns whether everything came, and leaves pictures in ``folder``; a cancelled demo leaves
+    none, and says what became of its data.
 
-    ``read`` gives the operator's line. ``tick`` is the schedule of the third act, which is left out without one.
+    read: gives the operator's line. tick: the schedule of the third act, which is left out without one.
     """
 
     async def from_terminal() -> str | None:
         return await read_line(console)
 
-    async with AsyncExitStack() as stack:
-        with console.status(texts(spoken_language()).get("demo.starting")):
-            on = await stack.enter_async_context(stage(console, scenario, lang, read or from_terminal))
-        on.say(on.words.get("demo.welcome"), "bold")
-        try:
-            await _pair(on)
-            await _first(on)
-            await _second(on)
-            if tick:
-                await third_act(on, tick)
-        except NotShown as missing:
-            on.say(on.words.get("demo.not_done", what=missing), "bold red")
-            return False
-        finally:
+    words, asked = texts(spoken_language()), False
+    try:
+        async with AsyncExitStack() as stack:
+            with console.status(words.get("demo.starting")):
+                on = await stack.enter_async_context(stage(console, scenario, lang, read or from_terminal))
+            try:
+                done = await _acts(on, tick)
+            except asyncio.CancelledError:
+                asked = on.question is not None
+                raise
             await leave_pictures(on.running.desk.house.db, on.world.phone, folder)
-        on.say(on.words.get("demo.done", folder=folder), "bold green")
-        on.say(on.words.get("demo.next_step", program=program()))
-        return True
+            if done:
+                on.say(on.words.get("demo.done", folder=folder), "bold green")
+                on.say(on.words.get("demo.next_step"))
+            return done
+    except asyncio.CancelledError:
+        console.print(Text(words.get("demo.stopped_asked" if asked else "demo.stopped")))
+        raise
+
+
+async def _acts(on: Stage, tick: str) -> bool:
+    on.say(on.words.get("demo.welcome"), "bold")
+    try:
+        await _pair(on)
+        await _first(on)
+        await _second(on)
+        if tick:
+            await third_act(on, tick)
+    except NotShown as missing:
+        on.say(on.words.get("demo.not_done", what=missing), "bold red")
+        return False
+    return True
 
 
 async def _pair(on: Stage) -> None:
@@ -173,36 +190,72 @@ async def _second(on: Stage) -> None:
     if card is None:
         raise NotShown("question")
     on.say(on.words.get("demo.bot", text=card.words.partition("\n")[0]), "yellow")
-    for number, button in enumerate(_choices(card), start=1):
-        on.say(f"    [{number}] {button.text.removeprefix(f'{number}. ')}", "yellow")
+    view = await _view(on, card)
+    for number, choice in enumerate(view.question.choices, start=1):
+        found = candidate(view.question, choice.value)
+        answer = f" → {found['text']}" if found else ""
+        on.say(f"    [{number}] {choice.label or choice.value}{answer}", "yellow")
     on.say(on.words.get("demo.ask"), "yellow")
-    await _answer(on, card, await on.read())
+    await _answer(on, card, view)
 
 
-async def _answer(on: Stage, card: Message, line: str | None) -> None:
-    said = (line or "").strip()
-    buttons = _choices(card)
-    sent = len(on.sent())
-    skip_label = say(on.world.settings.lang, "card.skip")
-    skip = next((button for button in buttons if button.text == skip_label), buttons[-1])
-    while said.isdecimal() and not 1 <= int(said) <= len(buttons):  # a number that no button has is never sent
-        on.say(on.words.get("demo.ask"), "yellow")
-        said = (await on.read() or "").strip()
-    if said.isdecimal():
-        skip, said = buttons[int(said) - 1], ""
-    elif not said:
-        on.say(on.words.get("demo.skipped"), "dim")
-    if said:
-        await on.user.send(said, reply_to=card)
+async def _view(on: Stage, card: Message) -> QuestionView:
+    """The question that a card shows."""
+    view = await on.running.desk.questions.get(_choices(card)[0].data.split(":")[1])
+    if view is None:
+        raise NotShown("question")
+    return view
+
+
+async def _read(on: Stage, view: QuestionView) -> Answer:
+    """The person's answer, as in every other terminal: what is none is told why, and what looks like a command is asked
+    about. Enter alone skips.
+    """
+    while said := (await on.read() or "").strip():
+        answer = read_answer(view.question, said)
+        if answer is None:
+            on.say(f"  {no_answer(on.words, view, said)}", "yellow")
+        elif not to_confirm(view.question, answer):
+            return answer
+        else:
+            on.say(f"  {on.words.get('question.like_a_command')}", "yellow")
+            on.say(f"  {on.words.get('question.confirm_typed')}", "yellow")
+            if says_yes(await on.read() or ""):
+                return answer
+            on.say(on.words.get("demo.ask"), "yellow")
+    on.say(on.words.get("demo.skipped"), "dim")
+    return Answer(choice=SKIP)
+
+
+async def _answer(on: Stage, card: Message, view: QuestionView) -> None:
+    answer, sent = await _read(on, view), len(on.sent())
+    if answer.text:
+        await on.user.send(answer.text, reply_to=card)
+        if to_confirm(view.question, answer):
+            await _confirm(on)
         await _answer_is_seen(on, sent + 1)
         return
-    on.say(on.words.get("demo.operator", text=f"[{skip.text}]"), "cyan")
-    await on.user.tap(card, skip.data)
+    number = [choice.value for choice in view.question.choices].index(answer.choice)
+    button = _choices(card)[number]
+    on.say(on.words.get("demo.operator", text=f"[{button.text}]"), "cyan")
+    await on.user.tap(card, button.data)
     await _over(on)
     if len(on.sent()) > sent:
         await _answer_is_seen(on, sent + 1)
     else:
         on.say(on.words.get("demo.bot", text=on.outcome), "bold green")
+
+
+async def _confirm(on: Stage) -> None:
+    """The bot asks, too, whether that is meant for the customer: the person has just said so."""
+
+    def found() -> tuple[Message, Button] | None:
+        cards = reversed(on.user.chat.from_bot)
+        return next(((m, b) for m in cards for b in _buttons(m) if b.data.startswith("mine:")), None)
+
+    await on.until(lambda: found() is not None, "confirm")
+    if (offered := found()) is not None:
+        await on.user.tap(offered[0], offered[1].data)
 
 
 async def third_act(on: Stage, tick: str = TICK) -> None:

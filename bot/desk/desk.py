@@ -23,10 +23,9 @@ from bot.desk.schedules import DeskSchedules
 from bot.desk.sweeps import DeskSweeps
 from bot.desk.team import DeskTeam
 from bot.desk.views import EventView, StatusView
+from storage.engine import MISSED_SECONDS
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
-
-WAIT_SECONDS = 1.0  # how soon events of other processes are seen
 
 
 class Desk(DeskService):
@@ -82,7 +81,7 @@ class Desk(DeskService):
         log = Events(self._db)
         position = await log.position(consumer)
         while True:
-            for row in await log.wait_after(position, timeout=WAIT_SECONDS):
+            for row in await log.wait_after(position, timeout=MISSED_SECONDS):
                 position = row.id
                 picture = await log.picture(row.picture_id) if row.picture_id is not None else None
                 yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at)

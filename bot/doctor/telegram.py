@@ -10,6 +10,7 @@ from telegram.error import TelegramError
 from agent_core.proxies import Route
 from bot.doctor.exam import Exam, found
 from bot.doctor.report import Verdict, failed, ok, skipped, warning
+from bot.settings.sections import BOT_API, TelegramSettings
 from bot.telegram.adapter import WEBHOOK_PATH
 from bot.telegram.request import Failure, bot_at, failure_of, introduce
 
@@ -27,18 +28,22 @@ async def token(exam: Exam) -> Verdict:
     try:
         await introduce(bot)
     except TelegramError as error:
-        return _failure(failure_of(error), settings.api_base_url, route)
+        return _failure(failure_of(error), settings, route)
     exam.bot = bot
     return ok("good", name=bot.username).by(route)
 
 
-def _failure(why: Failure, url: str, route: Route) -> Verdict:
+def _failure(why: Failure, settings: TelegramSettings, route: Route) -> Verdict:
+    url = settings.api_base_url
     if why == "refused":
         return failed("refused")
     if why == "no_api":
         return failed("no_api", url=url).by(route)
     if route.proxy:
-        return failed("not_reached_by_proxy", url=url, **route.values).by(route)
+        case = "other_server_by_proxy" if settings.is_other_server else "not_reached_by_proxy"
+        return failed(case, url=url, **route.values).by(route)
+    if settings.is_other_server:
+        return failed("other_server", url=url, usual=BOT_API).by(route)
     return failed("not_reached", url=url) if why == "not_reached" else failed("silent", url=url)
 
 

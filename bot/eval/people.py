@@ -13,10 +13,9 @@ from bot.desk.desk import Desk
 from bot.desk.views import QuestionView
 from bot.eval.scenario import PersonPart
 from scheduler.ports import StoredHuman
-from storage.engine import Database
+from storage.engine import MISSED_SECONDS, Database
 
 HOLD_SECONDS = 30.0  # longer than any answer takes
-LOOK_SECONDS = 1.0  # an answer is given at the question's signal; this is for one that was missed
 
 
 class ScriptedPeople:
@@ -83,7 +82,7 @@ class ScriptedPeople:
                 part = self._promised.pop(view.id, None)
                 if part is not None:
                     await self._answer(view, part)
-            await waiter.wait(LOOK_SECONDS)
+            await waiter.wait(MISSED_SECONDS)
 
     async def _answer(self, view: QuestionView, part: PersonPart) -> None:
         actor = Actor(id="eval", channel="eval", user_id=part.by, name=part.by, lang=view.lang, role=Role.OPERATOR)

@@ -25,8 +25,8 @@ from bot.mcp.pictures import reply_of
 from bot.terminal.ask import TerminalHuman
 from bot.terminal.console import Console
 from scheduler.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
-from scheduler.ports import LOOK_SECONDS, given_answer, store_question
-from storage.engine import Database
+from scheduler.ports import given_answer, store_question
+from storage.engine import MISSED_SECONDS, Database
 from storage.events import Events
 from storage.questions import OPEN, Questions
 
@@ -197,7 +197,7 @@ class AskingHuman:
                     return
             except Exception as error:  # noqa: BLE001 - a database that is away for a moment takes no question back
                 log.warning("question_not_looked_at", question_id=question_id, error=repr(error))
-            await waiter.wait(LOOK_SECONDS)
+            await waiter.wait(MISSED_SECONDS)
 
 
 class Terminal:

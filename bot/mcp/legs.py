@@ -200,7 +200,7 @@ class Legs:
         settings = core.agent_settings(lang=session.lang, max_steps=session.max_steps)
         prepare = partial(_begin_clean, device, lease, session) if leg.fresh else None
         human, number = self._human(leg), leg.number
-        async with stopped_by_row(self._runs, session.run_id, lease.stop):
+        async with stopped_by_row(self._core.db, session.run_id, lease.stop):
             await attempt(core, device, session, settings, lease, human=human, store=story, leg=number, prepare=prepare)
 
     def _human(self, leg: Leg) -> Human:

@@ -121,7 +121,7 @@ class Settings(BaseSettings):
 
     @property
     def log_path(self) -> Path | None:
-        """Where `serve` and `worker` log, besides the terminal."""
+        """Where `serve` and `worker` log, besides standard error."""
         return Path(self.log_file.replace("{host}", self.queue.executor_id)).expanduser() if self.log_file else None
 
     @property

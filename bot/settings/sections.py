@@ -247,15 +247,23 @@ class LimitSettings(Section):
     day_cost: float = Field(default=0.0, ge=0)
 
 
+BOT_API = "https://api.telegram.org"
+
+
 class TelegramSettings(Section):
     token: BotToken = SecretStr("")  # "": no bot
-    api_base_url: WebAddress = "https://api.telegram.org"
+    api_base_url: WebAddress = BOT_API
     proxy: Proxy = Field(default="", repr=False)  # "": as the environment says
     mode: Literal["polling", "webhook"] = "polling"
     webhook_url: str = ""  # the public address of this server, with https
     webhook_secret: SecretStr = SecretStr("")
     per_minute: int = Field(default=30, ge=0, le=1000)  # commands of one person; an owner's four times; 0: no limit
     topics: bool = True  # in a forum each phone has a topic of its own
+
+    @property
+    def is_other_server(self) -> bool:
+        """Whether a Bot API server other than Telegram's own is asked."""
+        return self.api_base_url.rstrip("/") != BOT_API
 
     @model_validator(mode="after")
     def _webhook_is_whole(self) -> TelegramSettings:

@@ -11,7 +11,6 @@ from typing import get_args
 from tzlocal import get_localzone_name
 
 from agent_core.texts import Lang
-from bot.chat.texts import texts as chat_texts
 from bot.commands.wrong import reason
 from bot.settings.files import written
 from bot.settings.loading import SettingsWrong
@@ -20,6 +19,7 @@ from bot.settings.writing import value_of
 from bot.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, model_presets
 from bot.setup.texts import Texts
 from bot.terminal.form import Check, Form
+from bot.terminal.language import texts
 
 LANGUAGES: tuple[Lang, ...] = get_args(Lang)
 # https://core.telegram.org/bots/api#authorizing-your-bot: the bot's id, a colon, its secret.
@@ -178,5 +178,5 @@ class Interview:
         try:
             value_of(find(name)[0], (), typed)
         except SettingsWrong as error:
-            return " ".join(reason(chat_texts(self.lang), problem) for problem in error.problems)
+            return " ".join(reason(texts(self.lang), problem) for problem in error.problems)
         return ""

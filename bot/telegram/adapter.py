@@ -200,7 +200,8 @@ class TelegramAdapter:
         advice = self.route.advice
         if isinstance(error, Conflict):
             advice = "Another process polls with this token: stop it."
-        log.warning(event, why=_WHY[failure_of(error)], again_in=wait, advice=advice)
+        url = self.options.base_url.removesuffix("/bot")
+        log.warning(event, why=_WHY[failure_of(error)], url=url, again_in=wait, advice=advice)
         log.debug("telegram_error", error=self.options.safe(error))
 
     async def _introduce(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TextIO
 
 from agent_core.session import TO_CUSTOMER, Answer, Question, Session
-from bot.chat.answering import read_answer, says_yes, to_confirm
+from bot.chat.answering import no_answer, read_answer, says_yes, to_confirm
 from bot.chat.cards import question_card
 from bot.chat.texts import Texts
 from bot.desk.views import QuestionView
@@ -46,6 +47,14 @@ class TerminalHuman:
         hint = self._texts.get(words if question.free_text else "question.hint_number")
         drop_typed(self._stdin)
         self._console.print(panel(question_card(view, self._texts, hint=hint), style="yellow"))
+        try:
+            return await self._answer(view, hint)
+        except asyncio.CancelledError:
+            self._console.print()  # what is said of the end begins a line
+            raise
+
+    async def _answer(self, view: QuestionView, hint: str) -> Answer | None:
+        question = view.question
         while True:
             line = await read_line(self._console, self._stdin)
             if line is None:
@@ -61,6 +70,4 @@ class TerminalHuman:
                     continue
             if answer is not None:
                 return answer
-            choices = " / ".join(choice.label for choice in question.choices)
-            key = "question.own_or_choice" if question.free_text else "question.not_a_choice"
-            self._console.print(self._texts.get(key, choices=choices))
+            self._console.print(no_answer(self._texts, view, line))

@@ -12,12 +12,14 @@ from typing import Any
 import rich.console
 import rich.text
 import typer
-from rich.console import ConsoleOptions, RenderableType
+from rich.console import ConsoleOptions, Group, JustifyMethod, OverflowMethod, RenderableType
+from rich.containers import Lines
 from rich.segment import Segment
 from rich.status import Status
 from rich.style import Style
 
 from bot.escapes import escaped, to_json
+from bot.terminal.wrapping import breaks
 
 
 class Text(rich.text.Text):
@@ -30,6 +32,33 @@ class Text(rich.text.Text):
         super().append(escaped(text) if isinstance(text, str) else text, style)
         return self
 
+    def wrap(
+        self,
+        console: rich.console.Console,
+        width: int,
+        *,
+        justify: JustifyMethod | None = None,
+        overflow: OverflowMethod | None = None,
+        tab_size: int = 8,
+        no_wrap: bool | None = None,
+    ) -> Lines:
+        """Break lines as ``bot.terminal.wrapping`` says; across the whole terminal what can be copied stays whole."""
+        if no_wrap or self.no_wrap or overflow == "ignore":
+            return super().wrap(console, width, justify=justify, overflow=overflow, tab_size=tab_size, no_wrap=no_wrap)
+        whole = width >= console.width
+        lines = Lines()
+        for line in self.split(allow_blank=True):
+            places = breaks(line.plain, width, whole=whole, fold=(overflow or self.overflow or "fold") == "fold")
+            pieces = line.divide(places)
+            for piece in pieces:
+                piece.rstrip_end(width)
+                if piece is not pieces[-1]:
+                    piece.rstrip()
+                if not whole:
+                    piece.truncate(width, overflow=overflow or self.overflow or "fold")
+            lines.extend(pieces)
+        return lines
+
 
 class Console(rich.console.Console):
     """Prints texts from outside as they are: control characters escaped, ``[red]`` and ``:smile:`` not interpreted.
@@ -39,6 +68,20 @@ class Console(rich.console.Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does; texts are broken at word borders.
+
+        ``soft_wrap``: lines stay as they are if a program reads them. In a terminal they are broken all the same, which
+        else would cut them in the middle of a word.
+        """
+        soft = options.get("soft_wrap")
+        soft = self.soft_wrap if soft is None else soft
+        plain_end = options.get("end", "\n") == "\n" and not options.get("no_wrap")
+        if len(objects) == 1 and isinstance(objects[0], str | Text) and plain_end and (self.is_terminal or not soft):
+            text = Text(objects[0]) if isinstance(objects[0], str) else objects[0]
+            objects, options = (Group(text),), {**options, "soft_wrap": False, "crop": False}
+        super().print(*objects, **options)
 
     def render_str(self, text: str, **options: Any) -> rich.text.Text:
         """Read a string as Rich does where it takes one in place of a Text."""

@@ -5,6 +5,7 @@ Texts are in ``bot.terminal.texts``, by the command's words (``kb import``) and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,8 @@ USAGE = 2  # exit code
 WIDEST = 100  # columns: longer lines are hard to read
 LEFT_MOST = 26  # columns of an option's name; a longer one has its text below it
 INDENT = "  "
+_LIST_OR_RANGE = re.compile(r"^list\[|\]$| range$")  # around the name of a type, as Typer shows it
+_RANGE = re.compile(r"(?:(?P<least>[\d.]+)<=)?x(?:<=(?P<most>[\d.]+)|>=(?P<above>[\d.]+))?")
 
 
 class _Spoken:
@@ -122,6 +125,9 @@ def _tell(error: TyperException) -> None:
     if ctx is not None:
         err.print(Text(ctx.get_usage()))
         err.print(Text(words["usage.try_help"].format(command=ctx.command_path) + "\n"))
+    param = getattr(error, "param", None)
+    if param is not None and param.param_type_name == "argument":
+        error.param_hint = f"'{_value(param, ctx, words)}'"  # type: ignore[attr-defined]
     err.print(Text(words["usage.error"].format(message=said(error.format_message(), lang))))
 
 
@@ -129,6 +135,9 @@ def usage_line(command: Any, ctx: Any, lang: Lang) -> str:
     """Return how the command is written: ``Usage: phonedesk run [OPTIONS] TASK``."""
     words = catalogue(lang)
     pieces = " ".join(command.collect_usage_pieces(ctx))
+    for param in command.get_params(ctx):
+        if param.param_type_name == "argument":
+            pieces = pieces.replace(param.get_usage_pieces(ctx)[0], _written(param, ctx, words), 1)
     for key, theirs in (("options_metavar", "[OPTIONS]"), ("command_metavar", "COMMAND [ARGS]...")):
         pieces = pieces.replace(theirs, words[f"usage.{key}"])
     return words["usage.usage"].format(command=f"{ctx.command_path} {pieces}")
@@ -165,17 +174,42 @@ def _row(command: Any, param: Any, ctx: Any, lang: Lang) -> tuple[str, str]:
     """A parameter as it is written, and what it is for, with its default."""
     words = catalogue(lang)
     left, more = param.get_help_record(ctx)
+    if param.param_type_name == "argument":
+        left = _value(param, ctx, words) + ("" if param.nargs == 1 else "...")
+    elif not param.is_flag:
+        left = left.removesuffix(param.display_type_rich(ctx)) + _value(param, ctx, words)
     more = more.removeprefix(param.help or "")  # the library's own options have one
     text = words.get(f"{command.key}.{param.name}", words.get(f"common.{param.name}", ""))
     facts = [_fact(one, words) for one in more.strip().removeprefix("[").removesuffix("]").split("; ") if one]
     return left, f"{text} [{'; '.join(facts)}]" if facts else text
 
 
+def _written(argument: Any, ctx: Any, words: Mapping[str, str]) -> str:
+    """An argument as the usage shows it: ``TASK``, ``[RUN]`` if it may be left out, ``FILE...`` for several."""
+    name = _value(argument, ctx, words)
+    return (name if argument.required else f"[{name}]") + ("" if argument.nargs == 1 else "...")
+
+
+def _value(param: Any, ctx: Any, words: Mapping[str, str]) -> str:
+    """What stands for a parameter's value: the name of an argument, the choices or the kind of an option's value."""
+    if param.param_type_name == "argument" or param.metavar:
+        name = param.metavar or param.name
+        return words.get(f"values.{name.lower()}", name)
+    kind = param.display_type(ctx).removeprefix("<").removesuffix(">")
+    return words.get(f"values.{_LIST_OR_RANGE.sub('', kind).lower()}", kind)
+
+
 def _fact(said_so: str, words: Mapping[str, str]) -> str:
     """One of the library's remarks on a parameter: its default, that it is required, its range."""
     name, _, value = said_so.partition(": ")
     if name == "default" and value:
-        return words["usage.default"].format(value=value)
+        return words["usage.default"].format(value=value.removeprefix("(").removesuffix(")"))
+    if name == "env var":
+        return words["usage.environment"].format(name=value)
+    if found := _RANGE.fullmatch(said_so):
+        least, most = found["least"] or found["above"], found["most"]
+        key = "from_to" if least and most else "least" if least else "most"
+        return words[f"usage.{key}"].format(least=least, most=most)
     return words["usage.required"] if said_so == "required" else said_so
 
 

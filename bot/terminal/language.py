@@ -9,6 +9,7 @@ from agent_core.texts import Lang
 from bot.chat.elsewhere import in_terminal
 from bot.chat.texts import Texts
 from bot.settings.files import written_language
+from bot.terminal.commands import typed
 
 
 @dataclass
@@ -30,11 +31,16 @@ def spoken_language() -> Lang:
 
 
 class TerminalTexts(Texts):
-    """Names the terminal's commands for the chat's; what needs other words there has the key with ``_in_terminal``."""
+    """Names the terminal's commands for the chat's, as they are typed here; what needs other words there has the key
+    with ``_in_terminal``.
+    """
 
     def _found(self, key: str) -> str:
         own = self._texts.get(f"{key}_in_terminal")
-        return in_terminal(self._texts[key]) if own is None else own
+        return self.advice(self._texts[key] if own is None else own)
+
+    def advice(self, text: str) -> str:
+        return typed(in_terminal(text))
 
 
 @cache

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from agent_core.model.prices import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.chat.cards import describe_action, error_lines, note_lines, reply_lines, ruled
+from bot.chat.cards import describe_action, error_lines, model_said, note_lines, reply_lines, ruled
 from bot.chat.texts import Texts
 from bot.replay.timings import timings_of
 from bot.terminal.ask import PERSON
+from bot.terminal.commands import typed
 from bot.terminal.console import Console, Text
 from bot.terminal.render import before
 
@@ -70,7 +71,8 @@ class LiveRuns:
             self._line(f"     {ruled(verdict, self._texts)}", "yellow")
         told = not said or step.unread or step.result in said or bool(step.verdicts)  # above; or to the model alone
         if not told and not step.ok:
-            self._line(f"     {step.result}", "yellow")
+            first, *_ = step.result.splitlines() or [""]  # below it stands advice for the model
+            self._line(f"     {first}", "yellow")
 
     def _answered(self, question: str, by: str, text: str) -> None:
         asked = self._question
@@ -97,8 +99,13 @@ def outcome_line(session: Session, words: Texts) -> Text:
     """How the run ended; where an error ended it, what to do about it stands below, in the person's language."""
     styles = {"succeeded": "bold green", "failed": "bold red", "waiting": "bold yellow", "stopped": "bold yellow"}
     status = session.comes_to.value
-    message = session.message.replace("\n", "\n    ")
-    line = Text(f"{words.get(f'card.{status}')}  {message}", style=styles.get(status, ""))
+    message = session.message
+    if model_said(session.steps[-1] if session.steps else None, message):
+        message = before(words.get("card.model_note"), words) + message
+    if session.elsewhere is not None or session.comes_to is Status.FAILED:
+        message = typed(message)  # it advises; of what was sent nothing is changed
+    message = message.replace("\n", "\n    ")
+    line = Text(ended(status, message, words), style=styles.get(status, ""))
     if session.error_kind and session.comes_to is Status.FAILED:
         for said in error_lines(session.error_kind, words, session.message):
             line.append(f"\n    {said}")
@@ -111,11 +118,18 @@ def outcome_line(session: Session, words: Texts) -> Text:
     return line
 
 
+def ended(status: str, message: str, words: Texts) -> str:
+    """Return how a run ended, and its message if that says more: "⏹ Stopped", not "⏹ Stopped  Stopped."."""
+    said = words.get(f"card.{status}")
+    return said if said.endswith(message.rstrip("。.")) else f"{said}  {message}"
+
+
 def left_open(session: Session, words: Texts) -> Text:
-    """How the question that the run waits for is answered later; empty where there is none."""
-    if session.status is not Status.WAITING or session.question is None:
+    """What becomes of the question that the run waited for at its end; empty if there is none."""
+    if session.question is None or session.status not in {Status.WAITING, Status.STOPPED}:
         return Text()
-    return Text(f"    {words.get('question.left_open', id=session.question.id)}", style="yellow")
+    key = "question.left_open" if session.status is Status.WAITING else "question.closed_by_stop"
+    return Text(f"    {words.get(key, id=session.question.id)}", style="yellow")
 
 
 def timings_line(session: Session, words: Texts) -> Text:

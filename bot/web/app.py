@@ -1,4 +1,4 @@
-"""The web server: health, readiness, and who is let in. On loopback unless told otherwise."""
+"""The web server: what it is, health, readiness, and who is let in. On loopback unless told otherwise."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from agent_core.errors import ConfigInvalid
+from bot.chat.texts import Lang, texts
+from bot.release import NAME
 from bot.server_names import LOOPBACK, ServerNames
 
 log = structlog.get_logger(__name__)
@@ -19,9 +21,20 @@ MAX_BODY = 2 * 1024 * 1024
 CLOSING = 5.0  # seconds that a request may go on when the server ends; one that was never finished would hold it
 
 
-def make_app(ready: Probe, names: ServerNames = LOOPBACK) -> web.Application:
-    """``ready`` tells for each part whether it is up. ``names``: what the server is called."""
+def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> web.Application:
+    """``ready`` tells for each part whether it is up. ``names``: what the server is called. ``lang``: of its owner."""
     app = web.Application(client_max_size=MAX_BODY, middlewares=[_named(names)])
+
+    async def root(request: web.Request) -> web.Response:
+        """Tell whoever looks by a browser or curl what this is; it names routes, and nothing of the desk."""
+        paths = sorted(
+            f"{route.method} {route.resource.canonical}"
+            for route in app.router.routes()
+            if route.resource is not None and route.method != "HEAD"
+        )
+        if _wants_json(request):
+            return web.json_response({"name": NAME, "paths": paths})
+        return web.Response(text=texts(lang).get("web.root", paths="\n".join(f"  {path}" for path in paths)) + "\n")
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})
@@ -31,9 +44,16 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK) -> web.Application:
         up = all(parts.values())
         return web.json_response({"status": "ok" if up else "starting", "parts": parts}, status=200 if up else 503)
 
+    app.router.add_get("/", root)
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     return app
+
+
+def _wants_json(request: web.Request) -> bool:
+    """Return whether the client accepts JSON and no text."""
+    kinds = {part.partition(";")[0].strip().lower() for part in request.headers.get("Accept", "*/*").split(",")}
+    return "application/json" in kinds and not any(kind == "*/*" or kind.startswith("text/") for kind in kinds)
 
 
 def _named(names: ServerNames) -> Middleware:

@@ -163,7 +163,7 @@ class _Reply:
     def _launch(self) -> Move:
         call = do("Launch", app=self.app)
         if _repeated(self.view, call) >= 3:
-            return Move(say("stuck"), finish(say("not_opened_message", app=self.app, why=self.view.observation)))
+            return Move(say("stuck"), finish(say("not_opened_message", app=self.app)))
         return Move(say("launch", now=self.view.current_app, app=self.app), call)
 
     def _hindrance(self) -> Move | None:
@@ -346,7 +346,7 @@ def _plain(view: View, seen: Sequence[Seen]) -> Move:
         if app.lower() != view.current_app.strip().lower() and not any("Launch" in call for call in view.calls):
             return Move(say("launch", now=view.current_app, app=app), do("Launch", app=app))
         if _NOT_OPENED.search(view.observation):
-            return Move(say("not_opened"), abort(say("not_opened_message", app=app, why=view.observation)))
+            return Move(say("not_opened"), abort(say("not_opened_message", app=app)))
         if not _LOOK.search(view.task):
             return Move(say("opened", app=app), finish(say("opened_message", app=app)))
     if _LOOK.search(view.task):

@@ -53,11 +53,11 @@ async def start_demo_model(port: int = 0) -> RunningDemoModel:
     return RunningDemoModel(f"http://127.0.0.1:{bound}/v1", bound, runner)
 
 
-async def run_demo_model(port: int, say: Callable[[str], object]) -> None:
-    """Serve until cancelled; ``say`` gets the base URL once it listens."""
+async def run_demo_model(port: int, up: Callable[[str], object]) -> None:
+    """Serve until cancelled; ``up`` gets the base URL once it listens."""
     running = await start_demo_model(port)
     try:
-        say(running.url)
+        up(running.url)
         await asyncio.Event().wait()
     finally:
         await running.close()

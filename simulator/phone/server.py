@@ -20,13 +20,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, cast, get_args
+from typing import TypeVar
 
 from aiohttp import web
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent_core.errors import ConfigInvalid
 from simulator.phone.adbd import AdbdServer, Auth
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import Scenario, TreeMode
@@ -173,12 +172,9 @@ async def serve(
 
 
 async def run_virtual_phone(
-    port: int, phone: VirtualPhone, state_port: int | None, auth: str, *, say: Callable[[str], None]
+    port: int, phone: VirtualPhone, state_port: int, auth: Auth, *, up: Callable[[RunningPhone], object]
 ) -> None:
-    """Serve until cancelled; ``say`` is given the adb address and the state URL. None is any free state port."""
-    if auth not in get_args(Auth):
-        raise ConfigInvalid(f"auth {auth!r} is none of {', '.join(get_args(Auth))}.", advice="")
-    async with serve(None, port, state_port or 0, auth=cast("Auth", auth), phone=phone) as running:
-        say(f"adb connect {running.address}")
-        say(f"state and control: {running.state_url}/state")
+    """Serve until cancelled; ``up`` is called once the phone listens. Port 0: any free one."""
+    async with serve(None, port, state_port, auth=auth, phone=phone) as running:
+        up(running)
         await asyncio.Event().wait()

@@ -96,7 +96,7 @@ async def test_run_tries_out_fails_and_succeeds(on: Stage) -> None:
     tried = await on.command("run", TASK, "--dry-run", "--json")
     assert tried.code == 0, tried.err
     assert tried.json["status"] == "succeeded"
-    assert "launch" in tried.json["message"].lower()
+    assert "打开 qq" in tried.json["message"].lower()
     report = on.report
     assert (report["opened"], report["taps"], report["typed"]) == ([], [], [])
     on.at_rest()
@@ -168,9 +168,10 @@ async def test_bad_use_is_told_by_name_with_exit_code_2(on: Stage) -> None:
 async def test_devices_and_the_stand_ins_as_servers_of_their_own(on: Stage) -> None:
     phone = await on.start("virtual-phone", "--scenario", str(written(on.folder, QUESTION)))
     model = await on.start("demo-model")
-    address = (await phone.line()).removeprefix("adb connect ")
+    address = (await phone.line()).rpartition(" ")[2]
     state = (await phone.line()).partition("http")[2]
-    url = await model.line()
+    assert "Ctrl-C" in await phone.line()
+    url = "http" + (await model.line()).partition("http")[2]
     async with aiohttp.ClientSession() as session:
         async with session.post(
             f"http{state.removesuffix('/state')}/message", json={"contact": "11", "text": "在吗"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from agent_core.apps.names import opened_alone
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
 from agent_core.retry import RETRIES, RetryRule
@@ -98,10 +99,27 @@ async def test_an_app_that_is_not_opened_is_told_apart_into_an_unknown_name_and_
     bench_lab: Lab,
 ) -> None:
     """Nobody is told to write a name as the phone shows it: that is what was written."""
-    launches = [do(f'do(action="Launch", app="{app}")') for app in ("闲鱼", "抖音")]
+    launches = [do(f'do(action="Launch", app="{app}")') for app in ("没听过的应用", "抖音")]
     async with ScriptedModel([*launches, FINISH]) as model:
-        await bench_lab.run(model, "打开闲鱼")
+        await bench_lab.run(model, "打开没听过的应用")
         told = [str(request["messages"][-1]) for request in model.requests]
-    assert "应用名“闲鱼”不在已知的名字里" in told[1]
+    assert "应用名“没听过的应用”不在已知的名字里" in told[1]
     assert "它可能装在手机上" in told[1]
     assert "手机上没有安装“抖音”" in told[2]
+
+
+@pytest.mark.parametrize("task", ["打开闲鱼", "请打开“闲鱼”应用。", "open Xianyu"])
+async def test_a_task_that_only_opens_an_app_which_is_not_there_ends_with_one_sentence(
+    bench_lab: Lab, task: str
+) -> None:
+    async with ScriptedModel([FINISH]) as model:
+        session = await bench_lab.run(model, task)
+        assert model.requests == []
+    assert session.status is Status.FAILED
+    assert session.message.endswith("：请先安装，或换一个应用。")
+    assert session.steps == []
+
+
+@pytest.mark.parametrize("task", ["打开闲鱼，没有就打开QQ", "打开闲鱼看看", "打开没听过的应用", "看看闲鱼"])
+def test_a_task_that_says_more_is_left_to_the_model(task: str) -> None:
+    assert opened_alone(task) == ""

@@ -208,7 +208,7 @@ async def test_a_dry_run_leaves_a_sleeping_phone_asleep_and_says_so(bench_lab: L
                 assert "屏幕是关着的" in session.message
                 assert not (await bench_lab.device.look()).screen.awake
                 bench_lab.phone.set_fault("asleep", False)
-        assert "没有执行" in session.message
+        assert "下一步是“点击 (500, 300)”，没有执行" in session.message
         assert (bench_lab.phone.report()["actions"], dict(bench_lab.phone.settings)) == before
 
 

@@ -163,6 +163,7 @@ def nothing_else_is_typed(told: Told) -> Iterator[str]:
 def no_finish_before_knowledge(told: Told) -> Iterator[str]:
     ways = {
         say("zh", "run.nothing_new", contact=CONTACT),
+        *(say("zh", "run.replied", contact=CONTACT, count=count) for count in range(1, 9)),
         *(say("zh", f"run.{key}") for key in ("already_skipped", "skipped", "sent_and_skipped")),
     }
     for session in told.sessions:
@@ -170,7 +171,8 @@ def no_finish_before_knowledge(told: Told) -> Iterator[str]:
             continue
         if session.status is Status.SUCCEEDED and session.message not in ways:
             yield f"succeeded without knowledge: {session.message}"
-        if session.message == FINISHED:
+        last = session.steps[-1].action if session.steps else None
+        if last is not None and last["kind"] == "finish":
             yield "the model ended it"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agent_core.delivery.put_off import pause
+from agent_core.delivery.results import nothing_left
 from agent_core.errors import KnowledgeUnreachable, ModelLimit
 from agent_core.model.meter import Meter
 from agent_core.ports import Record, ReplyState
 from agent_core.questions import right_chat
-from agent_core.session import Answer, QuestionKind, Session, Status
+from agent_core.session import Answer, QuestionKind, ReplyRecord, Session, Status
 from agent_core.settings import AgentSettings, new_session
 from tests.support.lab import ANSWER, ASK, ASK_INVOICE, BACK, FINISH, INVOICE, LAUNCH, TASK, Lab, do, lab
 from tests.support.model_server import ScriptedModel
@@ -26,7 +27,7 @@ async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> N
     bench_lab.phone.set_tree(tree)
     async with ScriptedModel([LAUNCH, TAP_FIRST_ROW, ASK, FINISH]) as model:
         session = await bench_lab.run(model)
-    assert session.status is Status.SUCCEEDED, session.message
+    assert (session.status, session.message) == (Status.SUCCEEDED, "已回复 11，发出 1 条。")
     assert bench_lab.sent == {"11": [ANSWER]}
     assert bench_lab.knowledge.queries == ["你好，请问几天能发货？"]
     assert [reply.text for reply in session.replies] == [ANSWER]
@@ -35,6 +36,24 @@ async def test_the_customer_gets_the_answer_once(bench_lab: Lab, tree: str) -> N
     assert report["opened"] == ["com.tencent.mobileqq"]
     assert "sogou" in report["input_method"]
     assert bench_lab.story.kinds().count("reply") == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "note"), [("finish(", ""), ('do(action="Abort", ', "\n模型的说明：没有找到联系人，什么也没有发送")]
+)
+async def test_what_was_sent_is_told_first_whatever_the_model_says(bench_lab: Lab, ends: str, note: str) -> None:
+    ending = do(f'{ends}message="没有找到联系人，什么也没有发送")')
+    async with ScriptedModel([LAUNCH, TAP_FIRST_ROW, ASK, ending]) as model:
+        session = await bench_lab.run(model)
+    assert bench_lab.sent == {"11": [ANSWER]}
+    assert session.message == f"已回复 11，发出 1 条。{note}"
+
+
+def test_a_run_that_has_nothing_left_says_what_it_has_sent() -> None:
+    session = Session(run_id="r", task=TASK, lang="en")
+    assert nothing_left(session, "run.already_skipped").message == "This question was skipped before; nothing was sent."
+    session.replies.append(ReplyRecord(contact="11", question="q", text="t", provenance="person", delivered=True))
+    assert nothing_left(session, "run.already_skipped").message == "Answered 11: 1 answer sent."
 
 
 async def test_finish_before_knowledge_is_not_done(bench_lab: Lab) -> None:

@@ -65,7 +65,24 @@ def test_an_app_to_open_that_is_none_of_the_allowed(task: str) -> None:
     assert caught.value.key == "other_app_named"
 
 
-@pytest.mark.parametrize("task", ["回复联系人11", "请回复联系人张三的问题", "reply to contact 11"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        "回复联系人11",
+        "请回复联系人张三的问题",
+        "回复11",
+        "回复11、12",
+        "给张三回复",
+        "回复所有人",
+        "智能客服回复",
+        "reply to contact 11",
+        "reply to 11",
+        "reply to 11 and 12",
+        "please write back to Anna",
+        "reply to everyone",
+        "auto-reply",
+    ],
+)
 def test_an_answer_in_no_app_is_asked_about(task: str) -> None:
     with pytest.raises(InputRejected) as caught:
         check_rules(task, TaskRules())
@@ -73,6 +90,24 @@ def test_an_answer_in_no_app_is_asked_about(task: str) -> None:
     assert check_rules(task, TaskRules(policy="careful"))
 
 
-@pytest.mark.parametrize("task", ["回复微博评论", "回复支付宝里联系人11", "看看联系人11有没有回复", "整理联系人"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        "回复微博评论",
+        "回复支付宝里联系人11",
+        "看看联系人11有没有回复",
+        "整理联系人",
+        "回复邮件",
+        "打开闲鱼，回复买家",
+        "回复我现在的电量",
+        "回答问题",
+        "respond to the email",
+        "reply to 11 in the shop app",
+        "reply with the battery's level",
+        "open the shop app and reply to 11",
+        "answer the phone",
+        "do not reply to 11",
+    ],
+)
 def test_what_only_looks_like_one(task: str) -> None:
     assert check_rules(task, TaskRules()) == TaskRules()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import agent_core
-from agent_core.texts import catalogue, say
+from agent_core.actions.types import Action
+from agent_core.actions.words import in_words
+from agent_core.texts import Lang, catalogue, filled, load_texts, say
 
 ROOT = Path(agent_core.__file__).parent
 
@@ -48,6 +51,51 @@ def test_whatever_is_said_has_its_text_and_its_values() -> None:
 def test_values_are_filled_in_as_they_are() -> None:
     assert say("zh", "run.sent", contact="11", text="{x} {0}") == "已发送给 11：{x} {0}"
     assert say("en", "run.sent", contact="11", text="a") == "Sent to 11: a"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(1, "1 call, done"), ("1", "1 call, done"), (0, "0 calls, done"), ("1,001", "1,001 calls, done")],
+)
+def test_one_is_not_many(count: object, said: str) -> None:
+    assert filled("{count} {count:call|calls}, {what}", {"count": count, "what": "done"}) == said
+
+
+COUNTED = (
+    "calls steps runs rows entries pictures phones contacts chats notes questions messages texts elements records"
+    " tokens times acts minutes parts checks wordings ways"
+)
+
+
+def test_no_english_text_speaks_of_1_calls() -> None:
+    """What is counted is written ``{count} {count:call|calls}``; a limit is never 1."""
+    plural = re.compile(rf"\{{(?!most|m\w+_length|limit)\w+(?::,)?\}} (?:[a-z]+ )?(?:{COUNTED.replace(' ', '|')})\b")
+    limits = {
+        f"bot.{key}"
+        for key in ("chat.texts errors.too_long_a_chain", "chat.texts errors.too_much_asked", "setup.texts model.costs")
+    }
+    found = {
+        f"{package} {key}"
+        for package in (
+            "agent_core.texts",
+            "bot.chat.texts",
+            "bot.doctor.texts",
+            "bot.setup.texts",
+            "bot.terminal.texts",
+        )
+        for key, text in load_texts(package, "en").items()
+        if plural.search(text)
+    }
+    assert found - limits == set()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_each_action_has_its_words(lang: Lang) -> None:
+    actions = Action.__origin__.__args__  # type: ignore[attr-defined]  # the members of the annotated union
+    needed = {f"action.{action.model_fields['kind'].default}" for action in actions}
+    assert needed - catalogue(lang).keys() == set()
+    assert in_words(lang, {"kind": "swipe", "start": [1, 2], "end": (3, 4)}).count("(") == 2
+    assert in_words("en", {"kind": "take_over"}) == "Ask a person to take over"
 
 
 @pytest.mark.parametrize("key", ["run.nothing_like_it", "", "sent"])

@@ -496,7 +496,9 @@ async def test_a_wrong_token_and_none() -> None:
     gone = load(telegram={"token": wrong, "api_base_url": f"http://127.0.0.1:{port}"})
     results = await look(gone, *BOT)
     assert said(results) == {"token": "failed", "webhook": "skipped"}
-    assert "PHONEDESK_TELEGRAM__API_BASE_URL" in results["token"].advice
+    for word in (f"http://127.0.0.1:{port} ", "PHONEDESK_TELEGRAM__API_BASE_URL"):
+        assert word in results["token"].seen
+    assert "https://api.telegram.org" in results["token"].advice
 
 
 async def test_the_bot_by_webhook() -> None:

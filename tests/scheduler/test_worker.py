@@ -12,6 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from agent_core.errors import DeviceOffline, LeaseLost
+from agent_core.session import Question, QuestionKind, Session
+from scheduler.ports import StoredHuman
 from scheduler.queue import LocalQueue, leg_id, parse_leg_id
 from scheduler.runs import Reconciler, RunService
 from scheduler.worker import HeldLease, LegOutcome, LegWork, Worker, lease_of
@@ -117,6 +119,24 @@ def test_ids_of_legs() -> None:
     for wrong in ("", "run-x", "run-x-leg-", "run-x-leg-1a", "x-leg-1"):
         with pytest.raises(ValueError, match="leg"):
             parse_leg_id(wrong)
+
+
+async def test_the_end_of_the_process_waits_for_no_persons_answer(db: Database) -> None:
+    async def ask(run_id: str, leg: int, lease: HeldLease) -> LegOutcome:
+        human = StoredHuman(db, hold_seconds=3600, stop=lease.stop, leg=leg)
+        session = Session(run_id=run_id, task="QQ回复联系人11")
+        answer = await human.ask(session, Question(id="q1", kind=QuestionKind.STUCK, text="?"))
+        return LegOutcome("waiting" if answer is None else "succeeded")
+
+    async with desk(db, ask) as one:
+        run_id = await one.service.submit("QQ回复联系人11", serial=PHONE)
+        async with asyncio.timeout(SOON):
+            while not await Questions(db).find(state="open"):
+                await asyncio.sleep(0.005)
+            await one.worker.drain(3600)
+        assert (await one.run(run_id)).status == "waiting"
+    assert [row.id for row in await Questions(db).find(state="open")] == ["q1"]
+    assert await Leases(db).held() == []
 
 
 async def test_a_run_is_done(db: Database) -> None:

@@ -169,9 +169,9 @@ async def test_a_time_in_which_nobody_looked_does_not_count(outage: Outage, cloc
 
 async def test_what_runs_have_shown(db: Database, clock: Clock) -> None:
     watched = Watched(db)
-    assert await watched.last_event() == 0
+    assert await Events(db).newest() == 0
     run = await a_run(db)
-    start = await watched.last_event()
+    start = await Events(db).newest()
     await Events(db).append(run, "step", {"timings": {"first_token": 0.2}})
     await Events(db).append(run, "step", {"timings": {"act": 0.2}})
     await Events(db).append(run, "outcome", {"status": "succeeded"})

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Literal
 
 from agent_core.errors import PhonedeskError
-from agent_core.texts import load_texts
+from agent_core.texts import filled, load_texts
 from bot.desk.actors import Role
 
 Lang = Literal["zh", "en"]
@@ -32,7 +32,7 @@ class Texts:
 
     def get(self, key: str, **values: Any) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return self._found(key).format(**values)
+        return filled(self._found(key), values)
 
     def find(self, key: str, default: str) -> str:
         """The text of a key that may not be there, as it stands."""
@@ -40,6 +40,10 @@ class Texts:
 
     def _found(self, key: str) -> str:
         return self._texts[key]
+
+    def advice(self, text: str) -> str:
+        """Return a text of ours that is in no file, such as an error's own words, with its commands for this place."""
+        return text
 
     def error(self, error: PhonedeskError) -> str:
         """What happened in the person's language: the error's own text where it has one, else that of its kind.
@@ -52,7 +56,7 @@ class Texts:
         while f"error.{kind}" not in self._texts and "." in kind:
             kind = kind.rpartition(".")[0]
         said = self.find(f"error.{kind}", self.get("error.error"))
-        more = str(error) if self.lang == "en" else self.find(f"advice.{kind}", "")
+        more = self.advice(str(error)) if self.lang == "en" else self.find(f"advice.{kind}", "")
         return f"{said}\n{more}" if more else said
 
     def _word(self, value: object) -> object:

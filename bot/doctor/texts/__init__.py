@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent_core.texts import load_texts
+from agent_core.texts import filled, load_texts
 from bot.chat.texts import Lang
+from bot.terminal.commands import typed
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
@@ -26,10 +27,10 @@ class Texts:
 
     def get(self, key: str, values: Mapping[str, Any] | None = None) -> str:
         """The text with ``values`` filled in. KeyError for an unknown key or a placeholder without a value."""
-        return self._texts[key].format(**(values or {}))
+        return filled(typed(self._texts[key]), values or {})
 
     def advice_of(self, kind: str) -> str:
         """What to do about an error of this kind (``agent_core.errors``), or of the kind above it; "" for none."""
         while kind and f"kind.{kind}" not in self._texts:
             kind = kind.rpartition(".")[0]
-        return self._texts[f"kind.{kind}"] if kind else ""
+        return typed(self._texts[f"kind.{kind}"]) if kind else ""

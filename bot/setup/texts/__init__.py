@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_core.texts import Lang, load_texts
+from agent_core.texts import Lang, filled, load_texts
+from bot.terminal.commands import typed
 
 
 class Texts:
@@ -15,4 +16,4 @@ class Texts:
 
     def get(self, key: str, **values: Any) -> str:
         """Return the text with ``values`` filled in. Raises KeyError for an unknown key or a missing value."""
-        return self._texts[key].format(**values)
+        return filled(typed(self._texts[key]), values)

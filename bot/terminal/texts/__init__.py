@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from agent_core.texts import Lang, load_texts
+from bot.release import program
+from bot.terminal.commands import typed
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:
     """All texts of a language by ``command.key``."""
-    return load_texts(__name__, lang)
+    return _as_typed(lang, program())
+
+
+@cache
+def _as_typed(lang: Lang, _called: str) -> Mapping[str, str]:
+    return {key: typed(text) for key, text in load_texts(__name__, lang).items()}

@@ -76,9 +76,14 @@ def test_what_a_run_leaves_is_told_table_by_table(tmp_path: Path, monkeypatch: p
 
 def test_idle_prints_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["bench", "idle", "--seconds", "1", "--json"])
+    done = CliRunner().invoke(app, ["bench", "idle", "--seconds", "10", "--json"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout).keys() == {"machine", "seconds", "cpu", "resident"}
+    told = json.loads(done.stdout)
+    assert told.keys() == {"machine", "seconds", "cpu", "resident", "reads", "reply_reads", "reply_writes"}
+    # On a machine with other work a reply takes longer, and loops have their turn more often meanwhile.
+    assert 20 < told["reply_reads"] <= 150
+    assert 20 < told["reply_writes"] <= 50
+    assert 0 < told["reads"] <= 3
 
 
 async def test_a_short_soak_looks_at_what_the_server_holds() -> None:

@@ -117,6 +117,13 @@ def test_an_outcome_shows_what_was_sent_and_where_it_came_from() -> None:
     assert card.buttons == ()
 
 
+def test_what_only_the_model_says_is_marked_as_its_note() -> None:
+    step = StepRecord(index=1, action={"kind": "finish", "message": "电量 80%"}, ok=True)
+    run = replace(RUN, status=RunStatus.SUCCEEDED, message="电量 80%", last_step=step)
+    assert "模型的说明: 电量 80%" in lines(run_card(run, ZH, now=NOW))
+    assert "结果: 已回复 11" in lines(run_card(replace(run, message="已回复 11"), ZH, now=NOW))
+
+
 def test_an_own_entry_is_shown_by_its_question_never_by_its_id() -> None:
     id_ = "e64d868060de"
     reply = ReplyRecord(

@@ -50,11 +50,15 @@ def test_parse(text: str, command: object) -> None:
 LIKE = (
     "运行 打开QQ", "运行：打开QQ", "运行QQ", "回放 3", "回放3", "停止 3", "停止3", "停止。", "暂停", "暂停！", "stop 3",
     "stop吧", "Stop, please", "run: open QQ", "pause", "/x", " ／停", "知识库：退货", "status?",
+    "phonedesk questions list", ".venv/bin/phonedesk demo", "make demo", "cd phonedesk", "ls", " ls -l", "sudo ls",
+    "pip install phonedesk", "$ phonedesk", "./run.sh", "~/bin/x", "PHONEDESK_LANG=en make demo", "export A=1", "exit",
 )  # fmt: skip
 SENTENCES = (
     "停止发货了吗", "运行很稳定", "暂停发货到周五", "手机壳有货", "设置里可以改", "继续使用没有问题", "历史最低价",
     "亲，帮助很大",
     "今天停止发货，status 明天更新", "stopping soon", "runs well", "holds 2 litres", "好的", "",
+    "Make sure it is open", "cd架有货", "makeup is back", "pip很好", "python书今天发货", "ls8屏幕有货",
+    "sudoku books", "~3天", "...",
 )  # fmt: skip
 
 

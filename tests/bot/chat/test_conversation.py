@@ -328,7 +328,9 @@ class TestQuestions:
         question_id = desk.ask(run_id, QuestionKind.SENSITIVE_TAP, *choices, free_text=False, text="付款?")
         ref = MessageRef(wang.chat, "56")
         await desk.set_question_ref(question_id, ref)
-        assert await wang.say("也许", reply_to=ref) == "这个问题要从选项里选：允许 / 不允许"
+        assert (
+            await wang.say("也许", reply_to=ref) == "这个问题要从选项里选：允许 / 不允许。请写序号（1–2）或选项的文字。"
+        )
         assert desk.questions[question_id].open
         assert await wang.say("允许", reply_to=ref) == "收到，已采用你的回答。"
 

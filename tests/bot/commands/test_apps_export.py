@@ -39,7 +39,7 @@ def test_export_writes_a_file_that_the_desk_can_show(tmp_path: Path) -> None:
     code, out, err = call("apps", "export", "chat.png", "--app", "qq", "--out", "mine.kit.json")
     assert (code, err) == (0, "")
     assert "mine.kit.json" in out
-    assert "1 messages" in out
+    assert "1 message." in out
     kit = load_kit(tmp_path / "mine.kit.json")
     assert "顺丰" not in kit.model_dump_json()
     code, out, _ = call("apps", "export", "chat.png", "--app", "qq", "--json")

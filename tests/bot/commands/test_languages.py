@@ -39,7 +39,7 @@ DATA = re.compile(
 CODES = re.compile(
     r"\s*(?:"
     r"phonedesk .*|PHONEDESK_\w+=.*|Help in English: .*|https?://\S+|/?[\w./-]+\.(?:xlsx|zip|toml|csv)"
-    r"|[A-Z_]{6,}。?|0<=x<=\d+\]|[A-Z]+ <[^>]*>|--?[\w-]+(?: <[^>]*>)?|\[[\w.]+\]|pdk_\S+|[\d:+ -]+|#\d+.*|> ?"
+    r"|[A-Z_]{6,}。?|\[?\d+–\d+\]|--?[\w-]+(?: [\w|]+)?|\[[\w.]+\]|pdk_\S+|[\d:+ -]+|#\d+.*|> ?"
     r"|│ #[0-9a-f]+ .*│|│ \d+ *│|╭─ [#\w]+ ─+╮|[╭╮╰╯│─━┏┓┗┛┡┩└┘┃\s]*"
     r")\s*"
 )
@@ -92,7 +92,7 @@ def test_every_command_and_option_is_told(lang: Lang) -> None:
             assert name in told, f"{key} {param.name}"
             assert not param.help or param.name.endswith("_completion"), f"{key} {param.name}: write it in the texts"
             used.add(name)
-    others = ("usage.", "wrong.", "groups.")
+    others = ("usage.", "values.", "wrong.", "groups.")
     assert [key for key in told if key not in used and not key.startswith(others)] == ["common.help"]
     assert {f"groups.{group}" for group in COMMANDS} == {key for key in told if key.startswith("groups.")}
 
@@ -104,7 +104,27 @@ def test_help_is_in_one_language(lang: Lang, monkeypatch: pytest.MonkeyPatch) ->
         done = CliRunner().invoke(app, [*key.removeprefix(ROOT).split(), "--help"])
         assert done.exit_code == 0, key
         assert mixed(done.stdout, lang) == [], key
+        assert not re.search(r"[<>{}]|\[\[|range|list\[|x(?:<=|>=)", done.stdout), key
         assert all(cell_len(line) <= 100 for line in done.stdout.splitlines() if "phonedesk " not in line), key
+
+
+@pytest.mark.parametrize(
+    ("lang", "shown"),
+    [
+        ("zh", ["用法：phonedesk kb import [选项] 文件...", "缺少 '文件'"]),
+        ("en", ["Usage: phonedesk kb import [OPTIONS] FILE...", "'FILE' is missing"]),
+    ],
+)
+def test_a_value_is_named_in_the_persons_language(lang: str, shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", lang)
+    said = CliRunner().invoke(app, ["kb", "import"]).stderr
+    assert [words for words in shown if words not in said] == []
+    words = catalogue(lang)  # type: ignore[arg-type]
+    for key, command in every(get_command(app)):
+        names = {
+            str(param.metavar or param.name).lower() for param in command.params if param.param_type_name == "argument"
+        }
+        assert [name for name in names if f"values.{name}" not in words] == [], key
 
 
 def test_the_list_stands_in_groups_in_order_of_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ async def test_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
         # It breaks off in the middle: what there is is shown, and the exit code tells.
         code, out, err = await asyncio.to_thread(call, "replay", "1", "--dry-run", *other, "--key-env", "OTHER_KEY")
         assert code == Exit.FAILED
-        assert "1 steps; same 1" in out
+        assert "1 step; same 1" in out
         assert "broke off at step 2" in err
         assert "another" in str(model.headers[-1])
     async with ScriptedModel([same] * 8) as model:

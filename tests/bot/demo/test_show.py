@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -44,17 +46,22 @@ def says(*lines: str | None) -> Callable[[], Awaitable[str | None]]:
 
 
 @pytest.mark.parametrize(
-    ("line", "seen"),
-    [("可以定制，请把文字发给我们。\n", "✅ Done, sent to 11: 可以定制，请把文字发给我们。"), ("\n", "Nothing typed")],
+    ("lines", "seen"),
+    [
+        (["9\n", "make demo\n", "\n", "make demo\n", "y\n"], "✅ Done, sent to 11: make demo"),
+        (["\n"], "Nothing typed"),
+    ],
     ids=["own words", "enter"],
 )
-async def test_both_acts_without_a_schedule(tmp_path: Path, line: str, seen: str) -> None:
+async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], seen: str) -> None:
     console, folder = printed(), tmp_path / "out"
-    assert await show(console, folder, lang="en", read=says(line), tick="")
+    assert await show(console, folder, lang="en", read=says(*lines), tick="")
     shown = text_of(console)
+    assert shown.count("Send it to the customer as it is?") == lines.count("make demo\n")
+    assert ("choices: give 1–" in shown) is ("9\n" in lines)
     assert "Customer 11 on QQ: 你好，请问几天能发货？" in shown
     assert "48小时内发出" in shown
-    assert "[1]" in shown
+    assert re.search(r"\[1\] \S+.* → \S+", shown), "a candidate's question and its answer"
     assert seen in shown
     assert "3/3" not in shown
     assert "The demo is over" in shown
@@ -104,6 +111,30 @@ async def test_the_whole_demo_fits_a_screen_and_says_what_to_type_next(lang: Lan
     assert len(rows) + 1 + 5 <= 24
     assert all(cell_len(row) <= 80 for row in rows)
     assert "phonedesk init" in rows[-1]
+
+
+async def test_a_demo_that_is_stopped_says_what_became_of_its_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHONEDESK_LANG", "en")
+    console, asked = printed(), asyncio.Event()
+
+    async def nobody() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    showing = asyncio.create_task(show(console, tmp_path / "out", lang="en", read=nobody, tick=""))
+    async with asyncio.timeout(90):
+        await asked.wait()
+    began = time.monotonic()
+    showing.cancel()
+    await asyncio.gather(showing, return_exceptions=True)
+    # A leg that waits for a person kept the end waiting for PHONEDESK_QUEUE__DRAIN_SECONDS; now it takes half a second.
+    assert time.monotonic() - began < 4.0
+    assert showing.cancelled()
+    assert "the open question too" in text_of(console).splitlines()[-1]
+    assert text_of(console).count("Stopped") == 1
+    assert not (tmp_path / "out").exists()
 
 
 async def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_what_there_is_is_told_when_somebody_stops_it(monkeypatch: pytest.Monkey
     code, out, told = call("cases", "--json")
     assert code == Exit.STOPPED
     assert [case["title"] for case in json.loads(out)["cases"]] == ["the first"]
-    assert "1 of 2 were not run" in told
+    assert "1 of 2 was not run" in told
 
 
 def test_name_and_result_can_be_read_on_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:

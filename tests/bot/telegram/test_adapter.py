@@ -33,7 +33,7 @@ from storage.outbox import OutboxTable
 from storage.tables import outbox
 from storage.topics import TopicTable
 from tests.bot.chat.memory_desk import NOW, MemoryDesk
-from tests.bot.telegram.conftest import picture
+from tests.support.telegram import picture
 
 FAST: dict[str, Any] = {"edit_private": 0.05, "edit_group": 0.05, "retry": (0.02, 0.05), "poll_seconds": 5}
 

@@ -7,9 +7,9 @@ from agent_core.session import ReplyRecord, Session, Status
 from bot.desk.actors import Role
 from scheduler.ports import StoredRuns
 from storage.runs import NewRun, Runs
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
 from tests.bot.telegram.test_kb import Shop, shop  # noqa: F401 - the fixture
+from tests.support.telegram import picture
 
 CHAT = {"channel": "telegram", "chat_id": "11", "thread_id": "", "kind": "private"}
 SENT = AnswerEvent(

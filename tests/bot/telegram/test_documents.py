@@ -17,7 +17,7 @@ from bot.telegram.files import TelegramFiles
 from bot.telegram.options import TELEGRAM_PROXY
 from bot.telegram.sending import Shown, Telegram
 from simulator.telegram import FakeTelegram, FakeUser
-from tests.bot.telegram.conftest import picture
+from tests.support.telegram import picture
 
 MEGABYTE = 1024 * 1024
 DIRECT = TELEGRAM_PROXY.route("http://127.0.0.1")

@@ -19,7 +19,6 @@ from bot.telegram.drafts import MARK, Drafts, draft_id, draft_text
 from bot.telegram.lengths import units
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     House,
     WithARun,
@@ -31,6 +30,7 @@ from tests.bot.telegram.test_adapter import (
     operator,
     until,
 )
+from tests.support.telegram import picture
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
 

@@ -9,7 +9,6 @@ import pytest
 from agent_core.session import QuestionKind
 from bot.desk.actors import Actor, Role
 from simulator.telegram import Chat, FakeUser, Message
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
@@ -23,6 +22,7 @@ from tests.bot.telegram.test_adapter import (
     refused,
     until,
 )
+from tests.support.telegram import picture
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
 

@@ -19,7 +19,6 @@ from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.questions import Questions
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     FAST,
     House,
@@ -33,6 +32,7 @@ from tests.bot.telegram.test_adapter import (
     until,
     until_handled,
 )
+from tests.support.telegram import picture
 
 __all__ = ["db", "desk", "empty_database", "house", "operator", "shop", "url"]
 

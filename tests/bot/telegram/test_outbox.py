@@ -16,7 +16,6 @@ from simulator.telegram import FakeUser
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.tables import outbox
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
@@ -30,6 +29,7 @@ from tests.bot.telegram.test_adapter import (
     refused,
     until,
 )
+from tests.support.telegram import picture
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
 

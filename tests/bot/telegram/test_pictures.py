@@ -12,7 +12,7 @@ from bot.chat.cards import Button, Card, Document, Line
 from bot.telegram import render
 from bot.telegram.sending import Shown, Telegram
 from simulator.telegram import FakeTelegram, FakeUser
-from tests.bot.telegram.conftest import picture
+from tests.support.telegram import picture
 
 GIF = picture(kind="GIF")
 

@@ -13,9 +13,9 @@ from knowledge.learning import Learning
 from scheduler.ports import StoredHuman, StoredRuns
 from simulator.telegram import FakeUser
 from storage.runs import NewRun, Runs
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import db, empty_database  # noqa: F401 - fixtures
 from tests.bot.telegram.test_kb import Shop, shop  # noqa: F401 - the fixture
+from tests.support.telegram import picture
 
 LONG = "两天内发货，节假日顺延。" * 300  # the longest answer that an entry may have, nearly
 RECORDS = tuple(

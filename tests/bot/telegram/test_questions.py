@@ -13,7 +13,6 @@ from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.views import RunStatus
 from bot.telegram import render
 from simulator.telegram import FakeUser
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
@@ -28,6 +27,7 @@ from tests.bot.telegram.test_adapter import (
     until,
 )
 from tests.bot.telegram.test_outbox import until_out
+from tests.support.telegram import picture
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
 

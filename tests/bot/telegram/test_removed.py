@@ -17,8 +17,8 @@ from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.questions import Questions
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import FAST, card_of
+from tests.support.telegram import picture
 
 __all__ = ["shop", "url"]
 

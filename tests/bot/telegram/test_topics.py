@@ -12,7 +12,6 @@ from bot.desk.views import RunStatus
 from simulator.telegram import Chat, FakeUser, Message
 from storage.topics import TopicTable
 from tests.bot.chat.memory_desk import NOW
-from tests.bot.telegram.conftest import picture
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
@@ -26,6 +25,7 @@ from tests.bot.telegram.test_adapter import (
     refused,
     until,
 )
+from tests.support.telegram import picture
 
 __all__ = ["db", "desk", "empty_database", "house", "operator"]
 

@@ -20,7 +20,7 @@ from agent_core.ports import Event, RunStore
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, Session, Status, StepRecord
 from bot.chat.answering import read_answer
 from bot.chat.cards import Button, Card, Line
-from bot.chat.texts import texts
+from bot.chat.texts import Lang, texts
 from bot.settings.layers import Settings
 from bot.terminal.ask import PERSON, TerminalHuman
 from bot.terminal.console import Console
@@ -174,7 +174,7 @@ async def test_asking_goes_on_until_it_is_answered_and_keeps_it(db: Database) ->
     assert row is not None
     assert (row.state, row.answered_by, row.answer) == ("answered", PERSON, {"choice": "skip", "text": ""})
     shown = text_of(console)
-    assert shown.count("This question wants one of: 刻字 / Skip") == 2
+    assert shown.count("This question wants one of: 刻字 / Skip. Give its number (1–2)") == 2
     assert "能刻字吗 [red]x[/red]" in shown  # what a customer wrote is no markup
     assert [event.kind for event in await Events(db).after(0)] == ["status", "question", "closed"]
 
@@ -186,10 +186,25 @@ async def test_a_number_that_no_choice_has_is_no_answer_and_the_model_is_told_on
         answer = await TerminalHuman(db, console, texts("en"), stdin=source).ask(session, question)
     assert answer == Answer(text="about 9", by=PERSON)
     assert "customer" not in text_of(console)
-    assert "(Skip)" in text_of(console)
+    assert "There is only one choice: give 1 (Skip)" in text_of(console)
 
 
-@pytest.mark.parametrize("line", ["/stop", "／stop", "停止", "Stop.", "运行 打开QQ", "stop 3"])
+@pytest.mark.parametrize(("line", "why"), [("3", "only 2 choices: give 1–2"), ("", "Nothing was")])
+async def test_who_gives_no_answer_is_told_why_and_what_would_be_one(db: Database, line: str, why: str) -> None:
+    console = printed()
+    data = {"candidates": [{"question": "刻字", "text": "可以刻字，请发文字。"}]}
+    with typed(f"{line}\n1\n") as (source, _):
+        answer = await TerminalHuman(db, console, texts("en"), stdin=source).read(
+            "r", QUESTION.model_copy(update={"data": data})
+        )
+    assert answer == Answer(choice="record:0", by=PERSON)
+    before, _, after = text_of(console).partition("> ")
+    assert "→ 可以刻字，请发文字。" in before
+    assert "[1] 刻字" in before
+    assert why in after
+
+
+@pytest.mark.parametrize("line", ["phonedesk questions list", "/stop", "／stop", "停止", "Stop.", "运行 打开QQ"])
 async def test_what_looks_like_a_command_is_confirmed_before_it_goes_to_a_customer(db: Database, line: str) -> None:
     session, console = await session_in(db), printed()
     with typed(f"{line}\n\n{line}\nn\n2\n") as (source, _):
@@ -323,6 +338,21 @@ async def test_a_run_line_by_line(db: Database) -> None:
 def test_each_outcome_has_its_line(status: Status) -> None:
     line = outcome_line(Session(run_id="r", task="t", status=status, message="why\x1b"), texts("zh"))
     assert line.plain.endswith("  why\\x1b")
+
+
+@pytest.mark.parametrize(("lang", "message"), [("zh", "已停止。"), ("en", "Stopped.")])
+def test_what_the_status_says_already_is_not_said_twice(lang: Lang, message: str) -> None:
+    stopped = Session(run_id="r", task="t", status=Status.STOPPED, message=message, question=QUESTION)
+    assert outcome_line(stopped, texts(lang)).plain.count(message[:-1]) == 1
+    assert "q1" in left_open(stopped, texts(lang)).plain, "what became of its question"
+
+
+def test_what_only_the_model_says_is_marked_as_its_note() -> None:
+    step = StepRecord(index=1, action={"kind": "finish", "message": "80 %"}, ok=True)
+    session = Session(run_id="r", task="t", status=Status.SUCCEEDED, message="80 %", steps=[step])
+    assert outcome_line(session, texts("en")).plain == "✅ Done  The model's note: 80 %"
+    session.message = "Answered 11: 1 answer sent."
+    assert outcome_line(session, texts("en")).plain == "✅ Done  Answered 11: 1 answer sent."
 
 
 def test_a_question_that_is_left_open_says_how_to_answer_it() -> None:

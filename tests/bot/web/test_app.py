@@ -33,6 +33,21 @@ async def test_health_and_readiness() -> None:
             assert missing.status == 404
 
 
+async def test_the_root_says_what_this_is_and_which_paths_there_are() -> None:
+    async def ready() -> dict[str, bool]:
+        return {}
+
+    async with serving(make_app(ready, lang="en"), "127.0.0.1", 0) as url, ClientSession(url) as client:
+        for accept in ("*/*", "text/html,application/xhtml+xml,*/*;q=0.8", "application/json, text/plain, */*"):
+            async with client.get("/", headers={"Accept": accept}) as root:
+                assert (root.status, root.content_type) == (200, "text/plain")
+                assert (await root.text()).splitlines()[1:] == ["  GET /", "  GET /healthz", "  GET /readyz"]
+        async with client.get("/", headers={"Accept": "application/json"}) as root:
+            assert await root.json() == {"name": "phonedesk", "paths": ["GET /", "GET /healthz", "GET /readyz"]}
+    async with serving(make_app(ready, lang="zh"), "127.0.0.1", 0) as url, ClientSession(url) as client:
+        assert "这里没有网页" in await (await client.get("/")).text()
+
+
 def measuring() -> web.Application:
     """Return a server that says how long the body of a request is."""
 
@@ -91,7 +106,7 @@ async def raw(url: str, request: bytes) -> bytes:
         writer.close()
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/telegram/webhook", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/telegram/webhook", "/nothing"])
 async def test_whatever_its_path_a_request_for_another_host_is_refused(path: str) -> None:
     async def ready() -> dict[str, bool]:
         return {}

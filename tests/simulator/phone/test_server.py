@@ -9,7 +9,6 @@ import aiohttp
 import pytest
 from PIL import Image
 
-from agent_core.errors import ConfigInvalid
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.server import RunningPhone, run_virtual_phone, serve
 from tests.simulator.phone.hand import QQ, chat
@@ -125,18 +124,9 @@ async def test_dropped_refuses_connections_until_it_ends(running: RunningPhone) 
 
 
 async def test_the_command_serves_until_it_is_cancelled(tmp_path: Path) -> None:
-    said: list[str] = []
-    told = asyncio.Event()
-
-    def say(line: str) -> None:
-        said.append(line)
-        if len(said) == 2:
-            told.set()
-
-    task = asyncio.create_task(run_virtual_phone(0, VirtualPhone(), None, "none", say=say))
-    async with asyncio.timeout(10):
-        await told.wait()
-    url = said[1].rpartition(" ")[2]
+    up: asyncio.Queue[RunningPhone] = asyncio.Queue()
+    task = asyncio.create_task(run_virtual_phone(0, VirtualPhone(), 0, "none", up=up.put_nowait))
+    url = f"{(await asyncio.wait_for(up.get(), 10)).state_url}/state"
     async with aiohttp.ClientSession() as session:
         async with session.get(url) as response:
             assert "11号售后群" in (await response.json())["chats"]
@@ -145,8 +135,3 @@ async def test_the_command_serves_until_it_is_cancelled(tmp_path: Path) -> None:
             await task
         with pytest.raises(aiohttp.ClientConnectionError):
             await session.get(url)
-
-
-async def test_a_wrong_auth_is_refused() -> None:
-    with pytest.raises(ConfigInvalid, match="mute"):
-        await run_virtual_phone(0, VirtualPhone(), None, "maybe", say=lambda _: None)

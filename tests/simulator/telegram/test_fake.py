@@ -25,7 +25,7 @@ from telegram import (
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, NetworkError, RetryAfter
 
 from simulator.telegram import FakeTelegram, FakeUser
-from tests.bot.telegram.conftest import picture
+from tests.support.telegram import picture
 
 ROWS = InlineKeyboardMarkup([[InlineKeyboardButton("停止", callback_data="stop:1")]])
 

@@ -1,0 +1,42 @@
+"""What one process changes is seen by those who wait in another; our own changes wake nobody a second time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import sqlalchemy as sa
+
+from storage import engine
+from storage.engine import Database
+from storage.runs import NewRun, Runs
+
+SOON = 20.0  # seconds: generous, only what hangs takes so long
+
+
+async def test_a_change_of_another_process_gives_every_signal(db: Database, other_db: Database) -> None:
+    first = db.signal("runs").waiter()
+    await first.wait(engine.PULSE_SECONDS / 10)  # from now on it is looked at; the first look gives every signal
+    await asyncio.sleep(3 * engine.PULSE_SECONDS)
+    waiters = [db.signal(subject).waiter() for subject in ("runs", "questions")]
+    await Runs(other_db).create(NewRun("QQ回复联系人11", "phone"))
+    assert await asyncio.gather(*(waiter.wait(SOON) for waiter in waiters)) == [True, True]
+
+
+async def test_our_own_changes_in_a_file_wake_nobody_else(db: Database) -> None:
+    if not db.is_sqlite:
+        return  # a server's transactions are not told apart
+    await db.signal("questions").waiter().wait(0.01)
+    await asyncio.sleep(3 * engine.PULSE_SECONDS)
+    waiter = db.signal("questions").waiter()
+    for _ in range(5):
+        await Runs(db).create(NewRun("QQ回复联系人11", "phone"))
+    assert not await waiter.wait(4 * engine.PULSE_SECONDS)
+
+
+async def test_transactions_are_counted(db: Database) -> None:
+    reads, writes = db.reads, db.writes
+    async with db.read() as connection:
+        await connection.execute(sa.text("SELECT 1"))
+    async with db.write() as connection:
+        await connection.execute(sa.text("SELECT 1"))
+    assert (db.reads - reads, db.writes - writes) == (1, 1)
