@@ -25,8 +25,8 @@ from scheduler.ports import StoredRuns
 from storage.answers import Answers
 from storage.people import People
 from storage.runs import NewRun, Runs
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 

@@ -16,8 +16,8 @@ from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from bot.telegram.menu import listed
 from knowledge.embedded import EmbeddedKnowledge
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 

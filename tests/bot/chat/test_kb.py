@@ -25,8 +25,8 @@ from knowledge.entries import Entry
 from knowledge.importing.plan import Change, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import Shop, shop, url  # noqa: F401 - fixtures
+from tests.support.talker import shown
 
 PRIVATE = ChatRef("telegram", "1")
 SHEET = "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n,没有问题\n".encode()

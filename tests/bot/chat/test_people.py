@@ -17,8 +17,8 @@ from bot.desk.pairing import Pace
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 

@@ -17,8 +17,8 @@ from scheduler.clock import Clock
 from storage.events import Events
 from storage.runs import Runs
 from tests.bot.chat.test_answers import talker
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 
