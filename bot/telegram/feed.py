@@ -121,7 +121,7 @@ class Feed:
             await self._news.show(event, self._clock())
             return
         run = await self._desk.runs.get(event.run_id)
-        if run is None or run.chat is None or run.chat.channel != CHANNEL:
+        if run is None or run.chat is None or run.chat.channel != CHANNEL or _is_asked_for(event, run):
             return
         if run.parent:
             await self._show_swept(event, run, run.chat)
@@ -326,6 +326,15 @@ class Feed:
             card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
         )
         return drawn.model_copy(update={"silent": silent}) if silent else drawn
+
+
+def _is_asked_for(event: EventView, run: RunView) -> bool:
+    """Tell whether this is the beginning of a run that a chat asked for: the chat's answer to that is its card.
+
+    If we were first, the card would answer no message, and an offer that was taken would keep its buttons.
+    """
+    is_first = event.data.get("status") == "queued" and event.data.get("leg") == 1
+    return event.kind == "status" and is_first and not run.schedule_id
 
 
 def _is_silent(run: RunView) -> bool:

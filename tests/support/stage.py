@@ -97,8 +97,9 @@ class Stage:
 
     # People -----------------------------------------------------------------------------------------------------------
 
-    async def add_codes(self) -> None:
-        """Make the pairing codes of ``CODES``."""
+    async def prepare(self) -> None:
+        """Have the phone be known, and another one that may come, and make the pairing codes of ``CODES``."""
+        await Phones(self.db).saw({PHONE: "Pixel", "S2": "Mate"})
         for code, role in CODES.items():
             await People(self.db).add_code(code, role=role.value, lifetime=timedelta(days=1), created_by="test")
 
@@ -193,8 +194,8 @@ class Stage:
         session.end(Status(status), message)
         await self._store.save(session)
         assert row.status in ACTIVE
-        await self.rows.end_leg(run_id, row.leg, status=status, message=message)
         await self._store.event(run_id, Event("outcome", {"status": status, "message": message}))
+        await self.rows.end_leg(run_id, row.leg, status=status, message=message)
 
     def _session(self, run_id: str) -> Session:
         return self._sessions.setdefault(run_id, Session(run_id=run_id, task="", serial=PHONE))
@@ -206,8 +207,7 @@ async def open_stage(path: Path, clock: Callable[[], datetime] | None = None) ->
     url = await empty_sqlite(path)
     db = Database(url, clock=clock) if clock is not None else Database(url)
     stage = Stage(db)
-    await Phones(db).saw({PHONE: "Pixel"})
-    await stage.add_codes()
+    await stage.prepare()
     yield stage
     await db.close()
 

@@ -22,10 +22,10 @@ from simulator.telegram.hostile import NONSENSE, ODD_PARAMETERS, TOKEN, HostileT
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from tests.bot.telegram.asking import SECONDS, ask, ask_all, ask_together, fetch, poll
-from tests.bot.telegram.test_adapter import FAST, House, db, desk, empty_database, house, until
+from tests.bot.telegram.test_adapter import FAST, House, db, empty_database, house, until
 from tests.support.child import Child
 
-__all__ = ["db", "desk", "empty_database", "house"]  # fixtures
+__all__ = ["db", "empty_database", "house"]  # fixtures
 
 LATE = 3.0  # what a machine that is busy adds
 AT_ONCE = ["endless_body", "large_body", "gzip_bomb", "many_values", "many_names", "deep", "one_byte_pieces"]
@@ -123,7 +123,7 @@ async def test_a_file_is_bounded_as_it_comes(child: Child) -> None:
 async def test_the_adapter_goes_on_trying(house: House) -> None:
     async with HostileTelegram("nonsense") as server:
         options = TelegramOptions(TOKEN, base_url=f"{server.url}/bot", **FAST)
-        adapter = TelegramAdapter(house.desk.face, InboxTable(house.db), OutboxTable(house.db), options)
+        adapter = TelegramAdapter(house.desk, InboxTable(house.db), OutboxTable(house.db), options)
         with capture_logs() as logs:
             async with adapter:
                 await until(lambda: len(server.requests) > 2 * len(NONSENSE), 30)
