@@ -20,7 +20,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.discovery import connect, find_device
 from agent_core.devices.adb.server import AdbServer, DeviceEntry, open_adb
 from agent_core.devices.base import Device
-from agent_core.errors import ConfigInvalid, ModelLimit, PhonedeskError
+from agent_core.errors import MODEL_NAMES, ConfigInvalid, ModelLimit, ModelNames, PhonedeskError
 from agent_core.gate import PolicyName, reply_task
 from agent_core.model.base import Model
 from agent_core.observer import Observer, SeenPage
@@ -324,7 +324,12 @@ async def open_database(settings: Settings) -> Database:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         db = Database(settings.url)
     except OSError as error:
-        raise ConfigInvalid(f"The data folder cannot be used: {error}.", advice="Set PHONEDESK_DATA_DIR.") from None
+        raise ConfigInvalid(
+            f"The data folder cannot be used: {error}.",
+            advice="Set PHONEDESK_DATA_DIR.",
+            key="no_data_folder",
+            why=error,
+        ) from None
     try:
         await db.migrate()
     except (OSError, DBAPIError) as error:
@@ -332,6 +337,8 @@ async def open_database(settings: Settings) -> Database:
         raise ConfigInvalid(
             f"The database cannot be opened: {getattr(error, 'orig', error)}.",
             advice="Check PHONEDESK_DATABASE_URL and that the server runs.",
+            key="no_database",
+            why=str(getattr(error, "orig", error)),
         ) from None
     except BaseException:
         await db.close()
@@ -341,11 +348,12 @@ async def open_database(settings: Settings) -> Database:
 
 
 @asynccontextmanager
-async def open_core(settings: Settings) -> AsyncIterator[Core]:
+async def open_core(settings: Settings, names: ModelNames = MODEL_NAMES) -> AsyncIterator[Core]:
+    """Open all of it. ``names``: where the model's settings are written, if that is not the environment."""
     db = await open_database(settings)
     counts = Counts()
     meter = StoredMeter(db, settings, counts)
-    model = build_model(settings, meter)
+    model = build_model(settings, meter, names)
     store = own_entries(settings, db)
     knowledge = await build_knowledge(settings, store)
     chooser, reader = build_chooser(settings, meter), build_reader(settings, model)

@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from errno import EISDIR, ENOENT, ENOSPC
 from pathlib import Path
 
-from alembic.util import CommandError
 from pydantic import AwareDatetime, BaseModel, StrictInt
 from sqlalchemy.engine.url import make_url
 
@@ -32,7 +31,7 @@ from bot.settings.layers import Settings
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.dbos_queue import ProcessLock
 from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy, schema
-from storage.engine import Database, database_url
+from storage.engine import LONGEST_REVISION, Database, OtherRelease, database_url
 
 FORM = 1
 MANIFEST, DATABASE, KNOWLEDGE = "manifest.json", "phonedesk.sqlite3", "knowledge.sqlite3"
@@ -103,6 +102,7 @@ async def back_up(settings: Settings, to: Path) -> Backup:
         raise ConfigInvalid(
             "The database is PostgreSQL, and everything is in it; nothing was written.",
             advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL" (see the how-to).',
+            key="backup_postgres",
         )
     return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
 
@@ -223,10 +223,10 @@ def _usable(file: Path) -> Iterator[None]:
     """Tell of whatever a file raises that is no back-up, or a damaged one, as one error; nothing has changed yet."""
     try:
         yield
+    except OtherRelease as error:
+        raise _other_release(file, error.revision) from error
     except ConfigInvalid:
         raise
-    except CommandError as error:  # its tables are of a revision that this release does not know
-        raise _later(file, str(error)) from error
     except Exception as error:
         said, *_ = (error.message if isinstance(error, PhonedeskError) else str(error)).splitlines() or [repr(error)]
         raise ConfigInvalid(
@@ -238,9 +238,10 @@ def _usable(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _later(file: Path, why: str) -> ConfigInvalid:
-    said = f"{file} was made by a later release ({why})."
-    return ConfigInvalid(said, advice="Update first; nothing was changed.", key="backup_later", name=file)
+def _other_release(file: Path, revision: str) -> ConfigInvalid:
+    said = f"{file} was made by another release of phonedesk (version {revision})."
+    advice = "Nothing was changed. Update phonedesk first if that release was a later one."
+    return ConfigInvalid(said, advice=advice, key="backup_other_release", name=file, revision=revision)
 
 
 def _unpack(file: Path, folder: Path) -> Manifest:
@@ -255,7 +256,7 @@ def _unpack(file: Path, folder: Path) -> Manifest:
             raise ValueError("its manifest is too long")
         written = json.loads(archive.read(MANIFEST))
         if isinstance(written, dict) and isinstance(form := written.get("form"), int) and form > FORM:
-            raise _later(file, str(written.get("release"))[:100])
+            raise _other_release(file, str(written.get("release"))[:LONGEST_REVISION])
         told = Manifest.model_validate(written)
         if told.form != FORM or DATABASE not in told.parts or not set(told.parts) <= set(PARTS):
             raise ValueError("its manifest is none of phonedesk")

@@ -24,6 +24,8 @@ from sqlalchemy.engine.url import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from agent_core.errors import ConfigInvalid
+
 log = structlog.get_logger(__name__)
 
 Clock = Callable[[], datetime]
@@ -34,6 +36,7 @@ PULSE_SECONDS = 0.5  # how soon it is seen that another process has changed some
 AWAY_SECONDS = 0.5  # from one try to the next at a database that is away
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer when there is no time left; legs are put back then
 SHRINK_PAGES = 500  # 2 MB: some milliseconds in which nobody else writes
+LONGEST_REVISION = 40  # characters that are shown
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: event numbers are given in the order of the commits
 
@@ -52,6 +55,20 @@ _SQLITE_AWAY = {
     sqlite3.SQLITE_PROTOCOL,
 }
 _POSTGRES_AWAY = ("08", "53", "57P", "58")  # connection, resources, shutting down or starting, its own disk
+
+
+class OtherRelease(ConfigInvalid):
+    """The tables are those of another release, which this one cannot bring up to date."""
+
+    def __init__(self, revision: str, name: str) -> None:
+        self.revision = revision
+        super().__init__(
+            f"The database {name} was made by another release of phonedesk (version {revision}).",
+            advice="Update phonedesk if that release was a later one; else name another database.",
+            key="database_other_release",
+            name=name,
+            revision=revision,
+        )
 
 
 class DatabaseAway(ConnectionError):
@@ -304,7 +321,10 @@ class Database:
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     async def migrate(self) -> None:
-        """Bring the tables to this release. Safe with several processes at once: one works, the others wait."""
+        """Bring the tables to this release. Safe with several processes at once: one works, the others wait.
+
+        Raises OtherRelease, and changes nothing, if they are of a release that this one does not know.
+        """
         if self.is_sqlite:
             await self._use_wal()
         async with self.write() as connection:
@@ -312,14 +332,19 @@ class Database:
                 await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             await connection.run_sync(self._upgrade)
 
-    @staticmethod
-    def _upgrade(connection: sa.Connection) -> None:
+    def _upgrade(self, connection: sa.Connection) -> None:
         from alembic import command  # used once in a process's life, and a tenth of its start
         from alembic.config import Config
+        from alembic.runtime.migration import MigrationContext
+        from alembic.script import ScriptDirectory
 
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         config.attributes["connection"] = connection
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        for revision in MigrationContext.configure(connection).get_current_heads():
+            if revision not in known:
+                raise OtherRelease(str(revision)[:LONGEST_REVISION], self.url.render_as_string())
         command.upgrade(config, "head")
 
     async def _use_wal(self) -> None:

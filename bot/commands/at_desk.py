@@ -31,7 +31,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
         return []
 
     async def no_phone(serial: str) -> Any:
-        raise DeviceOffline("This command reaches no phone.")
+        raise DeviceOffline("This command reaches no phone.", key="no_phone_here")
 
     async def called() -> T:
         db = await open_database(settings)

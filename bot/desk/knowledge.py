@@ -41,7 +41,7 @@ class DeskKnowledge(DeskService):
     @property
     def _store(self) -> EmbeddedKnowledge:
         if self.house.store is None:
-            raise ConfigMissing("There is no knowledge store here.", advice="Run phonedesk serve.")
+            raise ConfigMissing("There is no knowledge store here.", advice="Run phonedesk serve.", key="no_store")
         return self.house.store
 
     # Looking ----------------------------------------------------------------------------------------------------------
@@ -203,11 +203,19 @@ class DeskKnowledge(DeskService):
         await self._allow(actor, Role.OWNER, "kb import")
 
     async def plan_import(
-        self, actor: Actor, files: Sequence[KnowledgeFile], *, tell: Tell | None = None
+        self,
+        actor: Actor,
+        files: Sequence[KnowledgeFile],
+        *,
+        drop_aliases: bool = False,
+        tell: Tell | None = None,
     ) -> ImportView:
-        """Return what would be added and changed, what doubles and what is refused. Nothing is written."""
+        """Return what would be added and changed, what doubles and what is refused. Nothing is written.
+
+        drop_aliases: entries lose the aliases that their rows do not have.
+        """
         await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
-        plan, mark = await self._planned(files, tell or _silent)
+        plan, mark = await self._planned(files, tell or _silent, drop_aliases=drop_aliases)
         return ImportView(plan, mark)
 
     async def carry_out(
@@ -216,14 +224,16 @@ class DeskKnowledge(DeskService):
         files: Sequence[KnowledgeFile],
         *,
         replace_doubles: bool = False,
+        drop_aliases: bool = False,
         mark: str = "",
         tell: Tell | None = None,
     ) -> ImportView:
         """Import. If the plan is not the one of ``mark`` any more, nothing is done and the new plan is returned."""
         names = [file.name for file in files]
-        await self._allow(actor, Role.OWNER, "kb import", files=names, replace_doubles=replace_doubles)
+        asked: dict[str, Any] = {"files": names, "replace_doubles": replace_doubles, "drop_aliases": drop_aliases}
+        await self._allow(actor, Role.OWNER, "kb import", **asked)
         tell = tell or _silent
-        plan, found = await self._planned(files, tell)
+        plan, found = await self._planned(files, tell, drop_aliases=drop_aliases)
         if mark and mark != found:
             return ImportView(plan, found)
         doubles: OnDouble = "replace" if replace_doubles else "skip"
@@ -232,14 +242,17 @@ class DeskKnowledge(DeskService):
         )
         return ImportView(done, found, done=True)
 
-    async def _planned(self, files: Sequence[KnowledgeFile], tell: Tell) -> tuple[ImportPlan, str]:
+    async def _planned(
+        self, files: Sequence[KnowledgeFile], tell: Tell, *, drop_aliases: bool
+    ) -> tuple[ImportPlan, str]:
         """Plan all files as one import, and return the plan with its mark. What doubles between them is seen."""
         drafts: list[Draft] = []
         for number, file in enumerate(files):
             tell(ImportStep("read", number, len(files)))
             drafts += await asyncio.to_thread(read_table, file.name, file.data)
         tell(ImportStep("compare", 0, len(drafts)))
-        plan = await plan_import(self._store, ", ".join(file.name for file in files), drafts)
+        names = ", ".join(file.name for file in files)
+        plan = await plan_import(self._store, names, drafts, drop_aliases=drop_aliases)
         return plan, await asyncio.to_thread(_mark, plan)
 
     async def export(self, actor: Actor, form: str) -> KnowledgeFile:

@@ -195,7 +195,8 @@ class DeskQuestions(DeskService):
             open=row.state == OPEN,
             answer=str(answer.get("choice") or answer.get("text") or ""),
             by=row.answered_by,
-            asked_at=row.created_at,
+            asked_at=row.created_at.astimezone(self._zone),
+            answered_at=row.answered_at.astimezone(self._zone) if row.answered_at else None,
             serial=run.serial if run else "",
             learnt=await self._learnt(row) if row.state == ANSWERED else None,
         )

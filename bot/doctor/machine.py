@@ -112,10 +112,8 @@ async def _open_database(exam: Exam, shown: str) -> Verdict:
         head = scripts.get_current_head()
         if current is None:
             return ok("empty", url=shown)
-        if current not in {script.revision for script in scripts.walk_revisions()}:
-            return failed("newer", url=shown, current=current, head=head)
-        if current != head:
-            return warning("older", url=shown, current=current, head=head)
+        if current != head:  # there is but one revision yet
+            return failed("other_release", url=shown, current=current, head=head)
         leases = Leases(db, seconds=exam.settings.queue.lost_after_seconds)
         exam.held = frozenset(lease.serial for lease in await leases.held())
         known = await LearntApps(db).all()

@@ -370,7 +370,7 @@ _FILES: Mapping[str, Callable[[Parts, str], bytes]] = {
 _STATEMENTS: Mapping[str, str] = {
     "of a later revision": "UPDATE alembic_version SET version_num = '9999'",
     "of no revision": "DELETE FROM alembic_version",
-    "of two revisions": "INSERT INTO alembic_version VALUES ('0001')",
+    "of two revisions": "INSERT INTO alembic_version VALUES ('202610')",
     "of the first revision": "UPDATE alembic_version SET version_num = '0001'",
     "of a revision without end": "UPDATE alembic_version SET version_num = hex(zeroblob(50000))",
     "of a revision that is a number": "UPDATE alembic_version SET version_num = 7",

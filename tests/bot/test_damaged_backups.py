@@ -101,7 +101,7 @@ async def test_a_damaged_back_up_is_one_error_and_changes_nothing(
     if error is not None:
         assert name not in HARMLESS, error
         assert contents(settings.data_dir) == before
-        assert error.key in ("backup_unusable", "backup_later"), error
+        assert error.key in ("backup_unusable", "backup_other_release"), error
         for lang in LANGUAGES:
             said, _, advice = texts(lang).error(error).partition("\n")
             assert str(file) in said

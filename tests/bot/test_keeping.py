@@ -56,7 +56,7 @@ async def filled(settings: Settings) -> list[str]:
 
 def newest() -> bytes:
     """The revision of the tables."""
-    return max((Path(storage.__file__).parent / "migrations" / "versions").glob("0*.py")).name[:4].encode()
+    return max((Path(storage.__file__).parent / "migrations" / "versions").glob("2*.py")).name[:6].encode()
 
 
 async def rows(settings: Settings) -> list[RunRow]:

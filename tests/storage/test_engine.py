@@ -12,7 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.exc import OperationalError
 
-from storage.engine import Database, DatabaseAway, Signal, database_url, is_away
+from storage.engine import Database, DatabaseAway, OtherRelease, Signal, database_url, is_away
 from storage.events import Events
 from storage.ids import new_id
 from storage.retention import Retention
@@ -32,6 +32,20 @@ async def test_a_second_migration_changes_nothing(db: Database) -> None:
     await events.append("r", "note", {"text": "在吗"})
     await db.migrate()
     assert [event.data for event in await events.after(0)] == [{"text": "在吗"}]
+
+
+@pytest.mark.parametrize("revision", ["0020", "2099", "x" * 5000])
+async def test_a_database_of_another_release_is_told_and_left_as_it_is(tmp_path: Path, revision: str) -> None:
+    db = Database(f"sqlite:///{tmp_path / 'desk.db'}")
+    await db.migrate()
+    async with db.write() as connection:
+        await connection.execute(sa.text("UPDATE alembic_version SET version_num = :v"), {"v": revision})
+    with pytest.raises(OtherRelease, match=f"version {revision[:40]}\\)") as told:
+        await db.migrate()
+    assert (told.value.key, told.value.values["name"]) == ("database_other_release", db.url.render_as_string())
+    async with db.read() as connection:
+        assert (await connection.execute(sa.text("SELECT version_num FROM alembic_version"))).scalar_one() == revision
+    await db.close()
 
 
 async def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
