@@ -24,7 +24,7 @@ from pydantic import AwareDatetime, BaseModel, StrictInt
 from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
-from bot.app import open_database
+from bot.database import open_database
 from bot.knowledge import knowledge_file
 from bot.release import release
 from bot.settings.layers import Settings

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
-    from bot.app import open_database
+    from bot.database import open_database
     from bot.desk.desk import Desk
     from bot.desk.house import House
     from bot.knowledge import own_entries

@@ -371,8 +371,8 @@ class TestCards(WithARun):
             await house.stage.tell("gone", "step")
             await house.stage.step(run_id, self.step(1))
             await operator.sees(lambda chat: "第 1 步" in card.words)
+            await until(house.has_told_all)
         assert operator.chat.from_bot == [card]
-        assert await house.has_told_all()
 
     async def test_a_picture_that_telegram_refuses_is_left_out(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
