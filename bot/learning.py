@@ -17,7 +17,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.errors import AppNotFound, LearningFailed
 from agent_core.learning import Learning, Tried
 from bot.app import Core
-from bot.desk.learning_port import ShownChat
+from bot.desk.learning_views import ShownChat
 from bot.running import stopped_by_interrupt
 from scheduler.worker import HeldLease, lease_of
 from storage.ledger import StoredLedger
@@ -93,7 +93,10 @@ async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> L
 
 
 class CoreLearning:
-    """``bot.desk.learning_port.PhoneLearning`` over the phones of this process."""
+    """Learns apps on the phones of this process. Each call takes the phone and gives it back.
+
+    Raises LeaseLost if somebody has the phone, LearningFailed if the app cannot be learnt, and errors of the phone.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -9,7 +9,7 @@ from typing import Any
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed, PlanMessage, ToolCalled, ToolReturned
 from agent_core.planner.words import texts
 from agent_core.texts import kept_language
-from bot.chat.cards import cut
+from bot.desk.run_parts import one_line
 from storage.runs import RunRow
 
 MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
@@ -42,7 +42,9 @@ def note_of(plan: RunRow, parts: Sequence[RunRow]) -> dict[str, Any]:
     words = texts(kept_language(plan.options.get("lang")))
     lines = [
         string.Template(words.cut_off_part).substitute(
-            task=cut(part.task, MOST_SAID), state=words.states[part.status], message=cut(part.message, MOST_SAID)
+            task=one_line(part.task, MOST_SAID),
+            state=words.states[part.status],
+            message=one_line(part.message, MOST_SAID),
         )
         for part in parts[-MOST_PARTS:]
     ]

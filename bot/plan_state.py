@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.desk.actors import BadRequest
-from bot.desk.plans_port import NewPlan
+from bot.desk.plans_views import NewPlan
 from bot.planning import PlanExecutor
 from storage.plans import ConversationRow, Conversations
 

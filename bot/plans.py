@@ -31,7 +31,7 @@ from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told
 from bot.app import Core
-from bot.desk.plans_port import NewPlan
+from bot.desk.plans_views import NewPlan
 from bot.plan_past import note_of, written
 from bot.plan_state import Beginning, Memory, Plan, session_busy
 from bot.planning import PlanExecutor, PlanPlace, reply_state
@@ -51,7 +51,10 @@ REMEMBERED = 100  # plans that are over and may still be followed
 
 
 class PlanService:
-    """``bot.desk.plans_port.Planning`` with the phones of this process. ``close`` before the worker is."""
+    """Makes plans with the phones of this process. ``close`` it before the worker.
+
+    ``session`` names a conversation, as in ``NewPlan``.
+    """
 
     def __init__(self, core: Core, worker: Worker, runs: RunService) -> None:
         self._core = core
@@ -80,10 +83,15 @@ class PlanService:
 
     @property
     def ready(self) -> bool:
+        """Whether a planner is set; it may be set and taken away while the process runs."""
         return bool(self._core.settings.planner.base_url)
 
     @contextmanager
     def beginning(self, session: str) -> Iterator[None]:
+        """Announce that a plan of this conversation is about to begin: ``stop`` and ``forget`` find it, and wait.
+
+        Raises SessionBusy while another one is under way in this process.
+        """
         if session in self._starting or self._live(session) is not None:
             raise session_busy()
         begun = self._starting[session] = Beginning()
@@ -94,6 +102,12 @@ class PlanService:
             begun.over.set()
 
     async def start(self, new: NewPlan) -> str:
+        """Begin a plan, inside ``beginning``, and return its run's id. If it was stopped since, it has ended then.
+
+        Asked again with the same ``key``, it returns the run of the first time.
+        Raises ConfigMissing if no planner is set, SessionBusy while another plan of the conversation is under way, in
+        whichever process.
+        """
         check_planner(self._core.settings.planner)
         begun = self._starting[new.session]
         if await self._plans.under_way(new.session) is not None:  # in another process
@@ -153,6 +167,7 @@ class PlanService:
         return run_id
 
     async def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
+        """Yield the events of a plan of this process, from its first to its last. Raises KeyError for any other."""
         plan = self._known[run_id]
         told = 0
         while True:
@@ -166,6 +181,10 @@ class PlanService:
                     return
 
     async def stop(self, session: str, *, by: str = "") -> bool:
+        """Stop the plan of a conversation, whichever process makes it; its phones are free when this returns.
+
+        Returns False if none is under way.
+        """
         begun = self._starting.get(session)
         if begun is not None:
             begun.why, begun.by = STOPPED, begun.by or by
@@ -192,18 +211,22 @@ class PlanService:
         return True
 
     async def leave(self, run_id: str) -> None:
+        """Stop this very plan, if it is under way: whoever followed it has gone."""
         plan = self._known.get(run_id)
         if plan is not None and not plan.over:
             await self._service.request_stop(run_id)
             await self._end(plan, STOPPED)
 
     async def session_of(self, run_id: str) -> str | None:
+        """Return the conversation that a plan belongs to; None for a run that is no plan."""
         return await self._plans.session_of(run_id)
 
     async def known(self, session: str) -> bool:
+        """Tell whether there is such a conversation."""
         return session in self._starting or await self._conversations.get(session) is not None
 
     async def forget(self, session: str) -> bool:
+        """Stop a conversation's plan, and delete the conversation. Returns False if there is none."""
         await self.stop(session)
         return await self._conversations.forget(session)
 

@@ -16,7 +16,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.app import Core, open_core
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.pairing import Pace
 from bot.ending import wait_no_longer
@@ -55,7 +55,7 @@ class Server:
     """What runs. ``url`` is the web server's."""
 
     settings: Settings
-    desk: HouseDesk
+    desk: Desk
     url: str
     telegram: TelegramAdapter | None
     work: Working | None  # None where other machines have the phones
@@ -91,7 +91,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         )
         await housekeeping.start()
         stack.push_async_callback(housekeeping.stop)
-        desk = HouseDesk(
+        desk = Desk(
             House(
                 core.db,
                 service,
@@ -185,25 +185,23 @@ async def _start_reconciler(stack: AsyncExitStack, core: Core) -> None:
     stack.push_async_callback(reconciler.stop)
 
 
-def _follow(desk: HouseDesk, quiet: Quiet, housekeeping: Housekeeping, settings: Settings) -> None:
+def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Settings) -> None:
     """Hand on what was taken over of changed settings."""
     quiet.hours = parse_quiet(settings.quiet.hours)
     housekeeping.keep = timedelta(days=settings.keep_days)
     housekeeping.keep_shown = timedelta(days=settings.trajectory.picture_days)
-    desk.house.pace.per_minute = settings.telegram.per_minute
-    desk.house = replace(
-        desk.house,
-        provider=settings.knowledge.provider,
-        escalate_chat=settings.questions.escalate_chat,
-        alert_chat=settings.alerts.chat,
-        keep=housekeeping.keep,
-        prices=prices_of(settings.price),
-        names=settings.device.names,
-    )
+    house = desk.house
+    house.pace.per_minute = settings.telegram.per_minute
+    house.provider = settings.knowledge.provider
+    house.escalate_chat = settings.questions.escalate_chat
+    house.alert_chat = settings.alerts.chat
+    house.keep = housekeeping.keep
+    house.prices = prices_of(settings.price)
+    house.names = settings.device.names
 
 
 async def _start_news(
-    stack: AsyncExitStack, settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet, reloader: Reloader | None
+    stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk, quiet: Quiet, reloader: Reloader | None
 ) -> None:
     """Digests and alerts: only with a bot, or one that comes later would tell of everything since."""
     digests = DigestWatch(
@@ -228,7 +226,7 @@ async def _start_news(
     stack.push_async_callback(watch.stop)
 
 
-def _telegram(settings: Settings, core: Core, desk: HouseDesk, quiet: Quiet) -> TelegramAdapter | None:
+def _telegram(settings: Settings, core: Core, desk: Desk, quiet: Quiet) -> TelegramAdapter | None:
     telegram = settings.telegram
     token = telegram.token.get_secret_value()
     if not token:

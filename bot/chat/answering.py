@@ -10,7 +10,7 @@ from bot.chat.cards import answer_label, choice_label
 from bot.chat.commands import is_like_a_command
 from bot.chat.texts import Texts
 from bot.chat.turn import Turn
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.views import AnswerResult, QuestionView
 
 # Of a mere confirmation, whatever words stand on its buttons: these alone, not sentences that hold them.
 _YES = frozenset({"是", "是的", "对", "yes", "y"})
@@ -81,5 +81,5 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerResult, *, he
 
 async def told(turn: Turn, view: QuestionView, result: AnswerResult) -> str:
     """``verdict`` for a person in a chat, who is told if the run is on hold."""
-    run = await turn.desk.run(view.run_id) if result.state == "accepted" else None
+    run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
     return verdict(turn.texts, view, result, held=run is not None and run.held)

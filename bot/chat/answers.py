@@ -12,7 +12,7 @@ from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
 GROUPS = 10
 ENTRY = "entry"  # the place of thumbs on the card of one answer; without it they are on the run's card
@@ -67,9 +67,9 @@ async def answers(turn: Turn) -> Said:
     if asking.entry:
         return await _open(turn, asking.entry)
     if asking.groups:
-        groups = await turn.desk.unanswered(turn.actor, asking.asked.since)
+        groups = await turn.desk.answers.unanswered(turn.actor, asking.asked.since)
         return turn.say(_groups_card(turn.texts, groups, turn.actor.role))
-    page = await turn.desk.answers(turn.actor, asking.asked, limit=PAGE)
+    page = await turn.desk.answers.find(turn.actor, asking.asked, limit=PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest, any_at_all=asking == Asking()))
 
 
@@ -81,18 +81,18 @@ async def _turn_page(turn: Turn, value: str) -> Said:
         if not command or not rest:
             return Said(toast=turn.texts.get("answers.lost"), alert=True)
     before, after = (place[1:], "") if place.startswith("b") else ("", place[1:])
-    page = await turn.desk.answers(turn.actor, read_asking(rest).asked, before=before, after=after, limit=PAGE)
+    page = await turn.desk.answers.find(turn.actor, read_asking(rest).asked, before=before, after=after, limit=PAGE)
     return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
 
 
 async def _open(turn: Turn, value: str) -> Said:
-    return turn.say(_entry_card(turn.texts, await turn.desk.answer_entry(turn.actor, value), turn.actor.role))
+    return turn.say(_entry_card(turn.texts, await turn.desk.answers.get(turn.actor, value), turn.actor.role))
 
 
 async def _picture(turn: Turn, value: str) -> Said:
     """``12:before`` or ``12:after``."""
     answer_id, _, which = value.partition(":")
-    before, after = await turn.desk.answer_pictures(turn.actor, answer_id)
+    before, after = await turn.desk.answers.pictures(turn.actor, answer_id)
     picture = before if which == "before" else after
     if picture is None:
         return Said(toast=turn.texts.get("answers.no_picture"), alert=True)
@@ -106,7 +106,7 @@ async def _rate(turn: Turn, value: str) -> Said:
     rating, _, place = rest.partition(":")
     if rating not in {"1", "-1"}:
         return Said(toast=turn.texts.get("question.unknown"))
-    view = await turn.desk.rate_answer(turn.actor, answer_id, int(rating), key=turn.incoming.key)
+    view = await turn.desk.answers.rate(turn.actor, answer_id, int(rating), key=turn.incoming.key)
     thumb = THUMBS.get(view.rating, "")
     toast = turn.texts.get("answers.rated", thumb=thumb) if thumb else turn.texts.get("answers.unrated")
     changed = await _rated_card(turn, view, place)
@@ -118,7 +118,7 @@ async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoin
     """The card with the tapped thumb, as it is now."""
     if place == ENTRY:
         return turn.change(_entry_card(turn.texts, view, turn.actor.role)).messages
-    run = await turn.desk.run(view.run_id)
+    run = await turn.desk.runs.get(view.run_id)
     if run is None or not run.status.final:
         return ()
     card = run_card(run, texts(run.lang), now=turn.now)  # as it was, whoever rates
@@ -126,7 +126,7 @@ async def _rated_card(turn: Turn, view: AnswerView, place: str) -> tuple[Outgoin
 
 
 async def _how_to_add(turn: Turn, value: str) -> Said:
-    view = await turn.desk.answer_entry(turn.actor, value)
+    view = await turn.desk.answers.get(turn.actor, value)
     if (entry := await turn.desk.kb.means(turn.actor, view.question)) is not None:
         lines = (Line(entry.question, f"#{entry.id}", "quote"), Line(cut(entry.answer, 120), "", "quote"))
         shown = row(Button(f"kb:show:{entry.id}", turn.texts.get("answers.see_one")))

@@ -7,21 +7,21 @@ import structlog
 from agent_core.errors import PhonedeskError
 from bot.chat import cards
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 
 log = structlog.get_logger(__name__)
 
 
 async def ask(turn: Turn) -> Said:
-    return turn.say(cards.ask_card(await turn.desk.list_questions(turn.actor), turn.texts, now=turn.now))
+    return turn.say(cards.ask_card(await turn.desk.questions.all_open(turn.actor), turn.texts, now=turn.now))
 
 
 async def show(turn: Turn, question_id: str) -> Said:
     """The question's card once more, here, as a message of its own: one that was lost is had back so."""
     name = turn.incoming.key or f"{turn.chat.chat_id}:{turn.incoming.message_id}"
-    view = await turn.desk.show_question(turn.actor, question_id, chat=turn.chat, name=name)
+    view = await turn.desk.questions.show(turn.actor, question_id, chat=turn.chat, name=name)
     picture = await _picture(turn, view) if view.open else None
-    view = await turn.desk.question(question_id) or view  # answered while the phone was looked at
+    view = await turn.desk.questions.get(question_id) or view  # answered while the phone was looked at
     if not view.open:
         return _over(turn, view)
     card = await _card(turn, view, picture)
@@ -30,11 +30,11 @@ async def show(turn: Turn, question_id: str) -> Said:
 
 async def look(turn: Turn, question_id: str) -> Said:
     """A fresh picture of the phone on the card whose button was tapped."""
-    view = await turn.desk.question(question_id)
+    view = await turn.desk.questions.get(question_id)
     if view is None or not view.open:
         return Said(toast=turn.texts.get("question.unknown"), alert=True)
-    picture = await turn.desk.screenshot(turn.actor, view.serial or None)
-    view = await turn.desk.question(question_id) or view
+    picture = await turn.desk.phones.screenshot(turn.actor, view.serial or None)
+    view = await turn.desk.questions.get(question_id) or view
     if not view.open:
         return _over(turn, view)
     card = await _card(turn, view, picture)
@@ -42,8 +42,8 @@ async def look(turn: Turn, question_id: str) -> Said:
 
 
 async def _card(turn: Turn, view: QuestionView, picture: bytes | None) -> cards.Card:
-    alike = len(await turn.desk.alike_questions(view.id, actor=turn.actor))
-    run = await turn.desk.run(view.run_id)
+    alike = len(await turn.desk.questions.alike(view.id, actor=turn.actor))
+    run = await turn.desk.runs.get(view.run_id)
     return cards.question_card(view, turn.texts, run=run, picture=picture, alike=alike)
 
 
@@ -55,10 +55,10 @@ async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
     """The screen now where a person acts on it, else as it was when the question came up."""
     if view.question.kind in cards.ON_THE_PHONE:
         try:
-            return await turn.desk.screenshot(turn.actor, view.serial or None)
+            return await turn.desk.phones.screenshot(turn.actor, view.serial or None)
         except PhonedeskError as error:  # the phone is away: the question can be answered all the same
             log.info("no_fresh_picture", question=view.id, error=str(error))
-    return await turn.desk.question_picture(view.id)
+    return await turn.desk.questions.picture(view.id)
 
 
 SUBJECT = Subject(

@@ -13,8 +13,8 @@ from agent_core.model.prices import money
 from agent_core.session import TO_CUSTOMER, KeptNote, QuestionKind, ReplyRecord, StepRecord, StepVerdict
 from agent_core.texts import rule_words, say
 from bot.chat.texts import Texts
-from bot.desk.answers_port import AnswerView
-from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.answers_views import AnswerView
+from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
 from knowledge.entries import Entry
 from knowledge.personal import personal_data
 

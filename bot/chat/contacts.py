@@ -10,7 +10,7 @@ from bot.chat.cards import Card, Line
 from bot.chat.commands import unquoted
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
-from bot.desk.contacts_port import ContactView
+from bot.desk.views import ContactView
 
 SHOWN = 30
 NOBODY = ContactView("qq", "")
@@ -60,11 +60,11 @@ async def contacts(turn: Turn) -> Said:
     if asking is None:
         return turn.tell(words.get("contacts.usage"))
     if asking.verb == "list":
-        return turn.say(_list_card(words, await turn.desk.contacts(turn.actor, text=asking.words), asking.words))
+        return turn.say(_list_card(words, await turn.desk.contacts.find(turn.actor, text=asking.words), asking.words))
     if asking.verb == "add":
-        done = await turn.desk.add_contact(turn.actor, asking.contact)
+        done = await turn.desk.contacts.add(turn.actor, asking.contact)
         return turn.say(Card(words.get("contacts.added", name=done.name), contact_lines(done, words)))
-    done = await turn.desk.remove_contact(turn.actor, asking.contact.name)
+    done = await turn.desk.contacts.remove(turn.actor, asking.contact.name)
     return turn.say(Card(words.get("contacts.removed", name=done.name), contact_lines(done, words)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
@@ -16,7 +17,10 @@ from bot.chat.subjects import SUBJECTS
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role, StillLimited, role_denied
-from bot.desk.port import AnswerResult, Desk, QuestionView
+from bot.desk.views import AnswerResult, QuestionView
+
+if TYPE_CHECKING:  # it loads the database; chats and cards are loaded without it
+    from bot.desk.desk import Desk
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
@@ -53,7 +57,7 @@ class Conversation:
 
     async def handle(self, incoming: Incoming) -> Said:
         """What to say to it. Errors of the product are said; any other is raised."""
-        actor = await self.desk.actor(incoming.chat.channel, incoming.person.user_id)
+        actor = await self.desk.people.actor(incoming.chat.channel, incoming.person.user_id)
         if actor is None:
             return await self._stranger(incoming)
         actor = replace(actor, chat=incoming.chat, request=incoming.key, said_at=incoming.received_at)
@@ -70,7 +74,7 @@ class Conversation:
         try:
             if incoming.kind == "button":
                 if incoming.action.partition(":")[0] not in runs.NEVER_TOO_MUCH:
-                    await self.desk.admit(actor)
+                    await self.desk.people.admit(actor)
                 return offered.for_person(await self._in_its_place(turn, await self._button(turn)), actor)
             return offered.for_person(await self._written(turn), actor)
         except PhonedeskError as error:
@@ -115,12 +119,12 @@ class Conversation:
 
     async def _turn_away(self, incoming: Incoming, what: str) -> None:
         person = incoming.person
-        await self.desk.turned_away(incoming.chat.channel, person.user_id, person.name, what)
+        await self.desk.people.turned_away(incoming.chat.channel, person.user_id, person.name, what)
 
     async def _pair(self, incoming: Incoming, words: Texts, code: str) -> Said:
         person = incoming.person
         try:
-            actor = await self.desk.pair(
+            actor = await self.desk.people.pair(
                 incoming.chat.channel, person.user_id, person.name, words.lang, commands.unquoted(code)
             )
         except StillLimited:
@@ -149,12 +153,12 @@ class Conversation:
         if incoming.chat.kind == "group" and incoming.kind == "text" and not slashed:
             return Said()  # people talk to each other there
         if not (isinstance(command, Command) and command.name in runs.NEVER_TOO_MUCH):
-            await self.desk.admit(turn.actor)
+            await self.desk.people.admit(turn.actor)
         if incoming.kind == "reply" and incoming.reply_to is not None and not slashed:
             # A card whose message was not remembered (killed between sending and storing) names its question itself.
-            question_id = await self.desk.question_at(incoming.reply_to) or incoming.reply_question
+            question_id = await self.desk.questions.at(incoming.reply_to) or incoming.reply_question
             if question_id:
-                own = await self.desk.asks_for_words(incoming.reply_to)
+                own = await self.desk.questions.asks_for_words(incoming.reply_to)
                 return await self._answer_in_words(turn, question_id, own=own)
             if incoming.chat.kind == "group" and command is None and incoming.text.strip() and not incoming.document:
                 return turn.tell(turn.texts.get("question.not_a_question"))
@@ -202,7 +206,7 @@ class Conversation:
 
     async def _answer_in_words(self, turn: Turn, question_id: str, *, own: bool) -> Said:
         """``own``: they were written where own words were asked for, and stand for no choice's number."""
-        view = await self.desk.question_to_answer(turn.actor, question_id)
+        view = await self.desk.questions.to_answer(turn.actor, question_id)
         if view is None:
             return turn.tell(turn.texts.get("question.unknown"))
         if not turn.incoming.text.strip():
@@ -212,7 +216,7 @@ class Conversation:
             return turn.tell(no_answer(turn.texts, view, turn.incoming.text))
         if to_confirm(view.question, given):
             return offering.confirm(turn, view)
-        result = await self.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
+        result = await self.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
         told_of = turn.tell(await told(turn, view, result))
         return replace(told_of, messages=(*told_of.messages, *await proposals.offer(turn, view, result)))
 
@@ -246,12 +250,12 @@ class Conversation:
 
     async def _chosen_button(self, turn: Turn, value: str) -> Said:
         question_id, _, number = value.rpartition(":")
-        view = await self.desk.question(question_id)
+        view = await self.desk.questions.get(question_id)
         if view is None or not number.isdecimal() or int(number[:9]) >= len(view.question.choices):
             await self._turn_away(turn.incoming, OLD if view is None else FORGED)
             return Said(toast=turn.texts.get("question.unknown"), alert=True)
         choice = view.question.choices[int(number)].value
-        result = await self.desk.answer(turn.actor, question_id, choice=choice)
+        result = await self.desk.questions.answer(turn.actor, question_id, choice=choice)
         more = await proposals.offer(turn, view, result)
         return Said(more, toast=await told(turn, view, result), alert=result.state != "accepted")
 
@@ -260,7 +264,7 @@ class Conversation:
         the question's, so that a reply to it is the answer after a restart, too.
         """
         words, incoming = turn.texts, turn.incoming
-        view = await self.desk.question_to_answer(turn.actor, question_id)
+        view = await self.desk.questions.to_answer(turn.actor, question_id)
         if view is None:
             return Said(toast=words.get("question.unknown"), alert=True)
         if not view.open:
@@ -289,7 +293,7 @@ class Conversation:
             # Two taps on one offer start one run.
             asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
             key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:go"
-            run = await self.desk.start_run(turn.actor, task, chat=turn.chat, key=key)
+            run = await self.desk.runs.start(turn.actor, task, chat=turn.chat, key=key)
             # The offer itself becomes the run's card.
             return Said((replace(runs.card_of(turn, run), replaces=incoming.reply_to),), toast=said)
         card = Card(said, (Line(task, "", "quote"),) if task else ())

@@ -15,7 +15,7 @@ from bot.chat.history import took_words
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.digest_port import AlertView, DigestSetting, DigestView, ModelShare, Often, Period
+from bot.desk.digest_views import AlertView, DigestSetting, DigestView, ModelShare, Often, Period
 
 ASKED: tuple[Period, ...] = ("today", "yesterday", "week", "month")
 MOST_LETTERS = 40  # of a question: with a picture there is room for 1024 in all

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bot.chat.cards import Button, Card, Document, FilmOrder, Line, cut, describe_action, state_of
 from bot.chat.commands import Command, parse
@@ -13,9 +14,12 @@ from bot.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.chat.sweeps import card_of
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.history_port import FilmKind, FilmView, FrameView, HistoryAsked, HistoryDesk, HistoryPage, PastRun
+from bot.desk.history_views import FilmKind, FilmView, FrameView, HistoryAsked, HistoryPage, PastRun
 from bot.replay.film import MOST_FRAMES, Film, make_film
 from bot.replay.shots import Shot
+
+if TYPE_CHECKING:
+    from bot.desk.history import DeskHistory
 
 MOST_NAMED = 100  # characters of the list of steps that are not in a film
 
@@ -170,7 +174,7 @@ def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, 
 # Films ----------------------------------------------------------------------------------------------------------------
 
 
-async def film_card(desk: HistoryDesk, order: FilmOrder) -> Card:
+async def film_card(desk: DeskHistory, order: FilmOrder) -> Card:
     """What a replay came to, with its pictures. It takes seconds of a thread, none of the loop."""
     words = texts(order.lang)
     view = await desk.film(order.run_id, most=MOST_FRAMES)

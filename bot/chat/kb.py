@@ -16,7 +16,7 @@ from bot.chat.cards import Card, Document, Line
 from bot.chat.commands import Command
 from bot.chat.turn import Attached, Outgoing, Said, Subject, Turn
 from bot.desk.actors import AccessDenied, BadRequest, Role, role_denied
-from bot.desk.knowledge_port import ImportStep, ImportView, KnowledgeFile, Tell
+from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeFile, Tell
 from knowledge.entries import Entry
 from knowledge.exporting import Form
 from knowledge.importing.limits import BYTES

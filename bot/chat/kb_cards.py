@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.chat.cards import Button, Card, Document, Line, cut
 from bot.chat.texts import Texts
 from bot.desk.actors import Actor, Role
-from bot.desk.knowledge_port import ImportStep, ImportView, KnowledgeStats
+from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
 from knowledge.importing.plan import Change, Double, ImportPlan
 from knowledge.importing.said import in_language

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bot.chat.commands import unquoted
-from bot.desk.knowledge_port import EntryText
+from bot.desk.knowledge_views import EntryText
 
 _VERBS = {
     "search": ("search", "find", "搜索", "查找", "查询", "搜", "查"),

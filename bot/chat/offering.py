@@ -17,7 +17,7 @@ from bot.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 
 MOST_OFFERED = 5
 SHOWN = 60  # characters of a question
@@ -92,7 +92,7 @@ async def _open_here(turn: Turn) -> list[QuestionView]:
     """The newest first; none where the person may not answer."""
     if not turn.actor.role.covers(Role.OPERATOR):
         return []
-    return list(await turn.desk.questions_here(turn.actor, turn.chat))
+    return list(await turn.desk.questions.here(turn.actor, turn.chat))
 
 
 def _about(view: QuestionView, words: Texts) -> str:
@@ -122,7 +122,7 @@ async def _forged(turn: Turn) -> bool:
     incoming = turn.incoming
     if incoming.is_shown():
         return False
-    await turn.desk.turned_away(incoming.chat.channel, incoming.person.user_id, incoming.person.name, "forged")
+    await turn.desk.people.turned_away(incoming.chat.channel, incoming.person.user_id, incoming.person.name, "forged")
     return True
 
 
@@ -139,14 +139,14 @@ async def taken(turn: Turn, question_id: str) -> Said:
     words, incoming = turn.texts, turn.incoming
     if await _forged(turn):
         return Said(toast=words.get("question.unknown"), alert=True)
-    view = await turn.desk.question_to_answer(turn.actor, question_id)
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None:
         return Said(toast=words.get("question.unknown"), alert=True)
     said = incoming.subject.strip()
     given = read_answer(view.question, said)
     if given is None:
         return Said(toast=words.get("offer.lost_words"), alert=True)
-    result = await turn.desk.answer(turn.actor, question_id, choice=given.choice, text=given.text)
+    result = await turn.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
     receipt = await told(turn, view, result)
     changed = turn.change(Card(receipt, (Line(said, "", "quote"),)), toast=receipt)
     return replace(changed, messages=(*changed.messages, *await proposals.offer(turn, view, result)))

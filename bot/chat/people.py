@@ -12,8 +12,8 @@ from bot.chat.personal import limit_lines
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import BadRequest, ChatRef, Role
-from bot.desk.port import OWN_CHAT
-from bot.desk.team_port import InviteView, PersonView, RefusedView
+from bot.desk.team_views import InviteView, PersonView, RefusedView
+from bot.desk.views import OWN_CHAT
 
 SHOWN = 30
 ROLES = {

@@ -30,7 +30,7 @@ async def whoami(turn: Turn) -> Said:
         Line(words.get(f"role.{actor.role.value}"), words.get("whoami.role")),
         Line(actor.user_id, words.get("whoami.user"), "code"),
         Line(words.get("whoami.lang_name"), words.get("whoami.lang")),
-        *limit_lines(words, await turn.desk.phone_names(actor.phones), actor.chats),
+        *limit_lines(words, await turn.desk.phones.names(actor.phones), actor.chats),
     ]
     if actor.chats and turn.chat.key not in actor.chats:
         lines.append(Line(words.get("whoami.not_here")))

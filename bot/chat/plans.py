@@ -10,8 +10,8 @@ from bot.chat import cards, commands
 from bot.chat.cards import Button, Card, Line, cut
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.plans_port import PlanCallView, PlanView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.plans_views import PlanCallView, PlanView
+from bot.desk.views import RunStatus, RunView
 
 MOST_SHOWN = 12  # calls: the newest
 MOST_WORDS = 120  # characters of what was asked for, and of what came of it
@@ -29,8 +29,8 @@ async def plan(turn: Turn) -> Said:
 async def _answered(turn: Turn) -> str:
     """The plan whose card is answered; "" for none."""
     card = turn.incoming.reply_to if turn.incoming.kind == "reply" else None
-    run_id = await turn.desk.run_at(card) if card is not None else None
-    run = await turn.desk.run(run_id) if run_id else None
+    run_id = await turn.desk.runs.at(card) if card is not None else None
+    run = await turn.desk.runs.get(run_id) if run_id else None
     return run.id if run is not None and run.plan is not None else ""
 
 

@@ -15,7 +15,7 @@ from bot.chat.cards import Button, Card, Line, proposal_mark, question_card
 from bot.chat.kb_cards import undo_button
 from bot.chat.texts import Texts, texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.views import AnswerResult, QuestionView
 
 MOST_ALIKE = 8  # in one list
 
@@ -25,18 +25,18 @@ MOST_ALIKE = 8  # in one list
 async def _keep(turn: Turn, value: str) -> Said:
     """Approve the entry that the card shows. If it was changed since, it is shown as it is now."""
     question_id, _, mark = value.partition(":")
-    view = await turn.desk.question_to_answer(turn.actor, question_id)
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None or view.learnt is None:
         return Said(toast=turn.texts.get("question.kept_before"), alert=True)
     if mark != proposal_mark(view.learnt):
-        card = question_card(view, texts(view.lang), run=await turn.desk.run(view.run_id))
+        card = question_card(view, texts(view.lang), run=await turn.desk.runs.get(view.run_id))
         return turn.change(card, toast=turn.texts.get("question.keep_changed"))
     entry = await turn.desk.kb.approve(turn.actor, view.learnt.id)
     return await _decided(turn, view, "question.kept", entry.id)
 
 
 async def _drop(turn: Turn, question_id: str) -> Said:
-    view = await turn.desk.question_to_answer(turn.actor, question_id)
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None or view.learnt is None:
         return Said(toast=turn.texts.get("question.kept_before"), alert=True)
     entry = await turn.desk.kb.reject(turn.actor, view.learnt.id)
@@ -45,7 +45,7 @@ async def _drop(turn: Turn, question_id: str) -> Said:
 
 async def _decided(turn: Turn, view: QuestionView, key: str, entry_id: str, *, undo: bool = False) -> Said:
     words = texts(view.lang)  # the card stays in its language, whoever decides
-    card = question_card(view, words, run=await turn.desk.run(view.run_id), learnt=words.get(key, id=entry_id))
+    card = question_card(view, words, run=await turn.desk.runs.get(view.run_id), learnt=words.get(key, id=entry_id))
     buttons = undo_button(entry_id, words) if undo else ()
     return turn.change(replace(card, buttons=buttons), toast=turn.texts.get(key, id=entry_id))
 
@@ -68,7 +68,7 @@ async def offer(turn: Turn, view: QuestionView, result: AnswerResult) -> tuple[O
 async def _same(turn: Turn, value: str) -> Said:
     """``QUESTION:OTHER`` gives one the same answer, ``QUESTION:all:MARK`` all that are in the list with this mark."""
     question_id, _, wanted = value.partition(":")
-    view = await turn.desk.question_to_answer(turn.actor, question_id)
+    view = await turn.desk.questions.to_answer(turn.actor, question_id)
     if view is None or not _text(view):
         return Said(toast=turn.texts.get("question.unknown"), alert=True)
     others = await _others(turn, question_id)
@@ -80,7 +80,7 @@ async def _same(turn: Turn, value: str) -> Said:
     for other in chosen:
         given = _same_answer(view, other)
         if given is not None:
-            result = await turn.desk.answer(turn.actor, other.id, choice=given.choice, text=given.text)
+            result = await turn.desk.questions.answer(turn.actor, other.id, choice=given.choice, text=given.text)
             done += result.state == "accepted"
     said = turn.texts.get("same.done", count=done) if chosen else turn.texts.get("same.changed")
     left = await _others(turn, question_id)
@@ -89,7 +89,7 @@ async def _same(turn: Turn, value: str) -> Said:
 
 
 async def _others(turn: Turn, question_id: str) -> Sequence[QuestionView]:
-    others = await turn.desk.alike_questions(question_id, actor=turn.actor)
+    others = await turn.desk.questions.alike(question_id, actor=turn.actor)
     return others[:MOST_ALIKE]
 
 

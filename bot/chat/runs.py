@@ -9,7 +9,7 @@ from bot.chat import cards, commands, learning, sweeps
 from bot.chat.cards import Button, Card, Line, Style
 from bot.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.port import RunView
+from bot.desk.views import RunView
 
 MOST_OFFERED = 5
 SHOWN = 24  # characters of a task on a button
@@ -27,7 +27,7 @@ async def run(turn: Turn) -> Said:
     request = commands.read_run(turn.rest)
     if not request.task:
         return turn.tell(turn.texts.get("usage.run"))
-    started = await turn.desk.start_run(
+    started = await turn.desk.runs.start(
         turn.actor,
         request.task,
         chat=turn.chat,
@@ -64,7 +64,7 @@ async def _named_in(turn: Turn, *, held: bool = False) -> tuple[str, bool]:
     is; and whether there is none there.
     """
     card = turn.incoming.reply_to
-    named = turn.rest.strip() or (await turn.desk.run_at(card) if card is not None else "")
+    named = turn.rest.strip() or (await turn.desk.runs.at(card) if card is not None else "")
     if named or not turn.incoming.phone:
         return named or "", False
     here = await turn.run_here(held=held)
@@ -73,26 +73,26 @@ async def _named_in(turn: Turn, *, held: bool = False) -> tuple[str, bool]:
 
 async def stop(turn: Turn) -> Said:
     named, nothing = await _named_in(turn)
-    done = None if nothing else await turn.desk.stop_run(turn.actor, named or None)
+    done = None if nothing else await turn.desk.runs.stop(turn.actor, named or None)
     return await _told(turn, "stop", done, "run.stopping", "run.nothing_to_stop")
 
 
 async def hold(turn: Turn) -> Said:
     named, nothing = await _named_in(turn)
-    done = None if nothing else await turn.desk.hold_run(turn.actor, named or None)
+    done = None if nothing else await turn.desk.runs.hold(turn.actor, named or None)
     return await _told(turn, "hold", done, "ask.holding", "ask.nothing_to_hold")
 
 
 async def resume(turn: Turn) -> Said:
     named, nothing = await _named_in(turn, held=True)
-    done = None if nothing else await turn.desk.resume_run(turn.actor, named or None)
+    done = None if nothing else await turn.desk.runs.resume(turn.actor, named or None)
     return await _told(turn, "resume", done, "ask.resumed", "ask.nothing_held")
 
 
 async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing: str) -> Said:
     """Which run it was, and a button for each other one that this can be done with."""
     words = turn.texts
-    going = await turn.desk.going(turn.actor)
+    going = await turn.desk.runs.going(turn.actor)
     others = [run for run in going if (done is None or run.id != done.id) and _CAN[verb](run)][:MOST_OFFERED]
     lines = [] if done is None else [Line(_named(done)), *cards.away_lines(done, words)]
     if others:
@@ -115,22 +115,22 @@ def _named(run: RunView, most: int = 0) -> str:
 
 async def _stop_tapped(turn: Turn, run_id: str) -> Said:
     words, person = turn.texts, turn.incoming.person
-    done = await turn.desk.stop_run(turn.actor, run_id)
+    done = await turn.desk.runs.stop(turn.actor, run_id)
     if done is None:
-        await turn.desk.turned_away(turn.chat.channel, person.user_id, person.name, "old")
-    seen = done or await turn.desk.run(run_id)
+        await turn.desk.people.turned_away(turn.chat.channel, person.user_id, person.name, "old")
+    seen = done or await turn.desk.runs.get(run_id)
     if seen is not None and seen.stopped_by not in {"", turn.actor.name}:
         return Said(toast=words.get("run.stopped_before", by=seen.stopped_by))
     return Said(toast=words.get("run.stopping" if done else "run.nothing_to_stop"))
 
 
 async def _hold_tapped(turn: Turn, run_id: str) -> Said:
-    done = await turn.desk.hold_run(turn.actor, run_id)
+    done = await turn.desk.runs.hold(turn.actor, run_id)
     return Said(toast=turn.texts.get("ask.holding" if done else "ask.nothing_to_hold"))
 
 
 async def _resume_tapped(turn: Turn, run_id: str) -> Said:
-    done = await turn.desk.resume_run(turn.actor, run_id)
+    done = await turn.desk.runs.resume(turn.actor, run_id)
     if done is None:
         return Said(toast=turn.texts.get("ask.nothing_held"))
     away = [line.text for line in cards.away_lines(done, turn.texts)][:1]

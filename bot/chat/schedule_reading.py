@@ -12,7 +12,7 @@ from agent_core.errors import InputRejected
 from agent_core.tasks import NO_RULES, TaskRules
 from bot.chat.commands import QUOTES, unquoted
 from bot.desk.actors import BadRequest
-from bot.desk.schedules_port import NO_WISH, ScheduleWish
+from bot.desk.schedules_views import NO_WISH, ScheduleWish
 from scheduler.times.natural import understand
 from scheduler.times.splitting import split, task_after, unclear_beginning
 

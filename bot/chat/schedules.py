@@ -12,7 +12,7 @@ from bot.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, w
 from bot.chat.texts import Texts
 from bot.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.schedules_port import LastTick, ScheduleNews, ScheduleView
+from bot.desk.schedules_views import LastTick, ScheduleNews, ScheduleView
 
 SHOWN = 20
 IN_A_ROW = 5
@@ -32,7 +32,7 @@ async def schedule(turn: Turn) -> Said:
         return turn.tell(*_not_understood(turn), words.get(f"usage.{usage}"))
     match request.verb:
         case "list":
-            return turn.say(_list_card(turn, await turn.desk.list_schedules(turn.actor)))
+            return turn.say(_list_card(turn, await turn.desk.schedules.all(turn.actor)))
         case "add":
             return await _add(turn, request)
         case "edit":
@@ -40,7 +40,7 @@ async def schedule(turn: Turn) -> Said:
         case "run":
             return await _run(turn, request.schedule_id)
         case "remove":
-            gone = await turn.desk.remove_schedule(turn.actor, request.schedule_id)
+            gone = await turn.desk.schedules.remove(turn.actor, request.schedule_id)
             return turn.say(_gone_card(gone, words))
         case _:
             title, view = await _changed(turn, request.verb, request.schedule_id)
@@ -64,7 +64,7 @@ async def added(turn: Turn, request: ScheduleRequest, *, key: str) -> Card:
     wish = request.wish
     if wish.serial is None and turn.incoming.phone:
         wish = replace(wish, serial=turn.incoming.phone)
-    view = await turn.desk.add_schedule(
+    view = await turn.desk.schedules.add(
         turn.actor,
         request.expression,
         request.task,
@@ -81,14 +81,14 @@ async def watch(turn: Turn) -> Said:
     """``/watch WHOM``; alone, what is watched."""
     words = turn.texts
     if not turn.rest.strip():
-        found = [view for view in await turn.desk.list_schedules(turn.actor) if view.kind == WATCH]
+        found = [view for view in await turn.desk.schedules.all(turn.actor) if view.kind == WATCH]
         return turn.say(_list_card(turn, found, "watch"))
     request = read_schedule(f"add {words.get('schedule.watch_word')} {turn.rest.strip()}")
     return await _add(turn, request) if request is not None else turn.tell(words.get("usage.watch"))
 
 
 async def _edit(turn: Turn, request: ScheduleRequest) -> Said:
-    view = await turn.desk.edit_schedule(
+    view = await turn.desk.schedules.edit(
         turn.actor,
         request.schedule_id,
         expression=request.expression or None,
@@ -102,7 +102,7 @@ async def _edit(turn: Turn, request: ScheduleRequest) -> Said:
 
 
 async def _run(turn: Turn, schedule_id: str, *, toast: str = "") -> Said:
-    run = await turn.desk.run_schedule(turn.actor, schedule_id, chat=turn.chat, key=turn.incoming.key)
+    run = await turn.desk.schedules.run(turn.actor, schedule_id, chat=turn.chat, key=turn.incoming.key)
     return Said((card_of(turn, run),), toast=toast)
 
 
@@ -110,10 +110,10 @@ async def _changed(turn: Turn, verb: str, schedule_id: str) -> tuple[str, Schedu
     """What was done, and the schedule after it."""
     desk, words = turn.desk, turn.texts
     change, said = {
-        "show": (desk.find_schedule, "schedule.one"),
-        "pause": (desk.pause_schedule, "schedule.paused"),
-        "resume": (desk.resume_schedule, "schedule.resumed"),
-        "undo": (desk.put_back_schedule, "schedule.back"),
+        "show": (desk.schedules.get, "schedule.one"),
+        "pause": (desk.schedules.pause, "schedule.paused"),
+        "resume": (desk.schedules.resume, "schedule.resumed"),
+        "undo": (desk.schedules.put_back, "schedule.back"),
     }[verb]
     view = await change(turn.actor, schedule_id)
     return words.get(said, id=view.id), view
@@ -128,11 +128,11 @@ async def tapped(turn: Turn, value: str) -> Said:
     verb, _, number = value.partition(":")
     match verb:
         case "list":
-            return turn.change(_list_card(turn, await turn.desk.list_schedules(turn.actor)))
+            return turn.change(_list_card(turn, await turn.desk.schedules.all(turn.actor)))
         case "run":
             return await _run(turn, number, toast=words.get("schedule.running", id=number))
         case "remove":
-            gone = await turn.desk.remove_schedule(turn.actor, number)
+            gone = await turn.desk.schedules.remove(turn.actor, number)
             return turn.change(_gone_card(gone, words), toast=words.get("schedule.removed", id=gone.id))
         case "show" | "pause" | "resume" | "undo":
             title, view = await _changed(turn, verb, number)

@@ -33,7 +33,7 @@ async def screen(turn: Turn) -> Said:
     serial = serial or turn.incoming.phone
     if wish == "read":
         return await _read(turn, serial)
-    picture = await turn.desk.screenshot(turn.actor, serial or None, full=wish == "file")
+    picture = await turn.desk.phones.screenshot(turn.actor, serial or None, full=wish == "file")
     lines = await _phone_lines(turn, serial)
     if wish == "file":
         name = f"screen-{turn.now:%Y%m%d-%H%M%S}.jpg"
@@ -48,7 +48,7 @@ async def _read(turn: Turn, serial: str) -> Said:
     from agent_core.screen.page_report import report
 
     words = turn.texts
-    seen = await turn.desk.screen_page(turn.actor, serial or None)
+    seen = await turn.desk.phones.page(turn.actor, serial or None)
     picture = await asyncio.to_thread(lambda: to_jpeg(marked(seen.image, seen.page, words)))
     lines = (*await _phone_lines(turn, serial), *page_lines(report(seen.page, words.lang), seen.app, words))
     again = Button(screen_action(serial, "read"), words.get("button.screen_read"))
@@ -57,7 +57,7 @@ async def _read(turn: Turn, serial: str) -> Said:
 
 
 async def _phone_lines(turn: Turn, serial: str) -> tuple[Line, ...]:
-    return tuple(Line(name) for name in await turn.desk.phone_names((serial,))) if serial else ()
+    return tuple(Line(name) for name in await turn.desk.phones.names((serial,))) if serial else ()
 
 
 async def _button(turn: Turn, value: str) -> Said:

@@ -11,8 +11,7 @@ from bot.chat.cards import Button, Card, Line
 from bot.chat.plans import plan_card
 from bot.chat.texts import Texts
 from bot.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.port import RunStatus, RunView
-from bot.desk.sweeps_port import SweepView, SweptView
+from bot.desk.views import RunStatus, RunView, SweepView, SweptView
 
 MOST_SHOWN = 20
 MOST_LEFT = 10
@@ -20,7 +19,7 @@ _GOING = {"waiting", "answering", "asked"}
 
 
 async def sweep(turn: Turn) -> Said:
-    run = await turn.desk.start_sweep(
+    run = await turn.desk.sweeps.start(
         turn.actor,
         turn.rest,
         chat=turn.chat,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bot.chat import cards
 from bot.chat.cards import Card
 from bot.chat.texts import Texts
 from bot.desk.actors import Actor, ChatRef, MessageRef
-from bot.desk.port import Desk
+
+if TYPE_CHECKING:  # it loads the database; chats and cards are loaded without it
+    from bot.desk.desk import Desk
 
 
 def utc_now() -> datetime:
@@ -128,7 +130,7 @@ class Turn:
 
         "" where there is none.
         """
-        runs = [run for run in await self.desk.going(self.actor) if run.serial == self.incoming.phone]
+        runs = [run for run in await self.desk.runs.going(self.actor) if run.serial == self.incoming.phone]
         runs = [run for run in runs if run.held is held or not held]
         at_work = [run for run in runs if run.started_at is not None]
         return next((run.id for run in (*at_work, *runs)), "")

@@ -18,14 +18,14 @@ from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.answers_port import AnswersAsked, AnswerView
+from bot.desk.answers_views import AnswersAsked, AnswerView
 from bot.files import write
 from bot.terminal.console import Console, Text, err, print_data, print_json
 from bot.terminal.language import texts
 from knowledge.importing.text import guarded
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Json = Annotated[bool, typer.Option("--json")]
 
@@ -96,7 +96,7 @@ def rate(
     as_json: Json = False,
 ) -> None:
     """Rate an answer."""
-    view, lang = with_desk(lambda desk, me: desk.rate_answer(me, number, RATING[thumb.value], toggle=False))
+    view, lang = with_desk(lambda desk, me: desk.answers.rate(me, number, RATING[thumb.value], toggle=False))
     words = texts(lang)
     if as_json:
         print_json(_plain(view))
@@ -105,13 +105,13 @@ def rate(
         Console().print(words.get("answers.rated", thumb=mark) if mark else words.get("answers.unrated"))
 
 
-async def _found(desk: HouseDesk, me: Actor, asked: AnswersAsked, most: int | None) -> tuple[Sequence[AnswerView], int]:
+async def _found(desk: Desk, me: Actor, asked: AnswersAsked, most: int | None) -> tuple[Sequence[AnswerView], int]:
     """The answers, read page by page, and how many there are."""
     found: list[AnswerView] = []
     before = ""
     while True:
         size = PAGE if most is None else min(PAGE, most - len(found))
-        page = await desk.answers(me, asked, before=before, limit=size)
+        page = await desk.answers.find(me, asked, before=before, limit=size)
         found += page.answers
         if not page.older or len(found) == most:
             return found, page.total

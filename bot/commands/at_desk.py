@@ -12,15 +12,15 @@ from bot.desk.actors import Actor, Role
 
 if TYPE_CHECKING:
     from agent_core.devices.adb.server import DeviceEntry
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 T = TypeVar("T")
 
 
-def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
+def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     """Run ``call`` as the owner who sits at this machine; a server over the same database takes changes up itself."""
     from bot.database import open_database
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
     from bot.desk.house import House
     from bot.knowledge import own_entries
     from scheduler.runs import RunService
@@ -49,7 +49,7 @@ def with_desk(call: Callable[[HouseDesk, Actor], Awaitable[T]]) -> tuple[T, Lang
                 names=settings.device.names,
             )
             me = Actor("terminal", "terminal", "terminal", "terminal", settings.lang, Role.OWNER)
-            return await call(HouseDesk(house), me)
+            return await call(Desk(house), me)
         finally:
             await store.close()
             await db.close()

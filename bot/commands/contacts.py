@@ -12,13 +12,13 @@ from bot.chat.cards import Card
 from bot.chat.contacts import contact_lines
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor
-from bot.desk.contacts_port import ContactView
+from bot.desk.views import ContactView
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Name = str
 App = Annotated[str, typer.Option()]
@@ -38,7 +38,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List the contacts."""
-    found, lang = with_desk(lambda desk, me: desk.contacts(me, app=app, text=text, tag=tag))
+    found, lang = with_desk(lambda desk, me: desk.contacts.find(me, app=app, text=text, tag=tag))
     words = texts(lang)
     if as_json:
         print_json([asdict(contact) for contact in found])
@@ -61,7 +61,7 @@ def add(
 ) -> None:
     """Add a contact."""
     contact = ContactView(app, name, serial, number, tuple(tag or ()), note)
-    _one(lambda desk, me: desk.add_contact(me, contact), "contacts.added", as_json)
+    _one(lambda desk, me: desk.contacts.add(me, contact), "contacts.added", as_json)
 
 
 @contacts.command()
@@ -77,7 +77,7 @@ def edit(
 ) -> None:
     """Change what is given."""
     _one(
-        lambda desk, me: desk.edit_contact(
+        lambda desk, me: desk.contacts.edit(
             me, name, app=app, serial=serial, rename=rename, number=number, tags=tag, note=note
         ),
         "contacts.changed",
@@ -88,10 +88,10 @@ def edit(
 @contacts.command()
 def remove(name: Name, app: App = "qq", serial: Serial = "", as_json: Json = False) -> None:
     """Remove a contact."""
-    _one(lambda desk, me: desk.remove_contact(me, name, app=app, serial=serial), "contacts.removed", as_json)
+    _one(lambda desk, me: desk.contacts.remove(me, name, app=app, serial=serial), "contacts.removed", as_json)
 
 
-def _one(call: Callable[[HouseDesk, Actor], Awaitable[ContactView]], key: str, as_json: bool) -> None:
+def _one(call: Callable[[Desk, Actor], Awaitable[ContactView]], key: str, as_json: bool) -> None:
     view, lang = with_desk(call)
     if as_json:
         print_json(asdict(view))

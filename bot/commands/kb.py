@@ -14,14 +14,14 @@ from bot.chat.texts import Lang, Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit, fail
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.knowledge_port import EntryText, ImportView, KnowledgeFile, Tell
+from bot.desk.knowledge_views import EntryText, ImportView, KnowledgeFile, Tell
 from bot.files import write
 from bot.terminal.console import Console, confirm, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
     from knowledge.entries import Entry
 
 Json = Annotated[bool, typer.Option("--json")]
@@ -161,13 +161,13 @@ def import_(
         raise typer.Exit(Exit.FAILED)
 
 
-def _imported(call: Callable[[HouseDesk, Actor, Tell], Awaitable[ImportView]]) -> tuple[ImportView, Lang]:
+def _imported(call: Callable[[Desk, Actor, Tell], Awaitable[ImportView]]) -> tuple[ImportView, Lang]:
     """Do a step of an import and show how far it is."""
     from bot.chat.kb_cards import step_words
 
     live = Console(stderr=True)
 
-    async def called(desk: HouseDesk, me: Actor) -> ImportView:
+    async def called(desk: Desk, me: Actor) -> ImportView:
         words = texts(me.lang)
         with live.status(words.get("kb.import_step_read")) as shown:
             return await call(desk, me, lambda step: shown.update(step_words(step, words)))
@@ -234,7 +234,7 @@ def _read(file: Path) -> bytes:
         return opened.read(BYTES.most + 1)
 
 
-def _one(call: Callable[[HouseDesk, Actor], Awaitable[Entry]], key: str, as_json: bool) -> None:
+def _one(call: Callable[[Desk, Actor], Awaitable[Entry]], key: str, as_json: bool) -> None:
     from bot.chat.kb_cards import entry_lines
 
     entry, lang = with_desk(call)

@@ -10,13 +10,12 @@ from rich.table import Table
 
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, Role
-from bot.desk.keys import KeysDesk
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import texts
 from storage.api_keys import KeyRow
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Json = Annotated[bool, typer.Option("--json")]
 Name = str
@@ -35,8 +34,8 @@ def add(
 ) -> None:
     """Make a key. It is shown once."""
 
-    async def added(desk: HouseDesk, me: Actor) -> tuple[str, KeyRow]:
-        return await KeysDesk(desk.house).add(me, name, role, phones=phone or ())
+    async def added(desk: Desk, me: Actor) -> tuple[str, KeyRow]:
+        return await desk.keys.add(me, name, role, phones=phone or ())
 
     (key, row), lang = with_desk(added)
     if as_json:
@@ -51,8 +50,8 @@ def add(
 def list_(as_json: Json = False) -> None:
     """List the keys, without the keys themselves."""
 
-    async def found(desk: HouseDesk, me: Actor) -> list[KeyRow]:
-        return await KeysDesk(desk.house).all(me)
+    async def found(desk: Desk, me: Actor) -> list[KeyRow]:
+        return await desk.keys.all(me)
 
     rows, lang = with_desk(found)
     if as_json:
@@ -71,8 +70,8 @@ def list_(as_json: Json = False) -> None:
 def remove(name: Name, as_json: Json = False) -> None:
     """Make a key void at once, and stop what it has at work."""
 
-    async def removed(desk: HouseDesk, me: Actor) -> tuple[KeyRow, int]:
-        return await KeysDesk(desk.house).remove(me, name)
+    async def removed(desk: Desk, me: Actor) -> tuple[KeyRow, int]:
+        return await desk.keys.remove(me, name)
 
     (row, stopped), lang = with_desk(removed)
     if as_json:

@@ -16,7 +16,7 @@ from bot.app import open_core
 from bot.chat.learning import result_lines, shown_lines, shown_picture
 from bot.chat.texts import Texts
 from bot.commands.common import Exit
-from bot.desk.learning_port import ShownChat
+from bot.desk.learning_views import ShownChat
 from bot.files import written
 from bot.learning import correct, keep, show_chat, try_input
 from bot.settings.layers import Settings

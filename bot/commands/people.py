@@ -13,13 +13,13 @@ from bot.chat.cards import Card
 from bot.chat.people import in_short, person_lines
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.team_port import PersonView
+from bot.desk.team_views import PersonView
 from bot.terminal.console import Console, Text, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import panel
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Who = str
 Json = Annotated[bool, typer.Option("--json")]
@@ -58,7 +58,7 @@ def limit(
 ) -> None:
     """Limit somebody to phones and chats."""
 
-    async def limited(desk: HouseDesk, me: Actor) -> PersonView:
+    async def limited(desk: Desk, me: Actor) -> PersonView:
         if phone is None and chat is None:
             raise BadRequest("There is nothing to change.", advice="Give --phone or --chat.", key="people_what")
         chats = None if chat is None else [f"telegram:{name}" if name and ":" not in name else name for name in chat]
@@ -87,7 +87,7 @@ def _plain(person: PersonView) -> dict[str, Any]:
     }
 
 
-def _one(call: Callable[[HouseDesk, Actor], Awaitable[PersonView]], key: str, as_json: bool) -> None:
+def _one(call: Callable[[Desk, Actor], Awaitable[PersonView]], key: str, as_json: bool) -> None:
     view, lang = with_desk(call)
     if as_json:
         print_json(_plain(view))

@@ -14,7 +14,7 @@ from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import Exit
 from bot.desk.actors import Actor, NotFound
-from bot.desk.port import AnswerResult, QuestionView, RunView
+from bot.desk.views import AnswerResult, QuestionView, RunView
 from bot.terminal.ask import PERSON
 from bot.terminal.console import Console, confirm, print_json
 from bot.terminal.language import texts
@@ -22,7 +22,7 @@ from bot.terminal.render import panel
 from storage.history import History
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Json = Annotated[bool, typer.Option("--json")]
 
@@ -88,11 +88,11 @@ def _verdict(words: Texts, view: QuestionView, result: AnswerResult) -> str:
     )
 
 
-async def _open(desk: HouseDesk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
+async def _open(desk: Desk, me: Actor) -> list[tuple[QuestionView, RunView | None, int]]:
     """Each with its run, and with the run's number."""
     numbers = History(desk.house.db)
-    views = await desk.list_questions(me)
-    return [(view, await desk.run(view.run_id), await numbers.number_of(view.run_id)) for view in views]
+    views = await desk.questions.all_open(me)
+    return [(view, await desk.runs.get(view.run_id), await numbers.number_of(view.run_id)) for view in views]
 
 
 def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) -> Line:
@@ -105,9 +105,9 @@ def _head(view: QuestionView, run: RunView | None, number: int, words: Texts) ->
 
 def _given(
     question_id: str, said: str, *, confirmed: bool = False
-) -> Callable[[HouseDesk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
-    async def call(desk: HouseDesk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
-        view = await desk.question(question_id)
+) -> Callable[[Desk, Actor], Awaitable[tuple[QuestionView, AnswerResult | None]]]:
+    async def call(desk: Desk, me: Actor) -> tuple[QuestionView, AnswerResult | None]:
+        view = await desk.questions.get(question_id)
         if view is None:
             raise NotFound(
                 f"There is no question {question_id}.", advice="See /ask for the open ones.", key="no_question"
@@ -117,8 +117,8 @@ def _given(
         given = read_answer(view.question, said, by=me.name)
         if given is None or (to_confirm(view.question, given) and not confirmed):
             return view, None
-        result = await desk.answer(me, view.id, choice=given.choice, text=given.text)
-        return await desk.question(view.id) or view, result
+        result = await desk.questions.answer(me, view.id, choice=given.choice, text=given.text)
+        return await desk.questions.get(view.id) or view, result
 
     return call
 

@@ -28,8 +28,8 @@ from bot.terminal.language import texts
 if TYPE_CHECKING:
     from agent_core.actions.types import Action
     from bot.commands.replay import Wanted
-    from bot.desk.desk import HouseDesk
-    from bot.desk.history_port import RecordingView
+    from bot.desk.desk import Desk
+    from bot.desk.history_views import RecordingView
     from bot.settings.layers import Settings
 
 STYLES = {Likeness.SAME: "green", Likeness.NEAR: "cyan", Likeness.DIFFERENT: "yellow", Likeness.INVALID: "red"}
@@ -42,7 +42,7 @@ def ask_again(wanted: Wanted) -> None:
     """Print the comparison. Exit code 0; 1 where the model cannot be had, or agrees less than ``--least`` asks for."""
     settings = settings_from()
 
-    async def tried(desk: HouseDesk, me: Actor) -> tuple[RecordingView, Comparison, ModelError | None]:
+    async def tried(desk: Desk, me: Actor) -> tuple[RecordingView, Comparison, ModelError | None]:
         view = await desk.history.recording(me, wanted.run)
         if not view.recorded:
             said = f"It is not recorded what the model was asked in the run {wanted.run}."
@@ -68,7 +68,7 @@ def ask_again(wanted: Wanted) -> None:
 
 
 async def _compared(
-    desk: HouseDesk, view: RecordingView, settings: Settings, wanted: Wanted
+    desk: Desk, view: RecordingView, settings: Settings, wanted: Wanted
 ) -> tuple[Comparison, ModelError | None]:
     """As far as the model answered, and why it did not go on."""
     from bot.limits import StoredMeter

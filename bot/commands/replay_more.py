@@ -16,7 +16,7 @@ from agent_core.trajectory import picture_url
 from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.history_port import HistoryAsked, RecordedStep
+from bot.desk.history_views import HistoryAsked, RecordedStep
 from bot.files import check_new, folder, write, written
 from bot.replay.covering import covered
 from bot.replay.export import lines_of
@@ -26,7 +26,7 @@ from bot.terminal.language import texts
 
 if TYPE_CHECKING:
     from bot.commands.replay import Wanted
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 MOST = 10_000  # runs
 LAST = 20  # runs, where none are named
@@ -34,7 +34,7 @@ PAGE = 100
 HEADS = ("phase", "count", "mean", "least", "most", "deviation")
 
 
-async def _runs(desk: HouseDesk, me: Actor, wanted: Wanted) -> AsyncIterator[str]:
+async def _runs(desk: Desk, me: Actor, wanted: Wanted) -> AsyncIterator[str]:
     """The ids of the runs that are meant, the newest first."""
     if wanted.run:
         yield wanted.run
@@ -56,7 +56,7 @@ async def _runs(desk: HouseDesk, me: Actor, wanted: Wanted) -> AsyncIterator[str
 
 
 def show_timings(wanted: Wanted) -> None:
-    async def looked(desk: HouseDesk, me: Actor) -> list[Sequence[StepRecord]]:
+    async def looked(desk: Desk, me: Actor) -> list[Sequence[StepRecord]]:
         found = [(await desk.history.replay(me, name)).steps async for name in _runs(desk, me, wanted)]
         if wanted.run and not any(found):
             raise BadRequest(f"The run {wanted.run} has no steps.", key="no_steps", name=wanted.run)
@@ -94,7 +94,7 @@ def write_lines(wanted: Wanted) -> None:
     file = None if wanted.jsonl == "-" else Path(wanted.jsonl)
     lines = Lines(file, embed=wanted.embed)
 
-    async def told(desk: HouseDesk, me: Actor) -> None:
+    async def told(desk: Desk, me: Actor) -> None:
         check_new([file] if file else [], force=wanted.force)
         with _out(file) as write_bytes:
             async for name in _runs(desk, me, wanted):

@@ -17,7 +17,7 @@ from bot.chat.texts import Texts
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, run_async
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.history_port import (
+from bot.desk.history_views import (
     FilmKind,
     FilmView,
     HistoryAsked,
@@ -36,14 +36,14 @@ from bot.terminal.language import texts
 if TYPE_CHECKING:
     from agent_core.session import StepRecord
     from bot.commands.replay import Wanted
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 LISTED = 20
 SHOWN_PHASES = ("observe", "model", "gate", "act", "step")
 
 
 def show_list(as_json: bool) -> None:
-    async def listed(desk: HouseDesk, me: Actor) -> HistoryPage:
+    async def listed(desk: Desk, me: Actor) -> HistoryPage:
         return await desk.history.runs(me, HistoryAsked(), limit=LISTED)
 
     page, lang = with_desk(listed)
@@ -84,7 +84,7 @@ def show_run(wanted: Wanted) -> None:
         films.append(("sheet", wanted.sheet))
     files = [*(file for _, file in films), *([wanted.html] if wanted.html else [])]
 
-    async def looked(desk: HouseDesk, me: Actor) -> tuple[ReplayView, RecordingView | None, FilmView | None]:
+    async def looked(desk: Desk, me: Actor) -> tuple[ReplayView, RecordingView | None, FilmView | None]:
         from bot.replay.film import MOST_FRAMES
 
         check_new(files, force=wanted.force)
@@ -108,7 +108,7 @@ def show_run(wanted: Wanted) -> None:
         _write_page(recording, wanted.html, words)
 
 
-async def _recording(desk: HouseDesk, me: Actor, view: ReplayView, wanted: Wanted) -> RecordingView | None:
+async def _recording(desk: Desk, me: Actor, view: ReplayView, wanted: Wanted) -> RecordingView | None:
     """What is needed of it. BadRequest where that is something, and there are no steps."""
     if view.parts and not view.steps and wanted.step is None:
         session = Session(run_id=view.run.id, task=view.run.task, serial=view.run.serial)

@@ -16,13 +16,13 @@ from bot.chat.schedules import schedule_lines
 from bot.commands.at_desk import with_desk
 from bot.commands.common import fail, settings_from, words_of_contacts
 from bot.desk.actors import Actor
-from bot.desk.schedules_port import ScheduleView, ScheduleWish
+from bot.desk.schedules_views import ScheduleView, ScheduleWish
 from bot.terminal.console import Console, print_json
 from bot.terminal.language import texts
 from bot.terminal.render import before, panel
 
 if TYPE_CHECKING:
-    from bot.desk.desk import HouseDesk
+    from bot.desk.desk import Desk
 
 Json = Annotated[bool, typer.Option("--json")]
 Number = str
@@ -67,7 +67,7 @@ def add(
     rules = TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
-        lambda desk, me: desk.add_schedule(me, expression, task, chat=None, rules=rules, wish=wish),
+        lambda desk, me: desk.schedules.add(me, expression, task, chat=None, rules=rules, wish=wish),
         "schedule.added",
         as_json,
     )
@@ -95,7 +95,7 @@ def watch(
     whom = ["all"] if everybody else words_of_contacts(names, tag or [])
     wish = ScheduleWish(device, tz, quiet=quiet)
     task = " ".join([texts(settings_from().lang).get("schedule.watch_word"), app, *whom])
-    _one(lambda desk, me: desk.add_schedule(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
+    _one(lambda desk, me: desk.schedules.add(me, "", task, chat=None, wish=wish), "schedule.watching", as_json)
 
 
 @schedule.command()
@@ -117,7 +117,7 @@ def edit(
     rules = None if policy is None and app is None else TaskRules(policy or "", tuple(app or ()))
     wish = ScheduleWish(device, tz, missed, overlap, quiet, jitter)
     _one(
-        lambda desk, me: desk.edit_schedule(me, number, expression=when, task=task, rules=rules, wish=wish),
+        lambda desk, me: desk.schedules.edit(me, number, expression=when, task=task, rules=rules, wish=wish),
         "schedule.edited",
         as_json,
     )
@@ -126,7 +126,7 @@ def edit(
 @schedule.command("list")
 def list_(as_json: Json = False) -> None:
     """List the schedules: next three times, what became of the last tick, counts."""
-    found, lang = with_desk(lambda desk, me: desk.list_schedules(me))
+    found, lang = with_desk(lambda desk, me: desk.schedules.all(me))
     if as_json:
         print_json([_plain(view) for view in found])
     else:
@@ -140,19 +140,19 @@ def list_(as_json: Json = False) -> None:
 @schedule.command()
 def pause(number: Number, as_json: Json = False) -> None:
     """Pause a schedule."""
-    _one(lambda desk, me: desk.pause_schedule(me, number), "schedule.paused", as_json)
+    _one(lambda desk, me: desk.schedules.pause(me, number), "schedule.paused", as_json)
 
 
 @schedule.command()
 def resume(number: Number, as_json: Json = False) -> None:
     """Let a paused schedule go on."""
-    _one(lambda desk, me: desk.resume_schedule(me, number), "schedule.resumed", as_json)
+    _one(lambda desk, me: desk.schedules.resume(me, number), "schedule.resumed", as_json)
 
 
 @schedule.command()
 def run(number: Number, as_json: Json = False) -> None:
     """Start its task now, where `phonedesk serve` is at work."""
-    started, lang = with_desk(lambda desk, me: desk.run_schedule(me, number))
+    started, lang = with_desk(lambda desk, me: desk.schedules.run(me, number))
     if as_json:
         print_json({"id": number.strip().lstrip("#"), "run_id": started.id, "status": started.status.value})
     else:
@@ -162,13 +162,13 @@ def run(number: Number, as_json: Json = False) -> None:
 @schedule.command()
 def remove(number: Number, as_json: Json = False) -> None:
     """Remove a schedule."""
-    _one(lambda desk, me: desk.remove_schedule(me, number), "schedule.removed", as_json)
+    _one(lambda desk, me: desk.schedules.remove(me, number), "schedule.removed", as_json)
 
 
 @schedule.command()
 def undo(number: Number, as_json: Json = False) -> None:
     """Bring back a schedule that was removed within a week."""
-    _one(lambda desk, me: desk.put_back_schedule(me, number), "schedule.back", as_json)
+    _one(lambda desk, me: desk.schedules.put_back(me, number), "schedule.back", as_json)
 
 
 @schedule.command("next")
@@ -221,7 +221,7 @@ def _aware(text: str) -> bool:
     return _moment(text).tzinfo is not None
 
 
-def _one(call: Callable[[HouseDesk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
+def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
     view, lang = with_desk(call)
     if as_json:
         print_json(_plain(view))

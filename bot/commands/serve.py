@@ -93,7 +93,7 @@ async def _say_bot(running: Server, bot: TelegramAdapter, console: Console, word
         console.print(Text(words.get("serve.refused"), "red"), soft_wrap=True)
         return
     console.print(Text(words.get("serve.bot", name=bot.bot.username)))
-    if (code := await running.desk.first_code()) is not None:
+    if (code := await running.desk.people.first_code()) is not None:
         console.print(Text(words.get("serve.pair", code=code)))
 
 

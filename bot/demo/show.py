@@ -19,7 +19,7 @@ from bot.chat.answering import no_answer, read_answer, says_yes, to_confirm
 from bot.chat.texts import Texts
 from bot.demo.pictures import leave_pictures
 from bot.demo.world import World, demo_world
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 from bot.serving import Server, server
 from bot.terminal.console import Console, Text
 from bot.terminal.language import spoken_language, texts
@@ -171,7 +171,7 @@ async def _acts(on: Stage, tick: str) -> bool:
 
 
 async def _pair(on: Stage) -> None:
-    await on.user.send(f"/start {await on.running.desk.first_code()}")
+    await on.user.send(f"/start {await on.running.desk.people.first_code()}")
     await on.until(lambda: bool(on.user.chat.from_bot), "/start")
 
 
@@ -201,7 +201,7 @@ async def _second(on: Stage) -> None:
 
 async def _view(on: Stage, card: Message) -> QuestionView:
     """The question that a card shows."""
-    view = await on.running.desk.question(_choices(card)[0].data.split(":")[1])
+    view = await on.running.desk.questions.get(_choices(card)[0].data.split(":")[1])
     if view is None:
         raise NotShown("question")
     return view

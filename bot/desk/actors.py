@@ -1,4 +1,4 @@
-"""Who asks the desk, from where, and how they are told that they may not. See ``bot.desk.port``."""
+"""Who asks the desk, from where, and how they are told that they may not."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from agent_core.ports import Record
 from agent_core.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.answers_port import AnswersAsked, AnswersPage, AnswerView, UnansweredView
-from bot.desk.house import RANK, DeskPart, sees
+from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.house import RANK, DeskService, sees
 from storage.answers import SENT, STATES, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
 from storage.people import People
@@ -28,9 +28,9 @@ _WORDS = {"today": 0, "yesterday": 1, "week": 7, "month": 30}
 
 
 def moment(text: str, now: datetime, zone: ZoneInfo, *, end: bool = False) -> datetime:
-    """The time that ``7d`` (m, h, d, w ago), ``today``, ``week``, a day, or a day and a time mean in ``zone``.
+    """Return the time that ``7d`` (m, h, d, w ago), ``today``, ``week``, a day, or a day and a time mean in ``zone``.
 
-    ``end``: a day means its end. ``week`` and ``month`` are the last 7 and 30 days. BadRequest for anything else.
+    ``end``: a day means its end. ``week`` and ``month`` are the last 7 and 30 days. Raises BadRequest for others.
     """
     words = text.strip().lower()
     local = now.astimezone(zone)
@@ -55,10 +55,15 @@ def _written(text: str) -> datetime:
     raise BadRequest(f"This is no time: {text}.", advice=advice, key="bad_time", said=text)
 
 
-class AnswersDesk(DeskPart):
-    async def answers(
+class DeskAnswers(DeskService):
+    async def find(
         self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
     ) -> AnswersPage:
+        """Return a page of the answer log, the newest first.
+
+        before, after: an answer's id, for the page of older and of newer ones.
+        Raises BadRequest if a time or a state cannot be read.
+        """
         await self._allow(actor, Role.VIEWER, "answers")
         log = Answers(self._db)
         if asked.serial and not sees(actor, asked.serial):
@@ -71,27 +76,35 @@ class AnswersDesk(DeskPart):
         rows = rows[1:] if more and after else rows[:limit]
         names = await self._names()
         return AnswersPage(
-            tuple(self._answer_view(row, names) for row in rows),
+            tuple(self._view(row, names) for row in rows),
             await log.count(wanted),
             older=more if not after else True,
             newer=more if after else bool(before),
         )
 
-    async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
+    async def get(self, actor: Actor, answer_id: str) -> AnswerView:
+        """Return one answer. Raises NotFound if there is none."""
         row = await self._answer_or_none(answer_id)
         await self._allow(actor, Role.VIEWER, "answers open", phone=row.serial if row else None, answer=answer_id)
-        return self._answer_view(_there(row, answer_id), await self._names())
+        return self._view(_there(row, answer_id), await self._names())
 
-    async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
+    async def pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
+        """Return the screen before and after, as JPEG; None for one that is not kept."""
         found = await self._answer_or_none(answer_id)
         phone = found.serial if found else None
         await self._allow(actor, Role.VIEWER, "answers pictures", phone=phone, answer=answer_id)
         row = _there(found, answer_id)
         return await self._picture(row.before_picture_id), await self._picture(row.after_picture_id)
 
-    async def rate_answer(
+    async def rate(
         self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
     ) -> AnswerView:
+        """Rate an answer. Only an owner changes another person's rating.
+
+        rating: 1, -1, or 0 for none.
+        toggle: the same rating again takes it away.
+        key: the request's name, see ``Desk``.
+        """
         found = await self._answer_or_none(answer_id)
         phone = found.serial if found else None
         await self._allow(actor, Role.OPERATOR, "answers rate", phone=phone, answer=answer_id, rating=rating)
@@ -104,9 +117,13 @@ class AnswersDesk(DeskPart):
             said = "Somebody else has rated this answer."
             raise AccessDenied(said, advice="An owner can change it.", key="rated_before")
         await Answers(self._db).rate(row.id, rating, by=actor.id, toggle=toggle, key=key)
-        return self._answer_view(_there(await Answers(self._db).get(row.id), answer_id), await self._names())
+        return self._view(_there(await Answers(self._db).get(row.id), answer_id), await self._names())
 
     async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
+        """Return what the knowledge base had no answer to, the most frequent first.
+
+        ``since``: as in ``AnswersAsked``; 30 days if it is empty.
+        """
         await self._allow(actor, Role.VIEWER, "answers unanswered")
         wanted = AnswerFilter(missed=True, since=self._moment(since or UNANSWERED_SINCE), serials=actor.phones)
         groups: dict[str, list[AnswerRow]] = {}
@@ -116,10 +133,10 @@ class AnswersDesk(DeskPart):
         return [await self._group(rows) for rows in sorted(groups.values(), key=len, reverse=True)]
 
     async def sent_in(self, run_id: str) -> tuple[AnswerView, ...]:
-        """What a run has sent, the oldest first."""
+        """Return what a run has sent, the oldest first. Asks for no rights."""
         rows = await Answers(self._db).find(AnswerFilter(run_id=run_id, state=SENT))
         names = await self._names() if rows else {}
-        return tuple(self._answer_view(row, names) for row in reversed(rows))
+        return tuple(self._view(row, names) for row in reversed(rows))
 
     async def _group(self, rows: Sequence[AnswerRow]) -> UnansweredView:
         entry = await self.house.store.means(rows[0].question) if self.house.store is not None else None
@@ -168,7 +185,7 @@ class AnswersDesk(DeskPart):
     def _moment(self, text: str, *, end: bool = False) -> datetime:
         return moment(text, self._db.now(), self._zone, end=end)
 
-    def _answer_view(self, row: AnswerRow, names: Mapping[str, str]) -> AnswerView:
+    def _view(self, row: AnswerRow, names: Mapping[str, str]) -> AnswerView:
         return AnswerView(
             id=str(row.id),
             run_id=row.run_id,
@@ -203,7 +220,7 @@ def _there(row: AnswerRow | None, answer_id: str) -> AnswerRow:
 
 
 def _record(data: Mapping[str, Any]) -> Record:
-    """A record as it was stored; an older release may have stored less."""
+    """Return a record as it was stored; an older release may have stored less."""
     return Record(
         id=str(data.get("id") or ""),
         text=str(data.get("text") or ""),

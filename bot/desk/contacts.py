@@ -1,4 +1,4 @@
-"""Contacts: customers that are known beforehand."""
+"""Saved contacts: the customers that the shop knows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from collections.abc import Sequence
 
 from agent_core.apps.profile import profiles
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.contacts_port import ContactView
-from bot.desk.house import DeskPart, sees
+from bot.desk.house import DeskService, sees
+from bot.desk.views import ContactView
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
 
 MAX_NAME, MAX_TAG, MAX_NOTE = 60, 30, 500
 _NUMBER = re.compile(r"[0-9]{1,20}")
 
 
-class ContactsDesk(DeskPart):
-    async def contacts(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
+class DeskContacts(DeskService):
+    async def find(self, actor: Actor, *, app: str = "", text: str = "", tag: str = "") -> Sequence[ContactView]:
+        """Return contacts by app and name. ``text``: words in the name, number or note."""
         await self._allow(actor, Role.OPERATOR, "contacts list")
         rows = await Contacts(self._db).all(app=_app(app) if app else "", text=text.strip(), tag=tag.strip())
         return [_contact_view(row) for row in rows if not row.serial or sees(actor, row.serial)]
 
-    async def add_contact(self, actor: Actor, contact: ContactView) -> ContactView:
+    async def add(self, actor: Actor, contact: ContactView) -> ContactView:
+        """Save a contact. Raises BadRequest if it is there already, or something in it cannot be right."""
         await self._allow(actor, Role.OWNER, "contacts add", app=contact.app, name=contact.name, serial=contact.serial)
         new = NewContact(
             app=_app(contact.app),
@@ -37,7 +39,7 @@ class ContactsDesk(DeskPart):
         except ContactThere:
             raise _there(new.name) from None
 
-    async def edit_contact(
+    async def edit(
         self,
         actor: Actor,
         name: str,
@@ -49,6 +51,7 @@ class ContactsDesk(DeskPart):
         tags: Sequence[str] | None = None,
         note: str | None = None,
     ) -> ContactView:
+        """Change what is given of the contact with this name, app and phone. Raises NotFound if there is none."""
         row = await self._contact(actor, "edit", name, app, serial)
         try:
             changed = await Contacts(self._db).edit(
@@ -64,7 +67,8 @@ class ContactsDesk(DeskPart):
             raise _unknown(name)
         return _contact_view(changed)
 
-    async def remove_contact(self, actor: Actor, name: str, *, app: str = "qq", serial: str = "") -> ContactView:
+    async def remove(self, actor: Actor, name: str, *, app: str = "qq", serial: str = "") -> ContactView:
+        """Remove a contact, and return it. Raises NotFound if there is none."""
         row = await self._contact(actor, "remove", name, app, serial)
         if not await Contacts(self._db).remove(row.id):
             raise _unknown(name)
@@ -89,7 +93,7 @@ def _there(name: str) -> BadRequest:
 
 
 def _app(words: str) -> str:
-    """The key of the app that is meant by its key, its name or an alias."""
+    """Return the key of the app that is meant by its key, its name or an alias."""
     wanted = words.strip().lower()
     for profile in profiles():
         if wanted in {profile.key, profile.name.lower(), *(alias.lower() for alias in profile.aliases)}:
@@ -98,7 +102,7 @@ def _app(words: str) -> str:
 
 
 def _name(words: str) -> str:
-    """A name as it stands in the app: one line."""
+    """Return a name as it stands in the app: one line."""
     name = words.strip()
     if not name or len(name) > MAX_NAME or any(unicodedata.category(char) == "Cc" for char in name):
         advice = f"One line of 1 to {MAX_NAME} characters."

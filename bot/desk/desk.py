@@ -1,74 +1,83 @@
-"""The desk: all its parts, and the event log for its channels."""
+"""The desk: what can be asked of the product, in any channel, and the event log that channels follow."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
 from bot.desk.actors import Actor, Role
-from bot.desk.answers import AnswersDesk
-from bot.desk.chats import ChatsDesk
-from bot.desk.contacts import ContactsDesk
-from bot.desk.digest import DigestPart
-from bot.desk.history import HistoryPart
-from bot.desk.house import sees
-from bot.desk.knowledge import KnowledgePart
-from bot.desk.learning import LearningPart
-from bot.desk.people import PeopleDesk
-from bot.desk.phones import PhonesDesk
-from bot.desk.plans import PlansPart
-from bot.desk.port import EventView, StatusView
-from bot.desk.questions import QuestionsDesk
-from bot.desk.schedules import SchedulesDesk
-from bot.desk.sweeps import SweepsDesk
-from bot.desk.team import TeamPart
+from bot.desk.answers import DeskAnswers
+from bot.desk.chats import DeskChats
+from bot.desk.contacts import DeskContacts
+from bot.desk.digest import DeskDigest
+from bot.desk.history import DeskHistory
+from bot.desk.house import DeskService, House, sees
+from bot.desk.keys import DeskKeys
+from bot.desk.knowledge import DeskKnowledge
+from bot.desk.learning import DeskLearning
+from bot.desk.people import DeskPeople
+from bot.desk.phones import DeskPhones
+from bot.desk.plans import DeskPlans
+from bot.desk.questions import DeskQuestions
+from bot.desk.runs import DeskRuns
+from bot.desk.schedules import DeskSchedules
+from bot.desk.sweeps import DeskSweeps
+from bot.desk.team import DeskTeam
+from bot.desk.views import EventView, StatusView
 from storage.engine import MISSED_SECONDS
 from storage.events import Events
 from storage.runs import ACTIVE, Runs
 
 
-class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk, AnswersDesk, ContactsDesk, ChatsDesk):
-    """``bot.desk.port.Desk`` over the database and the phones."""
+class Desk(DeskService):
+    """The services of the desk over one database, each a plain object.
 
-    @property
-    def kb(self) -> KnowledgePart:
-        return KnowledgePart(self.house)
+    A call that does something, or tells of something, names its actor. The desk checks the actor's rights, and raises
+    AccessDenied, RateLimited or StillLimited. ``key`` names a request: if a channel cannot know whether the first time
+    took effect, it asks again with the same key, and is given what the first time made.
+    """
 
-    @property
-    def digest(self) -> DigestPart:
-        return DigestPart(self.house)
-
-    @property
-    def history(self) -> HistoryPart:
-        return HistoryPart(self.house)
-
-    @property
-    def team(self) -> TeamPart:
-        return TeamPart(self.house)
-
-    @property
-    def learning(self) -> LearningPart:
-        return LearningPart(self.house)
-
-    @property
-    def plans(self) -> PlansPart:
-        return PlansPart(self.house)
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self.people = DeskPeople(house)
+        self.team = DeskTeam(house)
+        self.keys = DeskKeys(house)
+        self.phones = DeskPhones(house)
+        self.contacts = DeskContacts(house)
+        self.chats = DeskChats(house)
+        self.answers = DeskAnswers(house)
+        self.questions = DeskQuestions(house)
+        self.runs = DeskRuns(house, self.answers)
+        self.sweeps = DeskSweeps(house, self.runs)
+        self.plans = DeskPlans(house, self.runs)
+        self.schedules = DeskSchedules(house, self.runs)
+        self.history = DeskHistory(house, self.runs)
+        self.digest = DeskDigest(house)
+        self.kb = DeskKnowledge(house)
+        self.learning = DeskLearning(house)
 
     async def status(self, actor: Actor) -> StatusView:
+        """Return the phones, active runs and open questions that the person may see.
+
+        Phones that are expected, by the settings or by a run, and are not attached count as offline.
+        """
         await self._allow(actor, Role.VIEWER, "status")
         going = await Runs(self._db).find(statuses=ACTIVE, limit=500 if actor.phones else 50)
-        views = [await self.run(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)]
+        views = [
+            await self.runs.get(row.id) for row in reversed(going) if not row.parent_id and sees(actor, row.serial)
+        ]
         runs = tuple(view for view in views if view is not None)
-        attached = await self.phones()
+        attached = await self.phones.all()
         there = {"", *(phone.serial for phone in attached)}
         expected = (*self.house.names, self.house.serial, *(run.serial for run in runs))
-        missing = await self.away(serial for serial in expected if serial not in there)
+        missing = await self.phones.away(serial for serial in expected if serial not in there)
         return StatusView(
             phones=tuple(phone for phone in (*attached, *missing) if sees(actor, phone.serial)),
             runs=runs,
-            questions=tuple(await self.open_questions(actor)),
+            questions=tuple(await self.questions.seen_by(actor)),
         )
 
     async def events(self, consumer: str) -> AsyncIterator[EventView]:
+        """Yield the event log from the consumer's own position on, and then what comes, without an end."""
         log = Events(self._db)
         position = await log.position(consumer)
         while True:
@@ -78,4 +87,5 @@ class HouseDesk(PeopleDesk, SchedulesDesk, SweepsDesk, QuestionsDesk, PhonesDesk
                 yield EventView(row.id, row.run_id, row.kind, row.data, picture, row.created_at)
 
     async def confirm(self, consumer: str, event_id: int) -> None:
+        """Move the consumer's position: it has dealt with everything up to ``event_id``."""
         await Events(self._db).advance(consumer, event_id)

@@ -11,8 +11,8 @@ from agent_core.model.base import Usage as Tokens
 from agent_core.model.prices import Prices
 from agent_core.sureness.plain import stripped
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
-from bot.desk.digest_port import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
-from bot.desk.house import DeskPart, chat_data, chat_ref
+from bot.desk.digest_views import Addressee, AlertView, Bar, DigestSetting, DigestView, Lang, ModelShare, Often, Period
+from bot.desk.house import TELEGRAM, DeskService, chat_data, chat_ref, telegram_chat
 from bot.desk.people import actor_of
 from scheduler.digests import DigestChat
 from storage.answers import FAILED, FORGOTTEN, SENT, SKIPPED, UNKNOWN
@@ -20,7 +20,6 @@ from storage.digests import DigestChatRow, Digests
 from storage.figures import AskedRow, Figures, ModelUsage, Span, Usage
 from storage.people import People, PersonRow
 
-TELEGRAM = "telegram"
 MOST_OFTEN = 4
 LEFT = (SKIPPED, FAILED, UNKNOWN)
 _DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first, and to the last of the period
@@ -31,12 +30,13 @@ _DAYS: Mapping[Period, tuple[int, int]] = {  # days back to the first, and to th
 }
 
 
-class DigestPart(DeskPart):
-    """``bot.desk.digest_port.DigestDesk`` over the database."""
+class DeskDigest(DeskService):
+    """A viewer may look, at the phones that are theirs. Operators choose what a chat gets by itself."""
 
     # Figures ----------------------------------------------------------------------------------------------------------
 
     async def look(self, actor: Actor, period: Period) -> DigestView:
+        """Return the figures of a period."""
         await self._allow(actor, Role.VIEWER, "digest", period=period)
         if period not in _DAYS:
             raise not_one_of(f"This is no time: {period}.", period, _DAYS)
@@ -110,12 +110,14 @@ class DigestPart(DeskPart):
     # What chats get by themselves -------------------------------------------------------------------------------------
 
     async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting:
+        """Return which digests a chat gets by itself."""
         await self._allow(actor, Role.VIEWER, "digest", chat=chat)
         return await self._setting(actor, chat)
 
     async def switch(
         self, actor: Actor, chat: ChatRef, *, daily: bool | None = None, weekly: bool | None = None
     ) -> DigestSetting:
+        """Change what is given. From then on the chat is shown what ``actor`` may see."""
         await self._allow(actor, Role.OPERATOR, "digest switch", chat=chat, daily=daily, weekly=weekly)
         if not actor.id.isdecimal():
             advice = "Ask in the chat that is to get the digest."
@@ -152,13 +154,13 @@ class DigestPart(DeskPart):
         return DigestSetting(own, own, **at)
 
     async def _on(self, chat: ChatRef) -> tuple[DigestChatRow | None, frozenset[str]]:
-        """The chat's row, and which kinds it really gets: none where its person is gone or may not any more."""
+        """Return the chat's row, and which kinds it gets: none if its person is gone, or may not see them any more."""
         row = await Digests(self._db).chat(chat.key)
         person = await People(self._db).get(row.person_id) if row is not None else None
         return row, _chat(row, person).kinds if row is not None and person is not None else frozenset()
 
     async def chats(self) -> list[DigestChat]:
-        """Who gets digests, for the clock: owners in their own chats unless they said no, and who said yes."""
+        """Return who gets digests, for the clock: owners in their own chats unless they said no, and who said yes."""
         people = {row.id: row for row in await People(self._db).all()}
         rows = {row.chat_key: row for row in await Digests(self._db).chats()}
         found = [_chat(row, people[row.person_id]) for row in rows.values() if row.person_id in people]
@@ -170,12 +172,13 @@ class DigestPart(DeskPart):
         return [chat for chat in found if chat.kinds]
 
     async def is_empty(self, since: datetime, until: datetime, serials: Sequence[str]) -> bool:
-        """Whether there is nothing to tell of this time."""
+        """Tell whether there is nothing to tell of this time."""
         figures, span = Figures(self._db), Span(since, until, serials)
         usage = await figures.usage(span)
         return not (await figures.asked(span) or await figures.put_to_people(span) or usage.calls)
 
     async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
+        """Return what an event ``digest`` stands for; None if nobody is there any more who may see it."""
         chat = chat_ref(data.get("chat"))
         person = await People(self._db).get(int(data.get("person_id") or 0))
         if chat is None or person is None or not _may_see(actor_of(person), chat):
@@ -188,6 +191,7 @@ class DigestPart(DeskPart):
     # Alerts -----------------------------------------------------------------------------------------------------------
 
     async def alert(self, data: Mapping[str, Any]) -> AlertView:
+        """Return what an event ``alert`` tells."""
         subject, _, name = str(data["subject"]).partition(":")
         seconds = data.get("seconds")
         return AlertView(
@@ -200,17 +204,17 @@ class DigestPart(DeskPart):
         )
 
     async def alerted(self) -> list[Addressee]:
+        """Return who is told of alerts: the chat of the settings, else every owner's own."""
         if wanted := self.house.alert_chat:
-            chat = ChatRef(TELEGRAM, wanted, kind="group" if wanted.startswith("-") else "private")
             person = await People(self._db).by_telegram(int(wanted))
             lang: Lang = actor_of(person).lang if person is not None else self.house.lang
-            return [Addressee(chat, lang)]
+            return [Addressee(telegram_chat(wanted), lang)]
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
         return [Addressee(ChatRef(TELEGRAM, str(person.telegram_id)), actor_of(person).lang) for person in owners]
 
 
 def _may_see(actor: Actor, chat: ChatRef) -> bool:
-    """Whether the person may (still) have something shown in this chat."""
+    """Tell whether the person may (still) have something shown in this chat."""
     return not actor.chats or chat.key in actor.chats
 
 
@@ -224,12 +228,12 @@ def _chat(row: DigestChatRow, person: PersonRow) -> DigestChat:
 
 
 def _is_left(row: AskedRow, now: datetime) -> bool:
-    """Whether it is without an answer; as in ``storage.answers.AnswerFilter.unanswered``."""
+    """Tell whether it is without an answer, as in ``storage.answers.AnswerFilter.unanswered``."""
     return row.state in LEFT or (row.state != SENT and row.changed_at < now - FORGOTTEN)
 
 
 def _cost(usage: Usage, prices: Prices) -> float | None:
-    """None where the price of none is known."""
+    """Return the cost; None if the price of no model is known."""
     known = _known(_priced(one, prices) for one in usage.models)
     return sum(known) if known or prices else None
 
@@ -250,7 +254,7 @@ def _known(costs: Iterable[float | None]) -> list[float]:
 
 
 def _priced(one: ModelUsage, prices: Prices) -> float | None:
-    """As it was written down with the steps, else by today's prices; None where neither is known."""
+    """Return the cost as it was written down with the steps, else by today's prices; None if neither is known."""
     if one.cost is not None:
         return one.cost
     used = Tokens(tokens_in=one.tokens_in, tokens_out=one.tokens_out, tokens_cached=one.tokens_cached)
@@ -263,7 +267,7 @@ def _median(answered: Sequence[AskedRow]) -> float | None:
 
 
 def _often(rows: Iterable[AskedRow]) -> tuple[Often, ...]:
-    """The same question in the same words, as ``/answers unanswered`` has it; the most frequent first."""
+    """Group the same question in the same words, as ``/answers unanswered`` does; the most frequent first."""
     groups: dict[str, list[AskedRow]] = {}
     for row in rows:
         groups.setdefault(stripped(row.question) or row.question.strip(), []).append(row)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from agent_core.session import Question, Session, StepRecord
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers import moment
-from bot.desk.history_port import (
+from bot.desk.history_views import (
     FilmView,
     FrameView,
     HistoryAsked,
@@ -18,13 +18,12 @@ from bot.desk.history_port import (
     RecordingView,
     ReplayView,
 )
-from bot.desk.house import DeskPart, sees
+from bot.desk.house import DeskService, House, sees
 from bot.desk.keys import key_names
 from bot.desk.phonebook import PhoneBook
-from bot.desk.port import RunStatus, RunView
 from bot.desk.recordings import recorded_steps
-from bot.desk.runs import MAX_NUMBER, status_of
-from bot.desk.sweeps import SweepsDesk
+from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
+from bot.desk.views import RunStatus, RunView
 from bot.replay.spread import spread
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
@@ -35,12 +34,20 @@ PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before
 
 
-class HistoryPart(DeskPart):
-    """``bot.desk.history_port.HistoryDesk`` over the database."""
+class DeskHistory(DeskService):
+    """A run is named by its number or its id; raises NotFound for one that is not there."""
+
+    def __init__(self, house: House, runs: DeskRuns) -> None:
+        super().__init__(house)
+        self._runs = runs
 
     async def runs(
         self, actor: Actor, asked: HistoryAsked, *, before: int | None = None, after: int | None = None, limit: int = 10
     ) -> HistoryPage:
+        """Return a page of runs, the newest first. ``before``, ``after``: a run's number, for older and newer ones.
+
+        Raises BadRequest if a time or a status cannot be read.
+        """
         await self._allow(actor, Role.VIEWER, "history")
         log = History(self._db)
         book = await self._book()
@@ -56,9 +63,11 @@ class HistoryPart(DeskPart):
         )
 
     async def run(self, actor: Actor, name: str) -> RunView:
+        """Return one run."""
         return await self._view(await self._asked(actor, "history open", name))
 
     async def replay(self, actor: Actor, name: str = "") -> ReplayView:
+        """Return a run to be looked at again, without a name the newest one."""
         row = await self._asked(actor, "replay", name)
         steps = Session.model_validate_json(row.session).steps if row.session else []
         pictured = [event for event in await self._pictured(row.id) if event.picture_id is not None]
@@ -69,6 +78,7 @@ class HistoryPart(DeskPart):
         )
 
     async def recording(self, actor: Actor, name: str) -> RecordingView:
+        """Return all that is kept of a run, for an owner. Raises BadRequest if nothing of it is left."""
         await self._allow(actor, Role.OWNER, "recording")
         row = await self._asked(actor, "recording", name)
         session = Session.model_validate_json(row.session) if row.session else None
@@ -88,6 +98,7 @@ class HistoryPart(DeskPart):
         return RecordingView(await History(self._db).number_of(row.id), await self._view(row), session, steps)
 
     async def film(self, run_id: str, *, most: int) -> FilmView:
+        """Return at most ``most`` pictures of a run, spread over it. ``replay`` asked for the rights."""
         row = await Runs(self._db).get(run_id)
         if row is None:
             raise NotFound(f"There is no run {run_id}.", advice="See /history.", key="no_run", name=run_id)
@@ -111,7 +122,7 @@ class HistoryPart(DeskPart):
     # Parts ------------------------------------------------------------------------------------------------------------
 
     async def _asked(self, actor: Actor, command: str, name: str) -> RunRow:
-        """The run that is meant. AccessDenied where it is not this person's to look at."""
+        """Return the run that is meant. Raises AccessDenied if it is not this person's to look at."""
         name = name.strip().lstrip("#＃").strip()
         run_id: str | None = name.lower()
         if not name:
@@ -127,7 +138,7 @@ class HistoryPart(DeskPart):
         return row
 
     async def _parts(self, actor: Actor, row: RunRow) -> tuple[PastRun, ...]:
-        """The runs that belong to this one, as far as the person may see them."""
+        """Return the runs that belong to this one, as far as the person may see them."""
         its = [part for part in await Runs(self._db).parts_of(row.id) if sees(actor, part.serial)]
         if not its:
             return ()
@@ -135,13 +146,13 @@ class HistoryPart(DeskPart):
         return await self._listed(numbered, await self._book())
 
     async def _view(self, row: RunRow) -> RunView:
-        view = await SweepsDesk(self.house).run(row.id)
+        view = await self._runs.get(row.id)
         if view is None:
             raise NotFound(f"The run {row.id} is gone.", key="no_run", name=row.id)
         return view
 
     async def _pictured(self, run_id: str) -> list[EventRow]:
-        """The run's events that may have a picture, without the doubles, in their order."""
+        """Return the run's events that may have a picture, without the doubles, in their order."""
         found: list[EventRow] = []
         position = 0
         while rows := await Events(self._db).after(position, run_id=run_id):

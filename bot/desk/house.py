@@ -1,11 +1,11 @@
-"""What every part of the desk works with, and the rights that hold in every channel."""
+"""What every service of the desk works with, and the rights that hold in every channel."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo
 
 from PIL import Image
@@ -16,15 +16,15 @@ from agent_core.devices.base import Device
 from agent_core.errors import RateLimited
 from agent_core.model.prices import Prices
 from agent_core.observer import SeenPage, look_for_people, read_for_people
-from bot.desk.actors import AccessDenied, Actor, ChatRef, NotFound, Role, StillLimited, role_denied
-from bot.desk.learning_port import PhoneLearning, ShownChats
+from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role, StillLimited, role_denied
+from bot.desk.learning_views import ShownChats
 from bot.desk.pairing import Pace
 from bot.desk.phonebook import PhoneBook
-from bot.desk.plans_port import Planning
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.hosts import Fleet
 from scheduler.runs import RunService
 from scheduler.times import parse_zone
+from storage.cards import CardRow, Cards
 from storage.engine import Database
 from storage.hosts import HostPhone
 from storage.people import Audit, People
@@ -32,13 +32,21 @@ from storage.phones import Phones
 from storage.questions import Questions
 from storage.runs import RunRow
 
+if TYPE_CHECKING:  # they are given to the desk, and know its views
+    from bot.learning import CoreLearning
+    from bot.plans import PlanService
+
 TELEGRAM = "telegram"
 RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 
-@dataclass(frozen=True)
+@dataclass
 class House:
-    """``entries`` lists the phones that adb knows, ``device`` gives one of them by its serial ("" for the only one)."""
+    """What the desk's services share. A server changes some of it while it runs, when its settings change.
+
+    entries: lists the phones that adb knows.
+    device: gives one of them by its serial ("" for the only one).
+    """
 
     db: Database
     runs: RunService
@@ -50,10 +58,8 @@ class House:
     provider: str = "embedded"  # what answers customers, as the settings write it
     escalate_chat: str = ""  # the Telegram chat that sees what nobody answers; "" for every other owner's own
     pace: Pace = field(default_factory=Pace)  # how much a person may ask
-    digest_at: tuple[str, str] = (
-        "",
-        "",
-    )  # when digests go out by themselves, daily and weekly, as the settings write it
+    # When digests go out by themselves, daily and weekly, as the settings write it.
+    digest_at: tuple[str, str] = ("", "")
     alert_chat: str = ""  # the Telegram chat that is told what is down; "" for every owner's own
     lang: Literal["zh", "en"] = "zh"  # of chats that are nobody's own
     keep: timedelta | None = None  # how long events are kept; None: for ever
@@ -65,8 +71,8 @@ class House:
     glance: Callable[[], Awaitable[Sequence[DeviceEntry]]] | None = None
     fleet: Fleet | None = None  # the phones of all hosts; None: of this database, with the usual times
     host: str = ""  # the name under which this process works its phones; "": it works none
-    planning: Planning | None = None  # who makes plans; None where this process has no phones
-    learning: PhoneLearning | None = None  # who learns apps on phones; None if this process has no phones
+    planning: PlanService | None = None  # who makes plans; None if this process has no phones
+    learning: CoreLearning | None = None  # who learns apps on phones; None if this process has no phones
     shown: ShownChats = field(default_factory=ShownChats)  # what owners are asked to confirm
 
     @property
@@ -75,8 +81,8 @@ class House:
         return "embedded" in {name.strip() for name in self.provider.split(",")}
 
 
-class DeskPart:
-    """A part of the desk: one subject."""
+class DeskService:
+    """Base of the desk's services: what can be asked about one subject, with the rights that it needs."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -94,10 +100,13 @@ class DeskPart:
         paced: bool = True,
         **detail: Any,
     ) -> None:
-        """The one place where rights are checked. Writes the audit log; AccessDenied, RateLimited.
+        """Check the actor's rights, and write the audit log. No other place checks them.
 
-        ``phone`` is the serial that the call is about, None where it is about none. ``chat`` is the one that the call
-        names; where the actor asks from counts in any case. ``paced`` False: nobody asks too often for this.
+        least: the role that the call needs.
+        phone: the serial that the call is about; None if it is about none.
+        chat: the chat that the call names; the one that the actor asks from counts in any case.
+        paced: False if the call does not count for how often somebody may ask.
+        Raises AccessDenied, RateLimited or StillLimited.
         """
         if paced:
             await self._count(actor, command)
@@ -111,7 +120,7 @@ class DeskPart:
         await self._audit.write(actor.id, actor.channel, command, detail)
 
     async def _count(self, actor: Actor, command: str) -> None:
-        """RateLimited, and one row in the audit log, where the person asks too much; StillLimited after that."""
+        """Count a request. Raises RateLimited if it is too much, with a row in the audit log, and then StillLimited."""
         try:
             self.house.pace.count(actor, self._db.now())
         except StillLimited:
@@ -121,9 +130,9 @@ class DeskPart:
             raise
 
     def _phone_for(self, actor: Actor, serial: str | None) -> str:
-        """The phone that is meant: the named one, else the house's, else the only one that the person may use.
+        """Return the phone that is meant: the named one, else the house's, else the only one that the person may use.
 
-        "" is any phone, which ``_allow`` refuses to who is limited to some.
+        "" is any phone, which ``_allow`` refuses to people who are limited to some.
         """
         wanted = serial or self.house.serial
         if serial or not actor.phones or wanted in actor.phones:
@@ -131,14 +140,14 @@ class DeskPart:
         return actor.phones[0] if len(actor.phones) == 1 else ""
 
     async def _book(self, attached: Sequence[DeviceEntry] = ()) -> PhoneBook:
-        """What phones are called. ``attached``: what is known of them now, besides what was seen before."""
+        """Return what phones are called. ``attached``: what is known of them now, besides what was seen before."""
         seen = await Phones(self._db).models()
         now = {entry.serial: entry.model or seen.get(entry.serial, "") for entry in attached}
         usual = {self.house.serial: seen.get(self.house.serial, "")} if self.house.serial else {}
         return PhoneBook(self.house.names, {**usual, **seen, **now})
 
     async def _elsewhere(self) -> list[HostPhone]:
-        """The phones of the other hosts, those of hosts that are not heard any more among them."""
+        """Return the phones of the other hosts, also of hosts that are not heard any more."""
         return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.house.host}]
 
     @property
@@ -150,43 +159,43 @@ class DeskPart:
         return parse_zone(self.house.timezone)
 
     async def chat_of(self, run: RunRow) -> ChatRef | None:
-        """Where a run is shown: where it was asked for, or the owner's chat once it has asked something itself.
+        """Return where a run is shown: where it was asked for, or the owner's chat once it has asked something itself.
 
-        Where it was asked for by somebody who is gone, or may not see its phone any more, it goes to who sees what
-        nobody answers: the chat of the settings, else the first owner.
+        If whoever asked for it is gone, or may not see its phone any more, it goes to those who see what nobody
+        answers: the chat of the settings, else the first owner.
         """
         chat = chat_ref(run.chat)
         if chat is not None:
             if await self._is_seen_in(chat, run.serial or run.wanted):
                 return chat
             if wanted := self.house.escalate_chat:
-                return ChatRef(TELEGRAM, wanted, kind="group" if wanted.startswith("-") else "private")
+                return telegram_chat(wanted)
             return chat_ref(await self._owners_chat())
         asked = await Questions(self._db).find(run_id=run.id, limit=1)
         return chat_ref(await self._owners_chat()) if asked else None
 
     async def _is_seen_in(self, chat: ChatRef, serial: str) -> bool:
-        """Whether this phone ("": none yet) may be seen there. A private chat is one person's, with their limits."""
+        """Tell whether this phone ("": none yet) may be seen there. A private chat has the limits of its person."""
         if chat.channel != TELEGRAM or chat.kind != "private" or not chat.chat_id.isdecimal():
             return True
         person = await People(self._db).by_telegram(int(chat.chat_id))
         return person is not None and (not serial or not person.serials or serial in person.serials)
 
     async def _owners_chat(self) -> dict[str, str] | None:
-        """Where is shown what was asked for outside any chat, or None with nobody paired: the first owner's own."""
+        """Return the first owner's own chat, for what was asked for outside any chat; None if nobody is paired."""
         owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
-        return chat_data(ChatRef("telegram", str(owners[0].telegram_id))) if owners else None
+        return chat_data(ChatRef(TELEGRAM, str(owners[0].telegram_id))) if owners else None
 
 
 def sees(actor: Actor, serial: str) -> bool:
-    """Whether what is on this phone ("": on none yet) is shown to the person."""
+    """Tell whether what is on this phone ("": on none yet) is shown to the person."""
     return not actor.phones or serial in actor.phones
 
 
 def _refusal(
     actor: Actor, least: Role, phone: str | None, chat: ChatRef | None
 ) -> tuple[Literal["role", "chat", "phone"], AccessDenied | None] | None:
-    """Why not, and the error; None for that of a phone, which names those that the person may use."""
+    """Return why a call is refused, and the error; None for the error of a phone, which names the person's own."""
     if RANK[actor.role] < RANK[least]:
         return "role", role_denied(actor, least)
     places = {place.key for place in (actor.chat, chat) if place is not None}
@@ -210,12 +219,17 @@ def no_phone(serial: str) -> NotFound:
     return NotFound(said, advice=advice, key="no_phone", name=serial)
 
 
+def telegram_chat(chat_id: str) -> ChatRef:
+    """Return a chat that the settings name by its id; groups have negative ones."""
+    return ChatRef(TELEGRAM, chat_id, kind="group" if chat_id.startswith("-") else "private")
+
+
 def chat_data(chat: ChatRef) -> dict[str, str]:
     return {"channel": chat.channel, "chat_id": chat.chat_id, "thread_id": chat.thread_id, "kind": chat.kind}
 
 
 def chat_ref(data: Mapping[str, Any] | None) -> ChatRef | None:
-    """The chat as it was stored; None where there was none."""
+    """Return a chat as it was stored; None if there was none."""
     if not data:
         return None
     return ChatRef(
@@ -224,3 +238,14 @@ def chat_ref(data: Mapping[str, Any] | None) -> ChatRef | None:
         str(data.get("thread_id") or ""),
         "group" if data.get("kind") == "group" else "private",
     )
+
+
+def card_message(row: CardRow | None) -> MessageRef | None:
+    """Return the message that is a card; None if it was not sent, or its chat is not known any more."""
+    chat = chat_ref(row.chat) if row else None
+    return MessageRef(chat, row.message_id, row.picture) if row and chat else None
+
+
+async def put_card(db: Database, subject: str, subject_id: str, ref: MessageRef) -> None:
+    """Remember the message that is the card of a run or a question."""
+    await Cards(db).put(subject, subject_id, chat=chat_data(ref.chat), message_id=ref.message_id, picture=ref.picture)

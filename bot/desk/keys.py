@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.texts import language_of
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.house import DeskPart, no_phone
+from bot.desk.house import DeskService, no_phone
 from bot.desk.people import plain_name
 from storage.api_keys import ApiKeys, KeyRow, NameTaken
 from storage.engine import Database
@@ -47,11 +47,14 @@ async def key_names(db: Database) -> dict[str, str]:
     return {actor_of_row(row).id: row.name for row in await ApiKeys(db).all()}
 
 
-class KeysDesk(DeskPart):
-    """An owner makes keys, sees them without what is secret, and takes them back."""
+class DeskKeys(DeskService):
+    """For owners: they make keys, see them without what is secret, and take them back."""
 
     async def add(self, actor: Actor, name: str, role: Role, *, phones: Sequence[str] = ()) -> tuple[str, KeyRow]:
-        """The key, which is shown this once, and its row. BadRequest for a name that is taken, or is none."""
+        """Make a key, and return it and its row: it is shown this once.
+
+        Raises BadRequest for a name that is taken, or is none.
+        """
         book = await self._book()
         serials = [book.serial(phone) for phone in phones if phone]
         await self._allow(actor, Role.OWNER, "keys add", name=name, role=role.value, phones=serials)
@@ -72,13 +75,14 @@ class KeysDesk(DeskPart):
             raise BadRequest(said, advice=advice, key="key_there", name=name) from None
 
     async def all(self, actor: Actor) -> list[KeyRow]:
+        """Return the keys, without what is secret."""
         await self._allow(actor, Role.OWNER, "keys list")
         return await ApiKeys(self._db).all()
 
     async def remove(self, actor: Actor, name: str) -> tuple[KeyRow, int]:
-        """The key that there was, and how many of its runs, sweeps and plans were at work or in line: they are stopped.
+        """Remove a key, and stop its runs, sweeps and plans. Returns the key and how many were active or queued.
 
-        NotFound for a name that there is not.
+        Raises NotFound if no key has this name.
         """
         await self._allow(actor, Role.OWNER, "keys remove", name=name)
         row = await ApiKeys(self._db).remove(name)

@@ -15,8 +15,8 @@ from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
 from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
-from bot.desk.house import RANK, DeskPart
-from bot.desk.knowledge_port import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
+from bot.desk.house import RANK, DeskService
+from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
@@ -31,8 +31,12 @@ MOST_FOUND = 50
 EDIT, DELETE, APPROVE, REJECT, UNDO = "kb edit", "kb delete", "kb approve", "kb reject", "kb undo"
 
 
-class KnowledgePart(DeskPart):
-    """``bot.desk.knowledge_port.KnowledgeDesk`` over the embedded store."""
+class DeskKnowledge(DeskService):
+    """The entries of the shop's own store. An id may be written with a number sign; NotFound if there is no such entry.
+
+    A viewer searches; an operator adds (waiting for approval), edits and rejects what waits; an owner also approves,
+    edits what is live, deletes, imports and exports.
+    """
 
     @property
     def _store(self) -> EmbeddedKnowledge:
@@ -43,26 +47,31 @@ class KnowledgePart(DeskPart):
     # Looking ----------------------------------------------------------------------------------------------------------
 
     async def search(self, actor: Actor, words: str) -> Sequence[Found]:
+        """Return the entries that fit, best first; for a viewer the live ones alone."""
         await self._allow(actor, Role.VIEWER, "kb search", words=words)
         live = True if actor.role is Role.VIEWER else None
         return await self._store.search(words, limit=MOST_FOUND, live=live)
 
     async def entry(self, actor: Actor, entry_id: str) -> Entry:
+        """Return one entry; a waiting one is for operators."""
         entry = await self._store.get(_id(entry_id))
         waits = entry is not None and not entry.live
         await self._allow(actor, Role.OPERATOR if waits else Role.VIEWER, "kb show", entry=_id(entry_id))
         return _there(entry, entry_id)
 
     async def means(self, actor: Actor, question: str) -> Entry | None:
+        """Return the entry that these very words ask for: a live one, else one that waits, for those who may see it."""
         await self._allow(actor, Role.VIEWER, "kb search", words=question)
         entry = await self.house.store.means(question) if self.house.store is not None else None
         return entry if entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR]) else None
 
     async def pending(self, actor: Actor) -> Sequence[Entry]:
+        """Return what waits for approval, the oldest first."""
         await self._allow(actor, Role.OPERATOR, "kb pending")
         return await self._store.pending()
 
     async def stats(self, actor: Actor) -> KnowledgeStats:
+        """Return how many entries there are, and whether they answer customers."""
         await self._allow(actor, Role.VIEWER, "kb stats")
         found = await self._store.stats()
         newest = found.newest.astimezone(self._zone) if found.newest is not None else None
@@ -71,6 +80,10 @@ class KnowledgePart(DeskPart):
     # Keeping ----------------------------------------------------------------------------------------------------------
 
     async def add(self, actor: Actor, text: EntryText, *, key: str = "") -> Entry:
+        """Add an entry: an owner's is live, an operator's waits. Raises DoubleEntry if it is there.
+
+        ``key``: the request's name, see ``Desk``.
+        """
         await self._allow(actor, Role.OPERATOR, "kb add", question=text.question or "")
         fields: dict[str, Any] = {"id": hashlib.blake2b(key.encode(), digest_size=6).hexdigest()} if key else {}
         entry = make_entry(
@@ -87,7 +100,7 @@ class KnowledgePart(DeskPart):
         return await self._store.add(entry, refuse=_refuse)
 
     async def _meant(self, written: str) -> str:
-        """The id that is meant by it or by its beginning; as it was written where there is none."""
+        """Return the id that is meant by it or by its beginning; as it was written if there is none."""
         found = await self._store.begins(_id(written))
         if len(found) > 1:
             said = f"Several entries begin with {_id(written)}."
@@ -95,6 +108,7 @@ class KnowledgePart(DeskPart):
         return found[0].id if found else _id(written)
 
     async def edit(self, actor: Actor, entry_id: str, text: EntryText) -> Entry:
+        """Change what is not None."""
         entry_id = await self._meant(entry_id)
         old = await self._store.get(_id(entry_id))
         fields = {name: getattr(text, name) for name in ("question", "answer", "aliases", "tags")}
@@ -109,12 +123,14 @@ class KnowledgePart(DeskPart):
         return await self._store.edit(_there(old, entry_id).id, **changes, refuse=_refuse)
 
     async def delete(self, actor: Actor, entry_id: str) -> Entry:
+        """Delete an entry, and return it."""
         entry = await self._store.get(_id(entry_id))
         await self._change(actor, Role.OWNER, DELETE, entry_id, entry, None)
         await self._store.delete(_there(entry, entry_id).id)
         return _there(entry, entry_id)
 
     async def approve(self, actor: Actor, entry_id: str) -> Entry:
+        """Make a waiting entry live, and return it; another wording of a live entry joins that one."""
         entry_id = await self._meant(entry_id)
         # Whoever proposes an entry, or edits one that waits, is not the one who makes it an answer to customers.
         entry = await self._store.get(_id(entry_id))
@@ -125,6 +141,7 @@ class KnowledgePart(DeskPart):
         return await self._store.approve(_there(entry, entry_id).id, refuse=_refuse)
 
     async def reject(self, actor: Actor, entry_id: str) -> Entry:
+        """Throw a waiting entry away, and return it."""
         entry_id = await self._meant(entry_id)
         entry = await self._store.get(_id(entry_id))
         waits = entry if entry is not None and not entry.live else None
@@ -138,7 +155,7 @@ class KnowledgePart(DeskPart):
         return _there(waits, entry_id)
 
     async def _tell_decided(self, entry_id: str) -> None:
-        """BadRequest where it does not wait any more, as somebody has approved or rejected it."""
+        """Raise BadRequest if the entry does not wait any more, as somebody has approved or rejected it."""
         rows = await self._audit.of_entry(_id(entry_id), [APPROVE, REJECT, DELETE])
         row = next((row for row in rows if row.detail.get("before") or row.detail.get("decides")), None)
         if row is None or row.command == DELETE:
@@ -150,6 +167,7 @@ class KnowledgePart(DeskPart):
         raise BadRequest(said, key=f"entry_{done}", id=_id(entry_id), by=name)
 
     async def undo(self, actor: Actor, entry_id: str) -> Entry:
+        """Take back this person's newest edit, deletion or rejection. Raises BadRequest if it was of another entry."""
         wanted = _id(entry_id)
         rows = await self._audit.done_by(actor.id, [EDIT, DELETE, REJECT, UNDO])
         row = next((row for row in rows if row.command == UNDO or row.detail.get("before")), None)
@@ -181,6 +199,7 @@ class KnowledgePart(DeskPart):
     # Files ------------------------------------------------------------------------------------------------------------
 
     async def allow_import(self, actor: Actor) -> None:
+        """Raise AccessDenied for people who may not import. Asked before a file is fetched."""
         await self._allow(actor, Role.OWNER, "kb import")
 
     async def plan_import(
@@ -191,6 +210,10 @@ class KnowledgePart(DeskPart):
         drop_aliases: bool = False,
         tell: Tell | None = None,
     ) -> ImportView:
+        """Return what would be added and changed, what doubles and what is refused. Nothing is written.
+
+        drop_aliases: entries lose the aliases that their rows do not have.
+        """
         await self._allow(actor, Role.OWNER, "kb import", files=[file.name for file in files], planned=True)
         plan, mark = await self._planned(files, tell or _silent, drop_aliases=drop_aliases)
         return ImportView(plan, mark)
@@ -205,6 +228,7 @@ class KnowledgePart(DeskPart):
         mark: str = "",
         tell: Tell | None = None,
     ) -> ImportView:
+        """Import. If the plan is not the one of ``mark`` any more, nothing is done and the new plan is returned."""
         names = [file.name for file in files]
         asked: dict[str, Any] = {"files": names, "replace_doubles": replace_doubles, "drop_aliases": drop_aliases}
         await self._allow(actor, Role.OWNER, "kb import", **asked)
@@ -221,7 +245,7 @@ class KnowledgePart(DeskPart):
     async def _planned(
         self, files: Sequence[KnowledgeFile], tell: Tell, *, drop_aliases: bool
     ) -> tuple[ImportPlan, str]:
-        """All files as one import, with its mark: what doubles between them is seen, and it is done whole or not."""
+        """Plan all files as one import, and return the plan with its mark. What doubles between them is seen."""
         drafts: list[Draft] = []
         for number, file in enumerate(files):
             tell(ImportStep("read", number, len(files)))
@@ -232,6 +256,7 @@ class KnowledgePart(DeskPart):
         return plan, await asyncio.to_thread(_mark, plan)
 
     async def export(self, actor: Actor, form: str) -> KnowledgeFile:
+        """Return every entry as a file. Raises BadRequest for a form that is none."""
         form = form.strip().lower().lstrip(".")
         await self._allow(actor, Role.OWNER, "kb export", form=form)
         if form not in FORMS:

@@ -7,21 +7,27 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
-from bot.desk.house import DeskPart, no_phone
-from bot.desk.learning_port import PhoneLearning, ShownChat, TriedChat
+from bot.desk.house import DeskService, no_phone
+from bot.desk.learning_views import ShownChat, TriedChat
 
 if TYPE_CHECKING:
     from agent_core.apps.learnt import Part, SendsBy
     from agent_core.apps.profile import AppProfile
     from agent_core.learning import Tried
+    from bot.learning import CoreLearning
 
 
-class LearningPart(DeskPart):
-    """``bot.desk.learning_port.LearningDesk``."""
+class DeskLearning(DeskService):
+    """For owners. A chat that was shown is remembered under a ``key`` until later ones take its place.
+
+    Raises NotFound if the key is forgotten, LeaseLost if somebody has the phone, and LearningFailed if the app cannot
+    be learnt.
+    """
 
     async def show(
         self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
     ) -> tuple[str, ShownChat]:
+        """Read a chat that is to be confirmed, and return it with its key. ``here``: take the chat in front."""
         entries = await self.house.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial or self.house.serial
@@ -35,6 +41,7 @@ class LearningPart(DeskPart):
         return key, shown
 
     async def attempt(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
+        """Try the input of a chat that was read rightly, and keep what sends a text if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
         tried = await self._phones().attempt(shown, text, send=send)
         self.house.shown.put(key, shown, tried)
@@ -43,6 +50,7 @@ class LearningPart(DeskPart):
         return TriedChat(shown, tried, await self._phones().keep(shown, tried.sends_by, person=actor.name))
 
     async def choose(self, actor: Actor, key: str, sends_by: SendsBy) -> TriedChat:
+        """Keep what the person says that sends a text."""
         shown, tried = await self._of(actor, key, "learn.choose")
         if tried is None:
             raise _forgotten()
@@ -50,11 +58,13 @@ class LearningPart(DeskPart):
         return TriedChat(shown, replace(tried, sends_by=sends_by), learnt)
 
     async def correct(self, actor: Actor, key: str, part: Part) -> ShownChat:
+        """Remember that this part was read wrongly."""
         shown, _ = await self._of(actor, key, "learn.correct")
         await self._phones().correct(shown, part, person=actor.name)
         return shown
 
     async def shown(self, actor: Actor, key: str) -> ShownChat:
+        """Return what was shown under this key."""
         return (await self._of(actor, key, "learn.shown"))[0]
 
     async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, Tried | None]:
@@ -64,7 +74,7 @@ class LearningPart(DeskPart):
             raise _forgotten()
         return found
 
-    def _phones(self) -> PhoneLearning:
+    def _phones(self) -> CoreLearning:
         if self.house.learning is None:
             raise BadRequest(
                 "No phone is worked by this process.",

@@ -12,22 +12,21 @@ from typing import Any
 from agent_core.errors import RateLimited
 from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
-from bot.desk.house import DeskPart, House
+from bot.desk.house import TELEGRAM, DeskService, House
 from bot.desk.pairing import Notebook, PairingLimit
-from bot.desk.port import OWN_CHAT
+from bot.desk.views import OWN_CHAT
 from storage.engine import Database
 from storage.people import CodeRow, People, PersonRow
 
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letter that is taken for a digit
 CODE_LENGTH = 8
 CODE_LIFETIME = timedelta(hours=24)
-TELEGRAM = "telegram"
 MAX_NAME = 64
 SECRET = "secret"  # noqa: S105 - a word: what a webhook's caller was turned away for, whoever it was
 FIRST = "first"  # who makes the codes for the first person
 
 
-class PeopleDesk(DeskPart):
+class DeskPeople(DeskService):
     def __init__(self, house: House) -> None:
         super().__init__(house)
         self._limit = PairingLimit()
@@ -35,10 +34,10 @@ class PeopleDesk(DeskPart):
         self._one_by_one = asyncio.Lock()  # guesses that come all at once are counted too
 
     async def pair(self, channel: str, user_id: str, name: str, lang: str, code: str) -> Actor:
-        """Take a stranger in by a pairing code, which is used up.
+        """Take a stranger in by a pairing code, which is used up; the first person becomes an owner.
 
-        AccessDenied on a wrong one, RateLimited after too many: then the code is not even looked at. StillLimited once
-        that was said.
+        Raises AccessDenied for a wrong code, RateLimited after too many of them (the code is not looked at then), and
+        StillLimited once that was said.
         """
         person = f"{channel}:{user_id}"
         name = plain_name(name) or user_id
@@ -66,7 +65,7 @@ class PeopleDesk(DeskPart):
         return actor_of(row)
 
     async def _refused(self, person: str, channel: str, detail: dict[str, Any]) -> None:
-        """Write a refused pairing down, unless there is enough of it: what strangers send must not fill the log."""
+        """Write a refused pairing down, unless there are many already: what strangers send must not fill the log."""
         noted = f"{person} limited" if "limited" in detail else person
         if self._notebook.takes(noted, self._db.now()):
             await self._audit.write(person, channel, "pair", detail, allowed=False)
@@ -82,18 +81,22 @@ class PeopleDesk(DeskPart):
         return await People(self._db).get(row.id)
 
     async def actor(self, channel: str, user_id: str) -> Actor | None:
+        """Return the paired person; None for a stranger. A channel adds the chat they ask from, and the request."""
         if channel != TELEGRAM or not user_id.isdecimal():
             return None
         row = await People(self._db).by_telegram(int(user_id))
         return actor_of(row) if row else None
 
     async def members(self, channel: str) -> Sequence[Actor]:
+        """Return everybody who is paired in this channel."""
         return [actor_of(row) for row in await People(self._db).all()] if channel == TELEGRAM else []
 
     async def admit(self, actor: Actor) -> None:
+        """Count what somebody asks. Raises RateLimited if it is too much, and StillLimited once that has been said."""
         await self._count(actor, "asked")
 
     async def turned_away(self, channel: str, user_id: str, name: str, what: str) -> None:
+        """Write down what somebody tried that no call of the desk stands for. ``what``: a word of a few letters."""
         known = await self.actor(channel, user_id)
         who = known.id if known else f"{channel}:{user_id}"
         if self._notebook.takes(who, self._db.now()):
@@ -102,7 +105,7 @@ class PeopleDesk(DeskPart):
             await self._audit.write(who, channel, what, detail, allowed=False)
 
     async def first_code(self) -> str | None:
-        """A new code for the first owner; None where there is one already."""
+        """Return a new code for the first owner; None if there is an owner already."""
         if any(person.role == Role.OWNER.value for person in await People(self._db).all()):
             return None
         await People(self._db).drop_codes(FIRST)
@@ -110,7 +113,7 @@ class PeopleDesk(DeskPart):
 
 
 async def new_code(db: Database, role: Role, *, created_by: str) -> str:
-    """A pairing code that can be used once within a day; only its hash is kept."""
+    """Return a pairing code that can be used once within a day; only its hash is kept."""
     code, _ = await add_code(db, role, created_by=created_by)
     return code
 
@@ -124,7 +127,7 @@ async def add_code(
     phones: Sequence[str] = (),
     chats: Sequence[str] = (),
 ) -> tuple[str, CodeRow]:
-    """The code, which is kept nowhere, and its row."""
+    """Return a pairing code, which is kept nowhere, and its row."""
     code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
     row = await People(db).add_code(
         code, role=role.value, lifetime=lifetime, created_by=created_by, chats=chats, serials=phones
@@ -133,7 +136,7 @@ async def add_code(
 
 
 def plain_name(name: str) -> str:
-    """A name that a person gave themselves: one line, without signs that turn round or hide what stands beside it."""
+    """Return a name that a person chose as one line, without signs that turn round or hide what stands beside it."""
     shown = "".join(
         " " if char.isspace() else char for char in name if char.isspace() or unicodedata.category(char)[0] != "C"
     )

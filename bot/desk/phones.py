@@ -15,8 +15,8 @@ from agent_core.errors import DeviceOffline
 from agent_core.observer import SeenPage
 from agent_core.screen.marks import to_jpeg
 from bot.desk.actors import Actor, BadRequest, Role
-from bot.desk.house import DeskPart, no_phone
-from bot.desk.port import PhoneView
+from bot.desk.house import DeskService, no_phone
+from bot.desk.views import PhoneView
 from scheduler.hosts import ANSWER_SECONDS
 from storage.hosts import FAILED, GONE, USABLE, HostPhone, Hosts
 from storage.leases import Leases
@@ -26,9 +26,9 @@ POLL_SECONDS = 0.2  # how often an answer of another host is looked for
 State = Literal["free", "busy", "offline", "unauthorized", "away"]
 
 
-class PhonesDesk(DeskPart):
-    async def phones(self) -> list[PhoneView]:
-        """Those that are attached, by the names that they have everywhere, and those of hosts that are not heard."""
+class DeskPhones(DeskService):
+    async def all(self) -> list[PhoneView]:
+        """Return the phones that are attached, and those of hosts that are not heard any more. Asks for no rights."""
         held = {lease.serial: lease.run_id for lease in await Leases(self._db, seconds=self._fleet.seconds).held()}
         entries = await self.house.entries()
         book = await self._book(entries)
@@ -58,15 +58,16 @@ class PhonesDesk(DeskPart):
         return PhoneView(phone.serial, name, "away", run_id, phone.host, since)
 
     async def away(self, serials: Iterable[str]) -> list[PhoneView]:
-        """These phones as ones that are not there."""
+        """Return these phones as ones that are not there."""
         book = await self._book()
         return [PhoneView(serial, book.name(serial), "offline") for serial in dict.fromkeys(serials)]
 
-    async def phone_names(self, serials: Sequence[str]) -> tuple[str, ...]:
+    async def names(self, serials: Sequence[str]) -> tuple[str, ...]:
+        """Return what people call these phones."""
         return (await self._book()).list(serials)
 
     async def screenshot(self, actor: Actor, serial: str | None = None, *, full: bool = False) -> bytes:
-        """What the phone shows now; only read, so no lease is taken."""
+        """Return what the phone shows now, as JPEG; ``full``: with every pixel. It is only read: no lease is taken."""
         wanted, host = await self._seen_phone(actor, serial)
         if host is not None:
             shown = await self._shown_by(host)
@@ -80,8 +81,8 @@ class PhonesDesk(DeskPart):
             return await asyncio.to_thread(to_jpeg, shown, longest=max(shown.size), quality=92)
         return await asyncio.to_thread(to_jpeg, shown)
 
-    async def screen_page(self, actor: Actor, serial: str | None = None) -> SeenPage:
-        """What is read of what the phone shows now. BadRequest for a phone of another host."""
+    async def page(self, actor: Actor, serial: str | None = None) -> SeenPage:
+        """Return what is read of what the phone shows now. Raises BadRequest for a phone of another host."""
         wanted, host = await self._seen_phone(actor, serial)
         if host is not None:
             said = f"The phone {host.serial} is at the host {host.host}; its screen can be shown here, but not read."
@@ -94,7 +95,7 @@ class PhonesDesk(DeskPart):
             await device.close()
 
     async def _seen_phone(self, actor: Actor, serial: str | None) -> tuple[str, HostPhone | None]:
-        """The phone whose screen somebody may see: its serial ("" for the usual one), and as another host has it."""
+        """Return the phone whose screen somebody may see: its serial ("": the usual one), and what another host has."""
         entries = await self.house.entries()
         serial = (await self._book(entries)).serial(serial) if serial else ""
         wanted = self._phone_for(actor, serial) if actor.phones else serial
@@ -112,7 +113,7 @@ class PhonesDesk(DeskPart):
         return wanted, None
 
     async def _shown_by(self, phone: HostPhone) -> Image.Image:
-        """What a phone shows that another host reaches. DeviceOffline where that host does not answer in time."""
+        """Return what a phone of another host shows. Raises DeviceOffline if that host does not answer in time."""
         if not phone.usable:
             since = phone.since.astimezone(self._zone).strftime("%m-%d %H:%M")
             why = "does not reach it" if phone.alive else f"was last heard at {since}"
@@ -157,7 +158,7 @@ def _opened(jpeg: bytes) -> Image.Image:
 
 
 def _local(entries: Sequence[DeviceEntry], elsewhere: Sequence[HostPhone]) -> list[DeviceEntry]:
-    """The phones that are this machine's: adb goes on listing one by network that only another host still reaches."""
+    """Return this machine's own phones: adb goes on listing one by network that only another host still reaches."""
     theirs = {phone.serial for phone in elsewhere if phone.usable}
     return [entry for entry in entries if entry.state == USABLE or entry.serial not in theirs]
 
@@ -170,7 +171,7 @@ def _state(state: str, held: bool) -> State:
 
 
 def away_from(wanted: str, entries: Sequence[DeviceEntry], elsewhere: Mapping[str, HostPhone]) -> State | Literal[""]:
-    """Why nobody reaches this phone (any phone, where it is ""), as a phone's state; "" where somebody does."""
+    """Return why nobody reaches this phone ("": any phone), as a phone's state; "" if somebody does."""
     if any(entry.state == "device" and wanted in {"", entry.serial} for entry in entries):
         return ""
     if any(phone.usable and wanted in {"", phone.serial} for phone in elsewhere.values()):

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from agent_core.errors import ConfigMissing
 from agent_core.planner import PlanEvent
 from agent_core.tasks import check_task
 from bot.desk.actors import Actor, ChatRef, NotFound, Role
-from bot.desk.house import DeskPart, chat_data, no_phone
-from bot.desk.plans_port import NewPlan, Planning
-from bot.desk.port import RunView
-from bot.desk.sweeps import SweepsDesk
+from bot.desk.house import DeskService, House, chat_data, no_phone
+from bot.desk.plans_views import NewPlan
+from bot.desk.runs import DeskRuns
+from bot.desk.views import RunView
 from storage import requests
 
+if TYPE_CHECKING:
+    from bot.plans import PlanService
 
-class PlansPart(DeskPart):
-    """``bot.desk.plans_port.PlansDesk`` over the planner of this process."""
+
+class DeskPlans(DeskService):
+    """The planner of this process. An operator may plan, on the phones that are theirs to use."""
+
+    def __init__(self, house: House, runs: DeskRuns) -> None:
+        super().__init__(house)
+        self._runs = runs
 
     @property
     def ready(self) -> bool:
+        """Whether plans can be made here: there is a planner, and this process has phones."""
         return self.house.planning is not None and self.house.planning.ready
 
     async def start(
@@ -35,6 +44,12 @@ class PlansPart(DeskPart):
         after: str = "",
         key: str = "",
     ) -> RunView:
+        """Have a task planned and done, and return its run.
+
+        session: the conversation that it goes on with, by the person's own name for it; "" for a new one.
+        after: a plan whose conversation it goes on with, if that is their own.
+        key: the request's name, see ``Desk``.
+        """
         task = check_task(task)
         if key and (begun := await requests.find(self._db, key)) is not None:  # asked again: it is that plan
             return await self._view(begun)
@@ -46,7 +61,7 @@ class PlansPart(DeskPart):
         return await self._view(run_id)
 
     async def _view(self, run_id: str) -> RunView:
-        view = await SweepsDesk(self.house).run(run_id)
+        view = await self._runs.get(run_id)
         if view is None:
             raise NotFound(f"The plan {run_id} is gone.", key="no_run", name=run_id)
         return view
@@ -70,33 +85,37 @@ class PlansPart(DeskPart):
         return await self._planning().start(new)
 
     async def _session_after(self, actor: Actor, run_id: str) -> str:
-        """The person's name for the conversation of one of their own plans; "" for any other run."""
+        """Return the person's name for the conversation of one of their own plans; "" for any other run."""
         key, own = await self._planning().session_of(run_id) or "", _key(actor, "")
         return key.removeprefix(own) if key.startswith(own) else ""
 
     def follow(self, run_id: str) -> AsyncIterator[PlanEvent]:
+        """Return the events of a plan of this process. ``start`` asked for the rights."""
         return self._planning().follow(run_id)
 
     async def leave(self, run_id: str) -> None:
+        """Stop a plan if it is under way, as whoever followed it has gone. ``start`` asked for the rights."""
         await self._planning().leave(run_id)
 
     async def stop(self, actor: Actor, session: str) -> bool:
+        """Stop the plan of one's own conversation. False if none is under way. Raises NotFound for no conversation."""
         await self._allow(actor, Role.OPERATOR, "plan stop", paced=False, session=session)
         key = await self._known(actor, session)
         return await self._planning().stop(key, by=actor.name)
 
     async def forget(self, actor: Actor, session: str) -> None:
+        """Forget one's own conversation, and stop its plan. Raises NotFound for no conversation."""
         await self._allow(actor, Role.OPERATOR, "plan forget", session=session)
         await self._planning().forget(await self._known(actor, session))
 
     async def _known(self, actor: Actor, session: str) -> str:
-        """The key of this person's conversation. NotFound: nobody is told of another one's."""
+        """Return the key of this person's conversation. Raises NotFound also for another person's: nobody is told."""
         key = _key(actor, session)
         if not await self._planning().known(key):
             raise NotFound(f"There is no session {session}.", key="no_session", name=session)
         return key
 
-    def _planning(self) -> Planning:
+    def _planning(self) -> PlanService:
         if self.house.planning is None:
             raise ConfigMissing(
                 "This server makes no plans: it has no phones of its own.",

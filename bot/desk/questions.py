@@ -8,24 +8,27 @@ from agent_core.errors import KnowledgeError
 from agent_core.session import Answer, Question, QuestionKind
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, NotFound, Role
-from bot.desk.house import DeskPart, chat_data, chat_ref, sees
-from bot.desk.port import AnswerResult, QuestionView
+from bot.desk.house import TELEGRAM, DeskService, card_message, chat_data, chat_ref, put_card, sees, telegram_chat
+from bot.desk.views import AnswerResult, QuestionView
 from knowledge.alike import alike
 from knowledge.entries import Entry
 from scheduler.deadlines import AT_DEADLINE
-from storage.cards import QUESTION, RUN, CardRow, Cards
+from storage.cards import QUESTION, Cards
 from storage.events import Events
 from storage.people import People
 from storage.questions import ANSWERED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
-TELEGRAM = "telegram"  # where owners are reached
 MOST_OPEN = 100_000  # all of them: what is cut off nobody would answer
 
 
-class QuestionsDesk(DeskPart):
+class DeskQuestions(DeskService):
     async def answer(self, actor: Actor, question_id: str, *, choice: str = "", text: str = "") -> AnswerResult:
-        """BadRequest where it is none of the choices and own words are not allowed."""
+        """Answer a question. The first answer wins.
+
+        The same answer by the same person again is ``accepted``, not ``late``.
+        Raises BadRequest if it is none of the choices and own words are not allowed.
+        """
         row = await Questions(self._db).get(question_id)
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.OPERATOR, "answer", phone=phone, question=question_id, choice=choice, text=text)
@@ -43,39 +46,47 @@ class QuestionsDesk(DeskPart):
         same = result.question.answered_by == actor.name and said == (choice or given.text)
         return AnswerResult("accepted" if result.won or same else "late", result.question.answered_by, said)
 
-    async def question_to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
+    async def to_answer(self, actor: Actor, question_id: str) -> QuestionView | None:
+        """Return a question to somebody who is about to answer it, with the rights of ``answer``; None for none."""
         row = await Questions(self._db).get(question_id)
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.OPERATOR, "answer look", phone=phone, question=question_id)
         return await self._question_view(row) if row else None
 
-    async def question(self, question_id: str) -> QuestionView | None:
+    async def get(self, question_id: str) -> QuestionView | None:
+        """Return a question for a channel; None if there is none."""
         row = await Questions(self._db).get(question_id)
         return await self._question_view(row) if row else None
 
-    async def open_questions(self, actor: Actor | None = None) -> list[QuestionView]:
-        """Those that this person may see, or all."""
+    async def seen_by(self, actor: Actor | None) -> list[QuestionView]:
+        """Return the open questions that this person may see, or all, the oldest first. Asks for no rights."""
         rows = await Questions(self._db).find(state=OPEN, limit=MOST_OPEN)
         return [
             await self._question_view(row) for row in rows if actor is None or sees(actor, await self._phone_of(row))
         ]
 
-    async def questions_here(self, actor: Actor, chat: ChatRef) -> list[QuestionView]:
+    async def here(self, actor: Actor, chat: ChatRef) -> list[QuestionView]:
+        """Return the open questions with a card in ``chat``, the newest first."""
         await self._allow(actor, Role.VIEWER, "ask", chat=chat)
         shown = []
-        for view in reversed(await self.open_questions(actor)):
-            chats = [view.chat, *(copy for _, copy in await self.question_copies(view.id))]
+        for view in reversed(await self.seen_by(actor)):
+            chats = [view.chat, *(copy for _, copy in await self.copies(view.id))]
             if any(place is not None and place.key == chat.key for place in chats):
                 shown.append(view)
         return shown
 
-    async def list_questions(self, actor: Actor) -> list[QuestionView]:
+    async def all_open(self, actor: Actor) -> list[QuestionView]:
+        """Return the open questions, the oldest first."""
         await self._allow(actor, Role.VIEWER, "ask")
-        return await self.open_questions(actor)
+        return await self.seen_by(actor)
 
-    async def alike_questions(
+    async def alike(
         self, question_id: str, *, actor: Actor | None = None, chat: ChatRef | None = None
     ) -> list[QuestionView]:
+        """Return other contacts' open questions that ask nearly the same as this one, the oldest first.
+
+        It need not be open itself. Only those that ``actor`` may see, and that may be seen in ``chat``.
+        """
         row = await Questions(self._db).get(question_id)
         if row is None or row.kind != QuestionKind.NO_SURE_ANSWER:
             return []
@@ -92,10 +103,12 @@ class QuestionsDesk(DeskPart):
                 found.append(view)
         return found
 
-    async def questions_of(self, run_id: str) -> list[QuestionView]:
+    async def of_run(self, run_id: str) -> list[QuestionView]:
+        """Return all that a run asked, for a channel."""
         return [await self._question_view(row) for row in await Questions(self._db).find(run_id=run_id)]
 
-    async def show_question(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
+    async def show(self, actor: Actor, question_id: str, *, chat: ChatRef, name: str) -> QuestionView:
+        """Have a further card of a question in ``chat``, called ``name``. Raises NotFound for no such question."""
         row = await Questions(self._db).get(question_id)
         phone = await self._phone_of(row) if row else None
         await self._allow(actor, Role.VIEWER, "ask", phone=phone, chat=chat, question=question_id)
@@ -105,20 +118,24 @@ class QuestionsDesk(DeskPart):
         await Questions(self._db).copy(question_id, name, chat_data(chat))
         return await self._question_view(row)
 
-    async def question_picture(self, question_id: str) -> bytes | None:
+    async def picture(self, question_id: str) -> bytes | None:
+        """Return the screen when it was asked, as JPEG; None if it is not kept."""
         row = await Questions(self._db).get(question_id)
         picture_id = await Events(self._db).picture_of(row.run_id, "question", question_id) if row else None
         return await Events(self._db).picture(picture_id) if picture_id is not None else None
 
-    async def escalate_question(self, question_id: str) -> list[ChatRef]:
-        """The chat of the settings, else the private chat of every owner who may see it, but the run's own chat."""
+    async def escalate(self, question_id: str) -> list[ChatRef]:
+        """Show a question in further chats from now on, and return them.
+
+        They are the chat of the settings, else the private chat of every owner, but never the run's own chat.
+        """
         row = await Questions(self._db).get(question_id)
         if row is None:
             return []
         run = await Runs(self._db).get(row.run_id)
         shown = await self.chat_of(run) if run else None
         if wanted := self.house.escalate_chat:
-            chats = [ChatRef(TELEGRAM, wanted, kind="group" if wanted.startswith("-") else "private")]
+            chats = [telegram_chat(wanted)]
         else:
             owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
             chats = [ChatRef(TELEGRAM, str(person.telegram_id)) for person in owners]
@@ -127,8 +144,11 @@ class QuestionsDesk(DeskPart):
             await Questions(self._db).copy(question_id, f"escalated:{chat.chat_id}", chat_data(chat))
         return others
 
-    async def question_copies(self, question_id: str) -> list[tuple[str, ChatRef]]:
-        """Those in chats where its phone may be seen by now."""
+    async def copies(self, question_id: str) -> list[tuple[str, ChatRef]]:
+        """Return the further cards of a question: a name that is unique among them, and the chat.
+
+        ``card`` knows them as ``<question>@<name>``. Cards in chats that may not see the phone any more are left out.
+        """
         copies = [(copy.name, chat_ref(copy.chat)) for copy in await Questions(self._db).copies(question_id)]
         row = await Questions(self._db).get(question_id) if copies else None
         serial = await self._phone_of(row) if row else ""
@@ -138,36 +158,28 @@ class QuestionsDesk(DeskPart):
         run = await Runs(self._db).get(row.run_id)
         return run.serial if run else ""
 
-    async def card_ref(self, run_id: str) -> MessageRef | None:
-        return _message(await Cards(self._db).get(RUN, run_id))
+    async def card(self, question_id: str) -> MessageRef | None:
+        """Return the message that is a card of the question, also after a restart."""
+        return card_message(await Cards(self._db).get(QUESTION, question_id))
 
-    async def set_card_ref(self, run_id: str, ref: MessageRef) -> None:
-        await self._put(RUN, run_id, ref)
+    async def set_card(self, question_id: str, ref: MessageRef) -> None:
+        """Remember the message that is a card of the question."""
+        await put_card(self._db, QUESTION, question_id, ref)
 
-    async def question_ref(self, question_id: str) -> MessageRef | None:
-        return _message(await Cards(self._db).get(QUESTION, question_id))
-
-    async def set_question_ref(self, question_id: str, ref: MessageRef) -> None:
-        await self._put(QUESTION, question_id, ref)
-
-    async def question_at(self, ref: MessageRef) -> str | None:
-        """The id of the question that this message shows."""
+    async def at(self, ref: MessageRef) -> str | None:
+        """Return the id of the question that this message shows; ``ref.picture`` is not compared."""
         return (await self._card_at(ref)).partition("@")[0] or None
 
     async def asks_for_words(self, ref: MessageRef) -> bool:
+        """Tell whether this message asked for own words as an answer: its card's name is ``own:…``."""
         return (await self._card_at(ref)).partition("@")[2].startswith("own:")
 
     async def _card_at(self, ref: MessageRef) -> str:
-        """The id and, behind an @, the name of the question's card that this message is; "" where it is none."""
+        """Return the id and, behind an @, the name of the question's card that this message is; "" if it is none."""
         row = await Cards(self._db).at(
             QUESTION, channel=ref.chat.channel, chat_id=ref.chat.chat_id, message_id=ref.message_id
         )
         return row.subject_id if row else ""
-
-    async def _put(self, subject: str, subject_id: str, ref: MessageRef) -> None:
-        await Cards(self._db).put(
-            subject, subject_id, chat=chat_data(ref.chat), message_id=ref.message_id, picture=ref.picture
-        )
 
     async def _question_view(self, row: QuestionRow) -> QuestionView:
         run = await Runs(self._db).get(row.run_id)
@@ -190,7 +202,7 @@ class QuestionsDesk(DeskPart):
         )
 
     async def _learnt(self, row: QuestionRow) -> Entry | None:
-        """What waits for approval since this was answered, if the shop's own entries answer customers."""
+        """Return the entry that waits for approval since this was answered, if the shop's own entries are in use."""
         store, entry = self.house.store, None
         if store is None or not self.house.uses_entries:
             return None
@@ -198,8 +210,3 @@ class QuestionsDesk(DeskPart):
             with suppress(KnowledgeError):  # a card is shown without what it could offer
                 entry = await store.get(entry_id)
         return entry if entry is not None and not entry.live else None
-
-
-def _message(row: CardRow | None) -> MessageRef | None:
-    chat = chat_ref(row.chat) if row else None
-    return MessageRef(chat, row.message_id, row.picture) if row and chat else None

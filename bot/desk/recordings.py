@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from agent_core.session import Session
 from agent_core.trajectory import Asked, Message, whole_messages
-from bot.desk.history_port import RecordedStep
+from bot.desk.history_views import RecordedStep
 from storage.engine import Database
 from storage.events import Events
 from storage.trajectories import Trajectories, TrajectoryRow

@@ -1,4 +1,4 @@
-"""Runs: start, stop, look."""
+"""Runs: start, stop, hold and resume them, and see how they are."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from agent_core.session import Session, Spent, Status
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, ChatRef, MessageRef, NotFound, Role
-from bot.desk.answers import AnswersDesk
-from bot.desk.house import chat_data, no_phone, sees
+from bot.desk.answers import DeskAnswers
+from bot.desk.house import DeskService, House, card_message, chat_data, no_phone, put_card, sees
 from bot.desk.keys import key_names
 from bot.desk.phones import away_from
-from bot.desk.port import RunStatus, RunView
-from scheduler.hosts import Fleet
-from scheduler.sweeps.order import BY_WATCH, read_task
+from bot.desk.run_parts import plan_run, sweep_run
+from bot.desk.views import RunStatus, RunView
+from scheduler.sweeps.order import BY_WATCH, KIND, read_task
 from storage.cards import QUESTION, RUN, Cards
 from storage.history import History
 from storage.people import People
@@ -43,8 +43,12 @@ class _Away:
     since: datetime | None = None
 
 
-class RunsDesk(AnswersDesk):
-    async def start_run(
+class DeskRuns(DeskService):
+    def __init__(self, house: House, answers: DeskAnswers) -> None:
+        super().__init__(house)
+        self._answers = answers
+
+    async def start(
         self,
         actor: Actor,
         task: str,
@@ -56,16 +60,17 @@ class RunsDesk(AnswersDesk):
     ) -> RunView:
         """Queue a run, or a sweep if several contacts or everybody are to be answered.
 
-        InputRejected for a task that is none; ``key`` as the port says.
+        key: the request's name, see ``Desk``.
+        Raises InputRejected for a task that is none, or if the rules do not fit it, and NotFound for no such phone.
         """
         task = check_task(task)
         check_rules(task, rules)
         order = read_task(task) if rules.policy in ("", PolicyName.REPLY) else None
         if order is not None:
-            return await self._submit(actor, "sweep", task, chat=chat, serial=serial, options=order.data(), key=key)
-        return await self._submit(actor, "run", task, chat=chat, serial=serial, options=rules.data(), key=key)
+            return await self.submit(actor, "sweep", task, chat=chat, serial=serial, options=order.data(), key=key)
+        return await self.submit(actor, "run", task, chat=chat, serial=serial, options=rules.data(), key=key)
 
-    async def _submit(
+    async def submit(
         self,
         actor: Actor,
         command: str,
@@ -76,6 +81,7 @@ class RunsDesk(AnswersDesk):
         options: Mapping[str, object],
         key: str,
     ) -> RunView:
+        """Queue what was made of a task, for ``start`` of runs and sweeps. ``command`` stands in the audit log."""
         entries = await self.house.entries() if serial else []
         book = await self._book(entries)
         wanted = self._phone_for(actor, book.serial(serial) if serial else "")
@@ -90,12 +96,17 @@ class RunsDesk(AnswersDesk):
             chat=chat_data(chat),
             key=key,
         )
-        view = await self.run(run_id)
+        view = await self.get(run_id)
         if view is None:
             raise _no_run(run_id)
         return view
 
-    async def stop_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+    async def stop(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        """Stop a run, and return it; None if there is nothing to stop. Raises NotFound if the id names no run.
+
+        Without an id it is the one at work of this person, else their newest in line, else a schedule's, else the only
+        one at work. Stop and hold do not count for how often somebody may ask.
+        """
         row = await self._named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "stop", phone=phone, paced=False, run_id=run_id or "")
@@ -108,9 +119,13 @@ class RunsDesk(AnswersDesk):
         if row is None or row.final:
             return None
         await self.house.runs.request_stop(row.id, by=actor.name)
-        return await self.run(row.id)
+        return await self.get(row.id)
 
-    async def hold_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+    async def hold(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        """Park a run until ``resume``; its phone is free meanwhile. Without an id it is as with ``stop``.
+
+        Returns None if there is nothing to hold. A run that is held already stays so.
+        """
         row = await self._named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "hold", phone=phone, paced=False, run_id=run_id or "")
@@ -126,10 +141,11 @@ class RunsDesk(AnswersDesk):
         if row is None or row.final or row.stop_requested:
             return None
         await self.house.runs.hold(row.id)
-        view = await self.run(row.id)
+        view = await self.get(row.id)
         return view if view is not None and view.held else None
 
-    async def resume_run(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+    async def resume(self, actor: Actor, run_id: str | None = None) -> RunView | None:
+        """Let a held run go on; without an id the newest held one of this person, else of anybody. None if none is."""
         row = await self._named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
@@ -138,10 +154,10 @@ class RunsDesk(AnswersDesk):
             raise _no_run(run_id)
         if row is None or not await self.house.runs.resume(row.id):
             return None
-        return await self.run(row.id)
+        return await self.get(row.id)
 
     async def _named(self, name: str) -> RunRow | None:
-        """The run by its id, or by the number that ``/history`` shows."""
+        """Return the run by its id, or by the number that ``/history`` shows."""
         name = name.strip().lstrip("#＃").strip()
         row = await Runs(self._db).get(name.lower())
         if row is None and name.isdecimal() and len(name) <= MAX_NUMBER:
@@ -150,14 +166,16 @@ class RunsDesk(AnswersDesk):
         return row
 
     async def _held_of(self, actor: Actor) -> RunRow | None:
-        """The newest held run of this person, else of anybody."""
+        """Return the newest held run of this person, else of anybody."""
         held = [run for run in await Runs(self._db).find(statuses=ACTIVE, limit=500) if run.hold]
         held = [run for run in held if sees(actor, run.serial)]
         return next((run for run in held if run.requested_by == actor.id), held[0] if held else None)
 
     async def _going_of(self, actor: Actor) -> RunRow | None:
-        """The run that is meant where none is named: one's own, else a schedule's, the one at work before those that
-        have begun, and these before those in line. Somebody else's only where it alone is at work.
+        """Return the run that is meant if none is named: one's own, else a schedule's.
+
+        The one at work comes before those that have begun, and these before those in line. Somebody else's run is meant
+        only if it alone is at work.
         """
         going = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
         going = [run for run in going if sees(actor, run.serial) and not run.stop_requested]
@@ -169,14 +187,18 @@ class RunsDesk(AnswersDesk):
         return next(iter([*own, *by_clock, *(at_work if len(at_work) == 1 else ())]), None)
 
     async def going(self, actor: Actor) -> list[RunView]:
+        """Return the runs that are not over, the oldest first, without looking for a phone.
+
+        It does not count for how often somebody may ask.
+        """
         await self._allow(actor, Role.VIEWER, "status", paced=False)
         rows = await Runs(self._db).find(statuses=ACTIVE, limit=MOST_GOING)
         seen = [row for row in reversed(rows) if not row.parent_id and sees(actor, row.serial)]
         full = [await Runs(self._db).get(row.id) for row in seen]
         return [await self._run_view(row, look=False) for row in full if row is not None]
 
-    async def run_at(self, ref: MessageRef) -> str | None:
-        """The id of the run whose card, or question, this message shows."""
+    async def at(self, ref: MessageRef) -> str | None:
+        """Return the id of the run whose card, or question, this message shows."""
         place = {"channel": ref.chat.channel, "chat_id": ref.chat.chat_id, "message_id": ref.message_id}
         card = await Cards(self._db).at(RUN, **place)
         if card is not None:
@@ -185,12 +207,28 @@ class RunsDesk(AnswersDesk):
         question = await Questions(self._db).get(asked.subject_id.partition("@")[0]) if asked else None
         return question.run_id if question else None
 
-    async def run(self, run_id: str) -> RunView | None:
+    async def card(self, run_id: str) -> MessageRef | None:
+        """Return the message that is the run's card, also after a restart."""
+        return card_message(await Cards(self._db).get(RUN, run_id))
+
+    async def set_card(self, run_id: str, ref: MessageRef) -> None:
+        """Remember the message that is the run's card."""
+        await put_card(self._db, RUN, run_id, ref)
+
+    async def get(self, run_id: str) -> RunView | None:
+        """Return the run with what its plan or sweep is at; None if there is none."""
         row = await Runs(self._db).get(run_id)
-        return await self._run_view(row) if row else None
+        if row is None:
+            return None
+        view = await self._run_view(row)
+        if row.options.get("kind") == PLAN:
+            return await plan_run(self._db, view, await self._book())
+        if row.options.get("kind") == KIND:
+            return await sweep_run(self._db, view, row)
+        return view
 
     async def _run_view(self, row: RunRow, *, look: bool = True) -> RunView:
-        """``look`` False: adb is not asked whether the phone is there."""
+        """Return how a run is seen. ``look`` False: do not ask adb whether the phone is there."""
         session = Session.model_validate_json(row.session) if row.session else None
         person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
         programs = {} if person else await key_names(self._db)
@@ -214,7 +252,7 @@ class RunsDesk(AnswersDesk):
             spent=session.spent if session else Spent(),
             replies=tuple(session.replies) if session else (),
             notes=tuple(session.notes) if session else (),
-            answers=await self.sent_in(row.id) if session and session.replies else (),
+            answers=await self._answers.sent_in(row.id) if session and session.replies else (),
             again_at=row.again_at.astimezone(self._zone) if row.again_at is not None else None,
             position=await self._position(row) if in_line else 0,
             held=row.hold,
@@ -233,13 +271,12 @@ class RunsDesk(AnswersDesk):
         )
 
     async def _position(self, row: RunRow) -> int:
-        """The place in line, from 1."""
-        fleet = self.house.fleet or Fleet(self._db)
-        usable = [phone.serial for phone in (await fleet.phones()).values() if phone.usable]
+        """Return the place in line, from 1."""
+        usable = [phone.serial for phone in (await self._fleet.phones()).values() if phone.usable]
         return await self.house.runs.place(row.id, usable)
 
     async def _away(self, row: RunRow) -> _Away:
-        """Why the phone that a run in the line is to have cannot be used now, and until when it is waited for."""
+        """Return why the phone that a queued run is to have cannot be used now, and until when it is waited for."""
         elsewhere = {phone.serial: phone for phone in await self._elsewhere()}
         entries: Sequence[DeviceEntry] = []
         if self.house.glance is not None:
@@ -255,8 +292,7 @@ class RunsDesk(AnswersDesk):
         why = away_from(row.wanted, entries, elsewhere)
         if not why or row.leg_due_at is None:
             return _Away()
-        fleet = self.house.fleet or Fleet(self._db)
-        until = fleet.waits_until(row, await fleet.phones())
+        until = self._fleet.waits_until(row, await self._fleet.phones())
         local = until.astimezone(self._zone) if until is not None else None
         if not row.wanted:
             return _Away("none", local)
@@ -271,10 +307,10 @@ def _no_run(name: str) -> NotFound:
 
 
 def status_of(row: RunRow, *, asks: bool) -> RunStatus:
-    """What a run is at, for people. ``asks``: it has put a question to somebody that is not answered.
+    """Return what a run is at, for people. ``asks``: it has put a question to somebody that is not answered.
 
-    While the phone is held for the answer the leg goes on, but the run waits. What is to go on as soon as it has its
-    phone (it was answered, or resumed) waits for nobody.
+    While the phone is held for the answer the attempt goes on, but the run waits. A run that goes on as soon as it has
+    its phone (it was answered, or resumed) waits for nobody.
     """
     if row.status == RUNNING and asks:
         return RunStatus.WAITING

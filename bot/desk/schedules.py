@@ -15,11 +15,11 @@ from agent_core.session import Session
 from agent_core.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.texts import kept_language
 from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, not_one_of
-from bot.desk.house import chat_data, chat_ref, no_phone, sees
-from bot.desk.port import RunStatus, RunView
-from bot.desk.runs import RunsDesk
-from bot.desk.schedules_port import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
+from bot.desk.house import DeskService, House, chat_data, chat_ref, no_phone, sees
+from bot.desk.runs import DeskRuns
+from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleView, ScheduleWish, What
 from bot.desk.sweeps import check_tags
+from bot.desk.views import RunStatus, RunView
 from scheduler.priorities import PERSON
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
@@ -36,8 +36,14 @@ CHOICES = {"missed": ("skip", "catch_up"), "overlap": ("skip", "queue")}
 MAX_NUMBER = 9  # digits
 
 
-class SchedulesDesk(RunsDesk):
-    async def add_schedule(
+class DeskSchedules(DeskService):
+    """A schedule is named by its number, with or without a number sign; raises NotFound for one that is not there."""
+
+    def __init__(self, house: House, runs: DeskRuns) -> None:
+        super().__init__(house)
+        self._runs = runs
+
+    async def add(
         self,
         actor: Actor,
         expression: str,
@@ -48,7 +54,10 @@ class SchedulesDesk(RunsDesk):
         wish: ScheduleWish = NO_WISH,
         key: str = "",
     ) -> ScheduleView:
-        """A new schedule with its next three times. BadRequest where the expression cannot be read."""
+        """Add a schedule, and return it with its next three times.
+
+        Raises BadRequest if the expression cannot be read. ``key``: the request's name, see ``Desk``.
+        """
         task = check_task(task)
         kind = _kind(task, rules)
         check_rules(task, rules)
@@ -75,13 +84,13 @@ class SchedulesDesk(RunsDesk):
             row = await Schedules(self._db).add(new, key=key, once=True)
         except ScheduleThere as error:
             raise _there(error.number) from None
-        return await self._schedule_view(row)
+        return await self._view(row)
 
     async def _check_tags(self, task: str) -> None:
         if (order := read_watch(task) or read_sweep(task)) is not None:
             await check_tags(self._db, order)
 
-    async def edit_schedule(
+    async def edit(
         self,
         actor: Actor,
         schedule_id: str,
@@ -92,6 +101,7 @@ class SchedulesDesk(RunsDesk):
         rules: TaskRules | None = None,
         wish: ScheduleWish = NO_WISH,
     ) -> ScheduleView:
+        """Change what is not None. Raises BadRequest as ``add`` does."""
         row = await self._known(actor, schedule_id, "edit", chat=chat)
         values = await self._values(wish)
         _check_watch(row.kind == WATCH, expression or "", rules, wish)
@@ -121,30 +131,37 @@ class SchedulesDesk(RunsDesk):
             await Schedules(self._db).edit(row.id, values, other_times=other_times)
         return await self._again(row)
 
-    async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]:
+    async def all(self, actor: Actor) -> Sequence[ScheduleView]:
+        """Return the schedules, those of phones that the person may not see left out."""
         await self._allow(actor, Role.VIEWER, "schedule list")
         rows = await Schedules(self._db).all()
-        return [await self._schedule_view(row) for row in rows if sees(actor, row.serial)]
+        return [await self._view(row) for row in rows if sees(actor, row.serial)]
 
-    async def find_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        row = await self._named_schedule(schedule_id)
+    async def get(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        """Return one schedule."""
+        row = await self._named(schedule_id)
         await self._allow(actor, Role.VIEWER, "schedule show", phone=row.serial if row else None, schedule=schedule_id)
-        return await self._schedule_view(row or _none(schedule_id))
+        return await self._view(row or _none(schedule_id))
 
-    async def pause_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+    async def pause(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        """Let a schedule start nothing until ``resume``."""
         row = await self._known(actor, schedule_id, "pause")
         await Schedules(self._db).pause(row.id, paused=True)
         return await self._again(row)
 
-    async def resume_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+    async def resume(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        """Let a paused schedule start its task again."""
         row = await self._known(actor, schedule_id, "resume")
         await Schedules(self._db).pause(row.id, paused=False)
         return await self._again(row)
 
-    async def run_schedule(
-        self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = ""
-    ) -> RunView:
-        row = await self._named_schedule(schedule_id)
+    async def run(self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = "") -> RunView:
+        """Start the schedule's task now.
+
+        chat: where the card is shown; None for where the schedule's are.
+        key: the request's name, see ``Desk``.
+        """
+        row = await self._named(schedule_id)
         await self._allow(
             actor,
             Role.OPERATOR,
@@ -159,26 +176,29 @@ class SchedulesDesk(RunsDesk):
         if chat is not None:
             wanted = replace(wanted, chat=chat_data(chat), options={**wanted.options, "lang": actor.lang})
         run_id = await Runs(self._db).create(wanted, key=key)
-        view = await self.run(run_id) if run_id is not None else None
+        view = await self._runs.get(run_id) if run_id is not None else None
         if run_id is None or view is None:
             raise NotFound(f"The run of schedule {row.id} is gone.", key="no_run", name=run_id or "")
         await Schedules(self._db).by_hand(row.id, run_id)
         return view
 
-    async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+    async def remove(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        """Remove a schedule, and return it as it was."""
         row = await self._known(actor, schedule_id, "remove")
         await Schedules(self._db).remove(row.id)
-        return replace(await self._schedule_view(row), next_times=())
+        return replace(await self._view(row), next_times=())
 
-    async def put_back_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
+    async def put_back(self, actor: Actor, schedule_id: str) -> ScheduleView:
+        """Undo ``remove``, for a week. Raises BadRequest if there is nothing to undo."""
         await self._allow(actor, Role.OWNER, "schedule put back", schedule=schedule_id)
         number = _number(schedule_id)
         if number is None or not await Schedules(self._db).put_back(number):
             said = f"There is no schedule {schedule_id} that was removed within a week."
             raise BadRequest(said, key="schedule_not_removed", number=schedule_id)
-        return await self._schedule_view(await self._named_schedule(schedule_id) or _none(schedule_id))
+        return await self._view(await self._named(schedule_id) or _none(schedule_id))
 
-    async def schedule_news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
+    async def news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
+        """Return what an event of the kind ``schedule`` tells people; None for nothing."""
         since, row = data.get("since"), await Schedules(self._db).get(int(data.get("schedule_id") or 0))
         if row is None or not since or data.get("what") != "missed":
             return None
@@ -189,7 +209,7 @@ class SchedulesDesk(RunsDesk):
             return None
         zone = parse_zone(row.timezone)
         return ScheduleNews(
-            schedule=await self._schedule_view(row),
+            schedule=await self._view(row),
             lang=kept_language(row.options.get("lang")),
             chat=chat,
             count=int(data.get("count") or 0),
@@ -201,7 +221,7 @@ class SchedulesDesk(RunsDesk):
     # What is asked for ------------------------------------------------------------------------------------------------
 
     def _understood(self, expression: str, timezone: str) -> str:
-        """The form that is kept. BadRequest says what was understood and what was not, in the person's language."""
+        """Return the form that is kept. BadRequest says what was understood and what was not."""
         now = self._db.now()
         try:
             kept = understand(expression, timezone, now)
@@ -213,7 +233,7 @@ class SchedulesDesk(RunsDesk):
         return kept
 
     async def _values(self, wish: ScheduleWish) -> dict[str, Any]:
-        """The columns that are wished for. BadRequest, NotFound for a phone."""
+        """Return the columns that are wished for. Raises BadRequest, and NotFound for a phone."""
         values: dict[str, Any] = {}
         for name, known in CHOICES.items():
             chosen = getattr(wish, name)
@@ -244,16 +264,16 @@ class SchedulesDesk(RunsDesk):
 
     async def _known(self, actor: Actor, schedule_id: str, what: str, *, chat: ChatRef | None = None) -> ScheduleRow:
         await self._allow(actor, Role.OWNER, f"schedule {what}", chat=chat, schedule=schedule_id)
-        return await self._named_schedule(schedule_id) or _none(schedule_id)
+        return await self._named(schedule_id) or _none(schedule_id)
 
-    async def _named_schedule(self, schedule_id: str) -> ScheduleRow | None:
+    async def _named(self, schedule_id: str) -> ScheduleRow | None:
         number = _number(schedule_id)
         return None if number is None else await Schedules(self._db).get(number)
 
     async def _again(self, row: ScheduleRow) -> ScheduleView:
-        return await self._schedule_view(await Schedules(self._db).get(row.id) or row)
+        return await self._view(await Schedules(self._db).get(row.id) or row)
 
-    async def _schedule_view(self, row: ScheduleRow) -> ScheduleView:
+    async def _view(self, row: ScheduleRow) -> ScheduleView:
         zone = parse_zone(row.timezone)
         watch = row.kind == WATCH  # which has no times
         coming = [] if watch else parse_schedule(row.expression, row.timezone).next(self._db.now(), SHOWN_TIMES)
@@ -308,7 +328,7 @@ def _none(schedule_id: str) -> ScheduleRow:
 
 
 def _refused(error: InputRejected, **values: object) -> BadRequest:
-    """What the reader of times said, as the desk's own error."""
+    """Return what the reader of times said, as the desk's own error."""
     told = {**values, **error.values}
     return BadRequest(error.message, advice=error.advice, key=error.key or "bad_schedule", **told)
 
@@ -326,7 +346,7 @@ def _kind(task: str, rules: TaskRules) -> str:
 
 
 def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish: ScheduleWish) -> None:
-    """A watch has no times and nothing that goes with them, and its runs are replies."""
+    """Raise BadRequest if a watch is given times, or rules: it has none, and its runs are replies."""
     timely = expression or wish.missed or wish.overlap or wish.jitter_seconds
     if is_watch and (timely or (rules is not None and rules != NO_RULES)):
         said = "A watch has no times: it answers when somebody writes."
@@ -334,7 +354,7 @@ def _check_watch(is_watch: bool, expression: str, rules: TaskRules | None, wish:
 
 
 def _check_jitter(expression: str, timezone: str, seconds: int, now: datetime) -> None:
-    """A jitter is shorter than the time between two ticks, or it would bring them out of order."""
+    """Raise BadRequest if the jitter is longer than the time between two ticks, and so would change their order."""
     if not expression:
         return
     times = parse_schedule(expression, timezone).next(now, LOOKED_AT_TIMES)

@@ -13,11 +13,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.house import DeskPart, chat_ref
-from bot.desk.people import TELEGRAM, actor_of, add_code
+from bot.desk.house import TELEGRAM, DeskService, chat_ref
+from bot.desk.people import actor_of, add_code
 from bot.desk.phonebook import PhoneBook
-from bot.desk.port import OWN_CHAT
-from bot.desk.team_port import InviteView, PersonView, RefusedView
+from bot.desk.team_views import InviteView, PersonView, RefusedView
+from bot.desk.views import OWN_CHAT
 from storage.chats import Chats
 from storage.events import Events
 from storage.people import AuditRow, CodeRow, People, PersonRow
@@ -34,14 +34,16 @@ _CHAT = re.compile(r"[a-z]+:-?\d{1,20}")
 _CHAT_OR_OWN = re.compile(rf"{_CHAT.pattern}|{OWN_CHAT}")
 
 
-class TeamPart(DeskPart):
-    """``bot.desk.team_port.TeamDesk`` over the database."""
+class DeskTeam(DeskService):
+    """All but ``speak`` and ``stream`` is for owners. ``who``: a person by ``#id``, or by a name that only one has."""
 
     async def people(self, actor: Actor) -> Sequence[PersonView]:
+        """Return everybody who is paired."""
         await self._allow(actor, Role.OWNER, "people list")
         return await self._views(await People(self._db).all())
 
     async def find(self, actor: Actor, who: str) -> PersonView:
+        """Return one person. Raises NotFound for nobody, BadRequest for a name that several have."""
         await self._allow(actor, Role.OWNER, "people show", person=who)
         return await self._view(await self._person(who))
 
@@ -50,6 +52,13 @@ class TeamPart(DeskPart):
     async def invite(
         self, actor: Actor, role: Role, hours: float = 24, *, phones: Sequence[str] = (), chats: Sequence[str] = ()
     ) -> InviteView:
+        """Return a code for one person, which can be used once.
+
+        hours: how long it can be used, at most 30 days.
+        phones, chats: the person's limits from the first moment. Phones are serials, or names of phones.
+        Raises BadRequest for hours that are none and for limits of an owner, NotFound for a phone or chat that was
+        never seen.
+        """
         limits: dict[str, Any] = {name: list(value) for name, value in (("phones", phones), ("chats", chats)) if value}
         await self._allow(actor, Role.OWNER, "people invite", role=role.value, hours=f"{hours:g}", **limits)
         if limits and role is Role.OWNER:
@@ -66,11 +75,13 @@ class TeamPart(DeskPart):
         return replace(self._invite_view(row, {actor.id: actor.name}, await self._book()), code=code)
 
     async def invites(self, actor: Actor) -> Sequence[InviteView]:
+        """Return the open invitations, the newest first."""
         await self._allow(actor, Role.OWNER, "people invites")
         names, book = await self._names(), await self._book()
         return [self._invite_view(row, names, book) for row in await People(self._db).codes()]
 
     async def revoke(self, actor: Actor, invite_id: str) -> InviteView:
+        """Take an open invitation back. Raises NotFound if it is not open."""
         wanted = invite_id.strip().lstrip("#").lower()
         await self._allow(actor, Role.OWNER, "people revoke", invite=wanted)
         row = next((row for row in await People(self._db).codes() if row.id == wanted), None)
@@ -82,6 +93,10 @@ class TeamPart(DeskPart):
     # Roles and limits -------------------------------------------------------------------------------------------------
 
     async def set_role(self, actor: Actor, who: str, role: Role) -> PersonView:
+        """Give a person another role. The invitations of an owner are void once they are none any more.
+
+        Raises BadRequest for the last owner.
+        """
         await self._allow(actor, Role.OWNER, "people role", person=who, role=role.value)
         row = await self._person(who)
         try:
@@ -95,6 +110,10 @@ class TeamPart(DeskPart):
     async def limit(
         self, actor: Actor, who: str, *, phones: Sequence[str] | None = None, chats: Sequence[str] | None = None
     ) -> PersonView:
+        """Limit a person to these phones and chats, as with ``invite``; empty for every one, None as it is.
+
+        Raises BadRequest for an owner, who is never limited.
+        """
         await self._allow(actor, Role.OWNER, "people limit", person=who, phones=_plain(phones), chats=_plain(chats))
         row = await self._person(who)
         if row.role == Role.OWNER:
@@ -106,6 +125,7 @@ class TeamPart(DeskPart):
         return await self._view(await self._person(f"#{row.id}"))
 
     async def remove(self, actor: Actor, who: str) -> PersonView:
+        """Remove a person, and return them. Their runs and schedules go on. Raises BadRequest for the last owner."""
         row = await self._person_or_none(who)
         await self._allow(actor, Role.OWNER, REMOVE, person=who, before=_stored(row) if row else None)
         row = row or await self._person(who)  # says what is wrong with the name
@@ -131,6 +151,7 @@ class TeamPart(DeskPart):
                 await Events(self._db).append(run.id, "reminder", {"question": question.id, "number": 0})
 
     async def undo_remove(self, actor: Actor, person_id: str) -> PersonView:
+        """Take back this owner's newest removal. Raises BadRequest if that was of another person."""
         wanted = person_id.strip().lstrip("#")
         await self._allow(actor, Role.OWNER, UNDO, person=wanted)
         rows = await self._audit.done_by(actor.id, [REMOVE])
@@ -146,11 +167,13 @@ class TeamPart(DeskPart):
     # The rest ---------------------------------------------------------------------------------------------------------
 
     async def refused(self, actor: Actor, limit: int = 20) -> Sequence[RefusedView]:
+        """Return what was refused, the newest first."""
         await self._allow(actor, Role.OWNER, "people audit")
         names = await self._names()
         return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
 
     async def speak(self, actor: Actor, lang: str) -> Actor:
+        """Set a person's own language."""
         await self._allow(actor, Role.VIEWER, "settings", lang=lang)
         if lang not in ("zh", "en"):
             raise not_one_of(f"This language is not spoken here: {lang}.", lang, ("zh", "en"))
@@ -159,13 +182,14 @@ class TeamPart(DeskPart):
         return replace(actor, lang=actor_of(replace(row, lang=lang)).lang)
 
     async def stream(self, actor: Actor, wanted: bool) -> Actor:
+        """Set whether a person wants to see what the model thinks while it thinks."""
         await self._allow(actor, Role.VIEWER, "settings", streams=wanted)
         row = await self._row_of(actor)
         await People(self._db).update(row.id, streams=wanted)
         return replace(actor, streams=wanted)
 
     async def _row_of(self, actor: Actor) -> PersonRow:
-        """BadRequest for who is nobody's row: the terminal."""
+        """Return the person's row. Raises BadRequest for an actor who has none: the terminal."""
         row = await People(self._db).get(int(actor.id)) if actor.id.isdecimal() else None
         if row is None:
             advice = "The terminal's language is PHONEDESK_LANG."
@@ -222,7 +246,7 @@ class TeamPart(DeskPart):
         return views
 
     async def _phones(self, written: Sequence[str] | None) -> list[str] | None:
-        """The serials of the phones that are meant. NotFound names those that are known."""
+        """Return the serials of the phones that are meant. NotFound names those that are known."""
         if written is None:
             return None
         written = [name for name in written if name.strip()]  # an empty one lifts the limit
@@ -239,7 +263,7 @@ class TeamPart(DeskPart):
         return _listed([book.serial(name) for name in written], "phone")
 
     async def _chats(self, actor: Actor, written: Sequence[str] | None, form: re.Pattern[str]) -> list[str] | None:
-        """The chats that are meant. NotFound for one in which the bot never said anything."""
+        """Return the chats that are meant. Raises NotFound for one in which the bot never said anything."""
         places = _listed(written, "chat", form)
         own = {f"{TELEGRAM}:{person.telegram_id}" for person in await People(self._db).all()}
         known = {*own, OWN_CHAT, *(f"{TELEGRAM}:{chat_id}" for chat_id in await Chats(self._db).known(TELEGRAM))}

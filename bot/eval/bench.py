@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from agent_core.devices.adb.server import AdbServer, open_adb
 from agent_core.screen.ocr import OcrEngine
 from bot.app import Core, build_reader, open_core
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.eval.knowledge import FaultyKnowledge, entry
 from bot.eval.model import EvalModel, WatchedModel
@@ -103,7 +103,7 @@ class Bench:
             for contact in scenario.contacts:
                 if number := scenario.known_numbers.get(contact.key):
                     await Contacts(core.db).add(NewContact(contact.app, contact.name, number=number))
-            desk = HouseDesk(House(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
+            desk = Desk(House(core.db, RunService(core.db), core.phones, core.device, core.settings.timezone))
             for look in map(LOOKS.__getitem__, scenario.looks.values()):
                 if look.key not in DEFAULT_LOOKS.values():  # its owner has shown it to the desk
                     await StoredLedger(core.db).learn(running.address, look.learnt())

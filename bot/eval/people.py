@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from agent_core.session import Answer, Question, Session
 from bot.chat.answering import read_answer
 from bot.desk.actors import Actor, Role
-from bot.desk.desk import HouseDesk
-from bot.desk.port import QuestionView
+from bot.desk.desk import Desk
+from bot.desk.views import QuestionView
 from bot.eval.scenario import PersonPart
 from scheduler.ports import StoredHuman
 from storage.engine import MISSED_SECONDS, Database
@@ -21,7 +21,7 @@ HOLD_SECONDS = 30.0  # longer than any answer takes
 class ScriptedPeople:
     """``agent_core.ports.Human``: a question that somebody will answer holds the phone, any other one parks the run."""
 
-    def __init__(self, db: Database, desk: HouseDesk, parts: Sequence[PersonPart]) -> None:
+    def __init__(self, db: Database, desk: Desk, parts: Sequence[PersonPart]) -> None:
         self._db = db
         self._desk = desk
         self._parts = list(parts)
@@ -78,7 +78,7 @@ class ScriptedPeople:
     async def _answer_all(self) -> None:
         while True:
             waiter = self._db.signal("questions").waiter()
-            for view in await self._desk.open_questions():
+            for view in await self._desk.questions.seen_by(None):
                 part = self._promised.pop(view.id, None)
                 if part is not None:
                     await self._answer(view, part)
@@ -86,4 +86,4 @@ class ScriptedPeople:
 
     async def _answer(self, view: QuestionView, part: PersonPart) -> None:
         actor = Actor(id="eval", channel="eval", user_id=part.by, name=part.by, lang=view.lang, role=Role.OPERATOR)
-        await self._desk.answer(actor, view.id, choice=part.choice, text=part.text)
+        await self._desk.questions.answer(actor, view.id, choice=part.choice, text=part.text)

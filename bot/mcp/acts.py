@@ -43,7 +43,7 @@ class Acts:
         without them.
         """
         await self._house.rights.may_list(actor)
-        seen = [phone for phone in await self._house.phones.phones() if sees(actor, phone.serial)]
+        seen = [phone for phone in await self._house.phones.all() if sees(actor, phone.serial)]
         return [
             {
                 "device_id": phone.serial,
@@ -60,7 +60,7 @@ class Acts:
         jpeg = await self._house.phones.screenshot(actor, device_id or None, full=True)
         named = await self._house.rights.serial_of(actor, device_id)
         if not named:
-            named = next((phone.serial for phone in await self._house.phones.phones() if sees(actor, phone.serial)), "")
+            named = next((phone.serial for phone in await self._house.phones.all() if sees(actor, phone.serial)), "")
         return Shown(named, jpeg, await asyncio.to_thread(_size, jpeg))
 
     async def act(self, actor: Actor, name: str, arguments: Act, stopper: Stopper) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from agent_core.screen.marks import to_jpeg
 from bot.app import Core
 from bot.desk.house import House
 from bot.desk.pairing import Pace
-from bot.desk.phones import PhonesDesk
-from bot.desk.programs import ProgramsDesk
+from bot.desk.phones import DeskPhones
+from bot.desk.programs import DeskPrograms
 from bot.mcp.asking import Terminal
 from bot.mcp.stopping import Calls, Stopper
 from bot.settings.layers import Settings
@@ -46,8 +46,8 @@ class ToolHouse:
     """
 
     core: Core
-    rights: ProgramsDesk
-    phones: PhonesDesk
+    rights: DeskPrograms
+    phones: DeskPhones
     own_helper: Model | None
     terminal: Terminal = field(default_factory=Terminal)
     calls: Calls = field(default_factory=Calls)
@@ -166,9 +166,9 @@ async def open_house(core: Core, beside: Worker | None = None) -> AsyncIterator[
             names=ModelNames.of("MCP__HELPER"),
         )
     # How often a program looks is its own affair, as single acts are: what it has us do is counted.
-    phones = PhonesDesk(replace(house, pace=Pace()))
+    phones = DeskPhones(replace(house, pace=Pace()))
     at_work = beside.at_work_beside if beside is not None else set()
-    tools = ToolHouse(core, ProgramsDesk(house), phones, helper, at_work=at_work)
+    tools = ToolHouse(core, DeskPrograms(house), phones, helper, at_work=at_work)
     core.followers.append(follow)
     try:
         yield tools

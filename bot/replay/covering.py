@@ -8,7 +8,7 @@ from agent_core.screen.secret_texts import COVER, Secrets, covered_text, figures
 from agent_core.screen.veil import tells_secret
 from agent_core.session import Session, StepRecord
 from agent_core.trajectory import covered_messages, covered_picture, covered_request, secrets_of
-from bot.desk.history_port import RecordedStep, RecordingView
+from bot.desk.history_views import RecordedStep, RecordingView
 
 __all__ = ["COVER", "covered"]
 

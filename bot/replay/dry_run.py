@@ -24,7 +24,7 @@ from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import build_messages
 from agent_core.session import Session
 from agent_core.trajectory import Asked, Message, picture_url, with_pictures
-from bot.desk.history_port import RecordedStep, RecordingView
+from bot.desk.history_views import RecordedStep, RecordingView
 from bot.replay.compare import Likeness, likeness
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)

@@ -16,7 +16,7 @@ from agent_core.model.prompt import tools_of
 from agent_core.screen.readings import Reading
 from agent_core.texts import Lang
 from agent_core.trajectory import Asked, with_pictures
-from bot.desk.history_port import RecordedStep, RecordingView
+from bot.desk.history_views import RecordedStep, RecordingView
 from bot.escapes import to_json
 
 FORM = 1

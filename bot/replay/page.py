@@ -19,8 +19,8 @@ from agent_core.screen.marks import OPEN, RADII
 from agent_core.session import StepRecord, StepVerdict
 from bot.chat.cards import decided, describe_action
 from bot.chat.texts import Texts
-from bot.desk.history_port import RecordedStep, RecordingView
-from bot.desk.port import RunStatus
+from bot.desk.history_views import RecordedStep, RecordingView
+from bot.desk.views import RunStatus
 from bot.escapes import escaped
 from bot.replay.page_parts import SCRIPT, STYLE
 from bot.replay.timings import Timings, timings_of

@@ -13,8 +13,8 @@ from bot.chat import cards
 from bot.chat.cards import describe_action, error_lines
 from bot.chat.history import past_lines, took_words
 from bot.chat.texts import Texts
-from bot.desk.history_port import PastRun, RecordingView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.history_views import PastRun, RecordingView
+from bot.desk.views import RunStatus, RunView
 
 
 def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:

@@ -23,7 +23,7 @@ from bot.chat.cards import Card, plain
 from bot.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.chat.texts import Lang, texts
 from bot.desk.actors import ChatRef, Role
-from bot.desk.port import Desk
+from bot.desk.desk import Desk
 from bot.telegram import render, updates
 from bot.telegram.batch import MOST, UpdatesRequest, salvaged
 from bot.telegram.delivery import Delivery, Refs
@@ -275,7 +275,7 @@ class TelegramAdapter:
         count = self._refusals.count(asyncio.get_running_loop().time())
         if count:
             log.warning("telegram_webhook_secret_wrong", remote=address, times=count)
-            await self._desk.turned_away(updates.CHANNEL, "webhook", address, "secret")
+            await self._desk.people.turned_away(updates.CHANNEL, "webhook", address, "secret")
 
     # Handling ---------------------------------------------------------------------------------------------------------
 
@@ -312,20 +312,20 @@ class TelegramAdapter:
 
     async def _chat_moved(self, old_id: str, new_id: str) -> None:
         """Told several times, by messages of ours and of Telegram; it changes something once."""
-        shown = await self._desk.chat_moved(updates.CHANNEL, old_id, new_id)
+        shown = await self._desk.chats.moved(updates.CHANNEL, old_id, new_id)
         await self._outbox.move(old_id, new_id)
         await self._feed.again(shown)
 
     async def _topic_gone(self, chat_id: str, thread_id: str) -> None:
         """Questions that stood in it are shown anew, and live cards."""
-        await self._feed.again(await self._desk.topic_gone(updates.CHANNEL, chat_id, thread_id))
+        await self._feed.again(await self._desk.chats.topic_gone(updates.CHANNEL, chat_id, thread_id))
 
     async def _not_shown(self, ref: str) -> None:
         await self._feed.not_shown(ref)
 
     async def _no_right_to_topics(self, chat_id: str, title: str) -> None:
         """One hint for each owner, in private."""
-        for owner in await self._desk.members(updates.CHANNEL):
+        for owner in await self._desk.people.members(updates.CHANNEL):
             if owner.role is Role.OWNER:
                 words = texts(owner.lang)
                 card = plain(words.get("topics.no_right", chat=title or chat_id), words.get("topics.how"))
@@ -336,7 +336,7 @@ class TelegramAdapter:
         tried = updates.refused(update, bot_name=self.bot.username)
         if tried is not None:
             person, what = tried
-            await self._desk.turned_away(updates.CHANNEL, person.user_id, person.name, what)
+            await self._desk.people.turned_away(updates.CHANNEL, person.user_id, person.name, what)
 
     async def _explain(self, update: Update) -> None:
         """Tell whoever meant us, by a way that counts for nothing, what would count; once a message, or a chat and day.
@@ -345,7 +345,7 @@ class TelegramAdapter:
         """
         edited = updates.edited_command(update, bot_name=self.bot.username)
         if edited is not None:
-            actor = await self._desk.actor(updates.CHANNEL, edited.person.user_id)
+            actor = await self._desk.people.actor(updates.CHANNEL, edited.person.user_id)
             if actor is not None:
                 card = plain(texts(actor.lang).get("common.edited"))
                 once = f"edited:{edited.chat.chat_id}:{edited.message_id}"
@@ -359,18 +359,18 @@ class TelegramAdapter:
 
     async def _house_lang(self) -> Lang:
         """That of the first owner, for a chat whose people we do not know."""
-        owners = [member for member in await self._desk.members(updates.CHANNEL) if member.role is Role.OWNER]
+        owners = [member for member in await self._desk.people.members(updates.CHANNEL) if member.role is Role.OWNER]
         return owners[0].lang if owners else language_of("")
 
     async def _streams(self, chat: ChatRef) -> bool:
         """Whether the person of a private chat, whose number it has, wants to see thoughts as they come."""
-        actor = await self._desk.actor(updates.CHANNEL, chat.chat_id)
+        actor = await self._desk.people.actor(updates.CHANNEL, chat.chat_id)
         return actor is not None and actor.streams
 
     async def _put(self, message: Outgoing, *, once: str = "") -> None:
         chat = message.chat
         kind, _, name = message.shows.partition(":")
-        run = await self._desk.run(name) if kind == "run" and chat.kind == "group" else None
+        run = await self._desk.runs.get(name) if kind == "run" and chat.kind == "group" else None
         parcel = render.parcel(
             message.card,
             thread_id=chat.thread_id,

@@ -11,7 +11,7 @@ from telegram.error import BadRequest
 
 from agent_core.newest import keep_newest
 from bot.desk.actors import ChatRef, MessageRef
-from bot.desk.port import Desk
+from bot.desk.desk import Desk
 from bot.telegram.options import TelegramOptions
 from bot.telegram.parcel import Parcel
 from bot.telegram.sending import Shown, Telegram, says
@@ -32,19 +32,19 @@ class Refs:
         """Return the message; None if none shows it yet."""
         kind, _, name = ref.partition(":")
         if kind == "run":
-            return await self._desk.card_ref(name)
-        return await self._desk.question_ref(name) if kind == "question" else None
+            return await self._desk.runs.card(name)
+        return await self._desk.questions.card(name) if kind == "question" else None
 
     async def set(self, ref: str, message: MessageRef) -> None:
         kind, _, name = ref.partition(":")
         if kind == "run":
-            await self._desk.set_card_ref(name, message)
+            await self._desk.runs.set_card(name, message)
         elif kind == "question":
-            await self._desk.set_question_ref(name, message)
+            await self._desk.questions.set_card(name, message)
 
     async def is_over(self, question_id: str) -> bool:
         """Return whether nobody is asked this any more."""
-        view = await self._desk.question(question_id)
+        view = await self._desk.questions.get(question_id)
         return view is None or not view.open
 
 

@@ -17,7 +17,8 @@ from bot.chat.conversation import utc_now
 from bot.chat.sweeps import card_of
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, Role
-from bot.desk.port import Desk, EventView, QuestionView, RunStatus, RunView
+from bot.desk.desk import Desk
+from bot.desk.views import EventView, QuestionView, RunStatus, RunView
 from bot.telegram import render
 from bot.telegram.drafts import Drafts
 from bot.telegram.faults import is_away
@@ -119,8 +120,8 @@ class Feed:
         if event.kind in NEWS:
             await self._news.show(event, self._clock())
             return
-        run = await self._desk.run(event.run_id)
-        if run is None or run.chat is None or run.chat.channel != CHANNEL:
+        run = await self._desk.runs.get(event.run_id)
+        if run is None or run.chat is None or run.chat.channel != CHANNEL or _is_asked_for(event, run):
             return
         if run.parent:
             await self._show_swept(event, run, run.chat)
@@ -168,7 +169,7 @@ class Feed:
 
     async def _close_questions(self, run: RunView) -> None:
         """Nobody answers them any more; their rows may be closed after this."""
-        for view in await self._desk.questions_of(run.id):
+        for view in await self._desk.questions.of_run(run.id):
             if not view.by:
                 await self._put_question(replace(view, open=False), run, None)
 
@@ -185,7 +186,7 @@ class Feed:
     async def _put_all_sent(self, run: RunView, chat: ChatRef, card: Card) -> None:
         """What a customer got is never cut: where the card does not hold it, it follows, as far as messages go."""
         words = texts(run.lang)
-        shown = await self._desk.card_ref(run.id)
+        shown = await self._desk.runs.card(run.id)
         if shown is not None and shown.chat.chat_id != chat.chat_id:
             shown = None
         captioned = card.picture is not None or (shown is not None and shown.picture)
@@ -200,7 +201,7 @@ class Feed:
 
     async def _draw(self, run_id: str, chat_id: str) -> Parcel | None:
         """The live card as it is now; None where its run is over (its outcome is in the store), or shown elsewhere."""
-        run = await self._desk.run(run_id)
+        run = await self._desk.runs.get(run_id)
         if run is None or run.chat is None or run.status.final or run_id in self._over:
             return None
         if _is_silent(run) or run.chat.chat_id != chat_id:
@@ -213,7 +214,7 @@ class Feed:
         question_id = str(event.data.get("id" if event.kind == "question" else "question") or "")
         if event.kind == "answered" and question_id in seen.closed:
             return
-        view = await self._desk.question(question_id)
+        view = await self._desk.questions.get(question_id)
         if view is None:
             log.warning("telegram_question_missing", question=question_id, run=run.id)
         elif event.kind == "reminder":
@@ -229,13 +230,13 @@ class Feed:
         """Every card of it: in the run's chat, and wherever else it was shown."""
         first = view.chat or run.chat
         places = [("", first)]
-        places += [(f"@{name}", chat) for name, chat in await self._desk.question_copies(view.id)]
+        places += [(f"@{name}", chat) for name, chat in await self._desk.questions.copies(view.id)]
         for name, chat in places:
             if chat is not None and chat.channel == CHANNEL:
                 await self._put_card(view, run, chat, name, picture)
         for number in range(1, MOST_REMINDERS + 1) if not view.open else ():
             ref = f"{view.id}@remind{number}"
-            shown = await self._desk.question_ref(ref)
+            shown = await self._desk.questions.card(ref)
             if first is not None and shown is not None and shown.chat.chat_id == first.chat_id:
                 card = cards.reminder_card(view, texts(view.lang), now=self._clock())
                 await self._outbox.put(shown.chat.chat_id, self._parcel(card, shown.chat), ref=f"question:{ref}")
@@ -244,7 +245,7 @@ class Feed:
         self, view: QuestionView, run: RunView, chat: ChatRef, name: str, picture: bytes | None
     ) -> None:
         words, now = texts(view.lang), picture if view.open else None
-        alike = len(await self._desk.alike_questions(view.id, chat=chat)) if view.open else 0
+        alike = len(await self._desk.questions.alike(view.id, chat=chat)) if view.open else 0
         approves = await self._approves(chat)
         card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
         # A card that was asked for stands where it was asked for.
@@ -256,7 +257,7 @@ class Feed:
         """Whether an owner sees what is shown there: a private chat is one person's."""
         if chat.kind != "private":
             return True
-        actor = await self._desk.actor(CHANNEL, chat.chat_id)
+        actor = await self._desk.people.actor(CHANNEL, chat.chat_id)
         return actor is not None and actor.role is Role.OWNER
 
     async def _remind(self, view: QuestionView, run: RunView, number: int) -> None:
@@ -264,9 +265,9 @@ class Feed:
         chat = view.chat or run.chat
         if not view.open or chat is None or chat.channel != CHANNEL:
             return
-        shown = await self._desk.question_ref(view.id)
+        shown = await self._desk.questions.card(view.id)
         if shown is None or shown.chat.chat_id != chat.chat_id:
-            await self._put_card(view, run, chat, "", await self._desk.question_picture(view.id))
+            await self._put_card(view, run, chat, "", await self._desk.questions.picture(view.id))
             return
         if not number:
             return  # it was handed on before
@@ -278,19 +279,19 @@ class Feed:
     async def again(self, shown: Sequence[tuple[str, str]]) -> None:
         """Show anew what is not over of these: ``run`` or ``question``, and its id as the refs know it."""
         for kind, name in shown:
-            run = await self._desk.run(name) if kind == "run" else None
+            run = await self._desk.runs.get(name) if kind == "run" else None
             if run is not None and run.chat is not None and not run.status.final:
                 self._show_live(run.id, run.chat)
-            view = await self._desk.question(name.partition("@")[0]) if kind == "question" else None
-            of = await self._desk.run(view.run_id) if view is not None and view.open else None
+            view = await self._desk.questions.get(name.partition("@")[0]) if kind == "question" else None
+            of = await self._desk.runs.get(view.run_id) if view is not None and view.open else None
             if view is not None and of is not None:
-                await self._put_question(view, of, await self._desk.question_picture(view.id))
+                await self._put_question(view, of, await self._desk.questions.picture(view.id))
 
     async def not_shown(self, ref: str) -> None:
         """A message was given up. A question that its chat did not take is shown to somebody else at once."""
         kind, _, question_id = ref.partition(":")
-        view = await self._desk.question(question_id) if kind == "question" and "@" not in question_id else None
-        run = await self._desk.run(view.run_id) if view is not None else None
+        view = await self._desk.questions.get(question_id) if kind == "question" and "@" not in question_id else None
+        run = await self._desk.runs.get(view.run_id) if view is not None else None
         if view is not None and run is not None:
             await self._escalate(view, run)
 
@@ -298,9 +299,9 @@ class Feed:
         """Show it to those who have not seen it. Their cards are remembered first: an answer closes them, too."""
         if not view.open:
             return
-        chats = await self._desk.escalate_question(view.id)
-        names = await self._desk.question_copies(view.id)
-        picture = await self._desk.question_picture(view.id)
+        chats = await self._desk.questions.escalate(view.id)
+        names = await self._desk.questions.copies(view.id)
+        picture = await self._desk.questions.picture(view.id)
         for name, chat in names:
             if chat in chats and name.startswith("escalated:") and chat.channel == CHANNEL:
                 await self._put_card(view, run, chat, f"@{name}", picture)
@@ -325,6 +326,15 @@ class Feed:
             card, thread_id=chat.thread_id, kind=chat.kind, reply_to=reply_to, topic=topic, in_one=in_one
         )
         return drawn.model_copy(update={"silent": silent}) if silent else drawn
+
+
+def _is_asked_for(event: EventView, run: RunView) -> bool:
+    """Tell whether this is the beginning of a run that a chat asked for: the chat's answer to that is its card.
+
+    If we were first, the card would answer no message, and an offer that was taken would keep its buttons.
+    """
+    is_first = event.data.get("status") == "queued" and event.data.get("leg") == 1
+    return event.kind == "status" and is_first and not run.schedule_id
 
 
 def _is_silent(run: RunView) -> bool:

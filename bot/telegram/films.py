@@ -13,7 +13,7 @@ from telegram.error import TelegramError
 from bot.chat.cards import Card, FilmOrder
 from bot.chat.history import film_card
 from bot.chat.texts import Lang, texts
-from bot.desk.port import Desk
+from bot.desk.desk import Desk
 from bot.telegram import render
 from bot.telegram.parcel import Film, Parcel
 

@@ -21,7 +21,7 @@ from telegram.error import BadRequest, Forbidden, TelegramError
 from bot.chat import commands, helping
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, Role
-from bot.desk.port import Desk
+from bot.desk.desk import Desk
 from bot.telegram.options import TelegramOptions
 from bot.telegram.updates import CHANNEL
 
@@ -92,7 +92,7 @@ class Menu:
             self._look.clear()
             wait = LOOK_AGAIN
             try:
-                members = list(await self._desk.members(CHANNEL))
+                members = list(await self._desk.people.members(CHANNEL))
                 await self._bring_up_to_date(wanted(members, plans=self._desk.plans.ready))
                 failures = 0
             except TelegramError as error:

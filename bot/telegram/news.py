@@ -9,8 +9,9 @@ from bot.chat.cards import Card
 from bot.chat.digest import alert_card, digest_card
 from bot.chat.schedules import news_card
 from bot.chat.texts import texts
-from bot.desk.digest_port import Addressee
-from bot.desk.port import Desk, EventView
+from bot.desk.desk import Desk
+from bot.desk.digest_views import Addressee
+from bot.desk.views import EventView
 from bot.telegram import render
 from bot.telegram.outbox import Outbox
 from bot.telegram.updates import CHANNEL
@@ -35,7 +36,7 @@ class News:
                 await self._put(to, await digest_card(view, texts(to.lang)), event, now)
             return
         if event.kind == "schedule":
-            told = await self._desk.schedule_news(event.data)
+            told = await self._desk.schedules.news(event.data)
             if told is not None:
                 await self._put(Addressee(told.chat, told.lang), news_card(told, texts(told.lang)), event, now)
             return

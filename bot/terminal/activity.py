@@ -11,7 +11,7 @@ import structlog
 from agent_core.newest import keep_newest
 from bot.chat.digest import alert_card
 from bot.chat.texts import Texts
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.terminal.console import Console, Text
 from bot.terminal.live import ended
 from storage.engine import is_away
@@ -32,7 +32,7 @@ class Activity:
     Runs that found nothing to do, such as sweeps without news, are not told: no agent had them in hand.
     """
 
-    def __init__(self, desk: HouseDesk, console: Console, words: Texts, zone: ZoneInfo) -> None:
+    def __init__(self, desk: Desk, console: Console, words: Texts, zone: ZoneInfo) -> None:
         self._desk = desk
         self._console = console
         self._words = words
@@ -66,7 +66,7 @@ class Activity:
         words, data = self._words, row.data
         match row.kind:
             case "started":
-                run = await self._desk.run(row.run_id)
+                run = await self._desk.runs.get(row.run_id)
                 phone = (run.phone if run else "") or str(data["serial"])
                 await self._say(row, words.get("activity.began", task=data["task"], phone=phone), "bold")
             case "reply" if data.get("delivered"):
@@ -85,7 +85,7 @@ class Activity:
                 await self._say(row, alert_card(alert, words).title, "yellow")
 
     async def _say_question(self, row: EventRow, question_id: str) -> None:
-        view = await self._desk.question(question_id)
+        view = await self._desk.questions.get(question_id)
         if view is None or not view.open:
             return
         contact = str(view.question.data.get("contact") or "")

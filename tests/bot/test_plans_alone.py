@@ -16,7 +16,7 @@ from agent_core.planner import PlanDone
 from agent_core.planner.words import texts
 from agent_core.ports import Record
 from agent_core.texts import say
-from bot.desk.plans_port import NewPlan
+from bot.desk.plans_views import NewPlan
 from bot.plan_state import SessionBusy
 from bot.planning import PlanExecutor, PlanPlace
 from bot.plans import PlanService

@@ -52,6 +52,15 @@ def test_help_of_a_command_loads_no_provider_and_no_database(command: str) -> No
     assert loaded.isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
 
 
+def test_views_load_no_provider_and_no_database() -> None:
+    views = sorted(f"bot.desk.{path.stem}" for path in (ROOT / "bot" / "desk").glob("*views.py"))
+    assert "bot.desk.views" in views
+    probe = f"import sys, {', '.join(views)}; print(*sys.modules)"
+    place = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, env=place)
+    assert set(done.stdout.split()).isdisjoint(set(HEAVY) - {"PIL"} | {"storage.engine"})
+
+
 @pytest.mark.parametrize(
     "arguments", [("kb", "search", "x"), ("questions", "list"), ("schedule", "list"), ("people", "list")]
 )

@@ -13,7 +13,7 @@ from aiohttp import ClientResponse, ClientSession
 
 from agent_core.devices.adb.server import open_adb
 from bot.app import Core, open_core
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.plans import PlanService
 from bot.settings.loading import load
@@ -91,7 +91,7 @@ def finish(message: str) -> str:
 @dataclass
 class PlanHouse:
     core: Core
-    desk: HouseDesk
+    desk: Desk
     planning: PlanService
     planner: ScriptedModel
     model: ScriptedModel
@@ -171,7 +171,7 @@ async def plan_house(
             core.db, runs, core.phones, core.device, made.timezone, store=core.store, names=made.device.names,
             planning=planning, host="here",
         )  # fmt: skip
-        desk = HouseDesk(house)
+        desk = Desk(house)
         keys = {role: (await ApiKeys(core.db).add(role, role=role))[0] for role in ("owner", "operator", "viewer")}
 
         async def ready() -> dict[str, bool]:

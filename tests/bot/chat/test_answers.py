@@ -16,8 +16,8 @@ from bot.chat.cards import Button, run_card
 from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.texts import texts
 from bot.desk.actors import Actor, ChatRef, MessageRef, Role
-from bot.desk.answers_port import AnswersAsked
-from bot.desk.desk import HouseDesk
+from bot.desk.answers_views import AnswersAsked
+from bot.desk.desk import Desk
 from bot.desk.people import new_code
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import make_entry
@@ -25,8 +25,8 @@ from scheduler.ports import StoredRuns
 from storage.answers import Answers
 from storage.people import People
 from storage.runs import NewRun, Runs
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 
@@ -76,7 +76,7 @@ class Talker:
 async def talker(shop: Shop, role: Role, name: str = "") -> Talker:
     code = await new_code(shop.db, role, created_by="test")
     number = str(await People(shop.db).count() + 1)
-    return Talker(shop, await shop.desk.pair("telegram", number, name or role.value, "zh", code))
+    return Talker(shop, await shop.desk.people.pair("telegram", number, name or role.value, "zh", code))
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ async def ended_run(shop: Shop, *events: AnswerEvent) -> str:
 
 async def test_thumbs_on_the_card_of_a_run(shop: Shop, owner: Talker) -> None:
     run_id = await ended_run(shop, SENT)
-    run = await shop.desk.run(run_id)
+    run = await shop.desk.runs.get(run_id)
     assert run is not None
     card = run_card(run, texts("zh"), now=shop.clock())
     assert [[(button.label, button.action) for button in row] for row in card.buttons] == [
@@ -250,7 +250,7 @@ async def test_a_run_that_goes_on_has_no_thumbs_yet(shop: Shop) -> None:
     run_id = await Runs(shop.db).create(NewRun("t", PHONE, begun=True))
     assert run_id is not None
     await StoredRuns(shop.db).save(Session(run_id=run_id, task="t", replies=[]))
-    run = await shop.desk.run(run_id)
+    run = await shop.desk.runs.get(run_id)
     assert run is not None
     assert [button.label for row in run_card(run, texts("zh"), now=shop.clock()).buttons for button in row] == [
         "停止",
@@ -282,7 +282,7 @@ async def test_what_the_knowledge_base_had_no_answer_to(shop: Shop, owner: Talke
 async def store(shop: Shop, tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
     """The shop's own entries, at the desk."""
     base = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    shop.desk = HouseDesk(replace(shop.desk.house, store=base))
+    shop.desk = Desk(replace(shop.desk.house, store=base))
     yield base
     await base.close()
 

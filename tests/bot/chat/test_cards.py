@@ -21,10 +21,10 @@ from bot.chat.cards import (
 )
 from bot.chat.texts import Texts, texts
 from bot.desk.actors import ChatRef
-from bot.desk.port import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
 from bot.telegram import render
 from knowledge.entries import Entry
-from tests.bot.chat.memory_desk import NOW
+from tests.support.stage import NOW
 
 ZH, EN = texts("zh"), texts("en")
 RUN = RunView("r1", "QQ回复联系人11", RunStatus.RUNNING, "zh", "S1", "Pixel", ChatRef("telegram", "11"), started_at=NOW)

@@ -6,7 +6,7 @@ import pytest
 
 from bot.chat.contacts import Asking, read_asking
 from bot.desk.actors import Role
-from bot.desk.contacts_port import ContactView
+from bot.desk.views import ContactView
 from tests.bot.chat.test_answers import Talker, talker
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
 
@@ -63,5 +63,5 @@ async def test_an_operator_looks_a_viewer_does_not(shop: Shop, owner: Talker) ->
 
 async def test_a_long_list_says_what_it_leaves_out(shop: Shop, owner: Talker) -> None:
     for number in range(33):
-        await shop.desk.add_contact(owner.actor, ContactView("qq", f"客户{number}"))
+        await shop.desk.contacts.add(owner.actor, ContactView("qq", f"客户{number}"))
     assert (await owner.say("/contacts")).endswith("还有 3 个没有列出，用 /contacts 词 查找。")

@@ -11,18 +11,17 @@ from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
-from bot.desk.port import PhoneView
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
-from tests.bot.chat.memory_desk import MemoryDesk
 from tests.bot.chat.test_answers import talker
-from tests.bot.chat.test_conversation import Talker, desk, li, shown, wang
-from tests.bot.chat.test_conversation import talker as anybody
 from tests.bot.desk.conftest import CHAT, PHONE, Shop, make_shop, shop, url
+from tests.support.stage import Stage
+from tests.support.talker import Talker, shown
+from tests.support.talker import talker as anybody
 
-__all__ = ["desk", "li", "make_shop", "shop", "url", "wang"]  # fixtures
+__all__ = ["make_shop", "shop", "url"]  # fixtures
 
 
 @pytest.mark.parametrize("word", ["here", "这里", "本群"])
@@ -49,10 +48,10 @@ async def test_a_stranger_who_goes_on_guessing_is_told_once_and_noted_little(sho
     assert "配对码不对" in await guess(900)
 
 
-async def test_the_phones_with_what_runs_and_what_waits(desk: MemoryDesk, wang: Talker) -> None:
-    desk.phones.append(PhoneView("S2", "Mi", "offline"))
+async def test_the_phones_with_what_runs_and_what_waits(stage: Stage, wang: Talker) -> None:
+    stage.attached.append(DeviceEntry("S2", "offline", "Mi"))
     await wang.say("/run 第一个")
-    desk.begin(next(iter(desk.runs)))
+    await stage.begin(await stage.newest())
     await wang.say("/run 第二个")
     said = (await wang.say("设备")).split("\n")
     assert said[:5] == [
@@ -88,16 +87,16 @@ async def test_the_second_kind_leaves_the_first_ones_sight_alone(shop: Shop) -> 
     assert (chat.person_id, set(chat.kinds), tuple(chat.serials)) == (int(anna.id), {"daily", "weekly"}, (PHONE,))
 
 
-async def test_a_question_is_not_shown_to_who_may_not_answer(desk: MemoryDesk, wang: Talker) -> None:
-    await wang.say("/run 回复11")
-    question = desk.ask(
-        next(iter(desk.runs)), QuestionKind.NO_SURE_ANSWER, ("yes", "秘密选项"), text="客户的秘密", free_text=False
+async def test_a_question_is_not_shown_to_who_may_not_answer(stage: Stage, wang: Talker) -> None:
+    await wang.say("/run QQ回复联系人11")
+    question = await stage.ask(
+        await stage.newest(), QuestionKind.NO_SURE_ANSWER, ("yes", "秘密选项"), text="客户的秘密", free_text=False
     )
-    viewer = anybody(desk, "13", "Zhao")
+    viewer = anybody(stage.desk, "13", "Zhao")
     await viewer.say("/start 1234")
-    await desk.set_question_ref(question, MessageRef(viewer.chat, "50"))
+    await stage.desk.questions.set_card(question, MessageRef(viewer.chat, "50"))
     said = await viewer.say("随便", reply_to=MessageRef(viewer.chat, "50"))
-    in_group = anybody(desk, "13", "Zhao", group=True)
+    in_group = anybody(stage.desk, "13", "Zhao", group=True)
     said += await in_group.tap(f"own:{question}")
     assert "秘密" not in said
     assert said.count("没有权限") == 2
@@ -113,13 +112,13 @@ async def tapped(who: Talker, action: str, *buttons: str) -> tuple[str, bool]:
     return shown(said), any(message.replaces for message in said.messages)
 
 
-async def test_a_made_up_tap_overwrites_no_card(desk: MemoryDesk, wang: Talker) -> None:
+async def test_a_made_up_tap_overwrites_no_card(stage: Stage, wang: Talker) -> None:
     assert await tapped(wang, "no", "stop:run1") == ("(找不到原来的消息了，请用 /run 再发一次。)", False)
     assert await tapped(wang, "go", "stop:run1") == ("(找不到原来的消息了，请用 /run 再发一次。)", False)
-    assert desk.runs == {}
-    assert [what for _, what in desk.refused] == ["forged", "forged"]
+    assert await stage.runs() == []
+    assert [row.command for row in await Audit(stage.db).refused(5)] == ["forged", "forged"]
     assert (await tapped(wang, "no", "go", "no"))[1]
-    viewer = anybody(desk, "13", "Zhao")
+    viewer = anybody(stage.desk, "13", "Zhao")
     await viewer.say("/start 1234")
     said, over = await tapped(viewer, "no", "go", "no")
     assert "没有权限" in said
@@ -168,7 +167,7 @@ async def test_stop_in_a_phones_place_asks_no_phone(shop: Shop) -> None:
 
     boss = await talker(shop, Role.OWNER)
     run_id = str(await Runs(shop.db).create(NewRun("任务", PHONE)))
-    talk = Conversation(HouseDesk(replace(shop.desk.house, entries=dead, glance=dead)))
+    talk = Conversation(Desk(replace(shop.desk.house, entries=dead, glance=dead)))
     place = ChatRef("telegram", "-5", "9", "group")
     said = await talk.handle(Incoming("text", Person(boss.actor.user_id, "B"), place, "k1", "/stop", phone=PHONE))
     row = await Runs(shop.db).get(run_id)
@@ -180,7 +179,7 @@ async def test_stop_in_answer_to_a_card_means_its_run(shop: Shop) -> None:
     boss = await talker(shop, Role.OWNER)
     ids = [str(await Runs(shop.db).create(NewRun(f"任务{n}", PHONE, requested_by=boss.actor.id))) for n in (1, 2)]
     card = MessageRef(ChatRef("telegram", boss.actor.user_id), "40")
-    await shop.desk.set_card_ref(ids[0], card)
+    await shop.desk.runs.set_card(ids[0], card)
     for number, words in enumerate(("/hold", "停止")):
         talk = Incoming("reply", Person(boss.actor.user_id, "B"), card.chat, f"k{number}", words, reply_to=card)
         assert "任务1" in shown(await Conversation(shop.desk).handle(talk))

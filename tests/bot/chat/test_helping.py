@@ -13,11 +13,11 @@ from bot.chat import commands, helping, manual
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, ChatRef, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.telegram.menu import listed
 from knowledge.embedded import EmbeddedKnowledge
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 
@@ -38,7 +38,7 @@ def test_both_languages_tell_the_same_forms() -> None:
 
 @dataclass
 class Asker:
-    desk: HouseDesk
+    desk: Desk
     actor: Actor
     number: int = 0
 
@@ -56,13 +56,13 @@ class Asker:
 
 
 @pytest.fixture
-async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[HouseDesk]:
+async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[Desk]:
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    yield HouseDesk(replace(shop.desk.house, store=store))
+    yield Desk(replace(shop.desk.house, store=store))
     await store.close()
 
 
-async def asker(shop: Shop, desk: HouseDesk, role: Role, lang: Lang) -> Asker:
+async def asker(shop: Shop, desk: Desk, role: Role, lang: Lang) -> Asker:
     await shop.person(Role.OWNER, "Chief")
     person = await shop.person(role, "Anna")
     return Asker(desk, await desk.team.speak(person, lang))
@@ -70,9 +70,7 @@ async def asker(shop: Shop, desk: HouseDesk, role: Role, lang: Lang) -> Asker:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("role", Role)
-async def test_each_command_is_told_with_what_this_role_may_do(
-    shop: Shop, desk: HouseDesk, role: Role, lang: Lang
-) -> None:
+async def test_each_command_is_told_with_what_this_role_may_do(shop: Shop, desk: Desk, role: Role, lang: Lang) -> None:
     who, words = await asker(shop, desk, role, lang), texts(lang)
     for name in commands.COMMANDS:
         said = await who.say(f"/help {name}")
@@ -91,9 +89,7 @@ async def test_each_command_is_told_with_what_this_role_may_do(
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("role", Role)
-async def test_no_example_is_refused_and_each_is_understood(
-    shop: Shop, desk: HouseDesk, role: Role, lang: Lang
-) -> None:
+async def test_no_example_is_refused_and_each_is_understood(shop: Shop, desk: Desk, role: Role, lang: Lang) -> None:
     who, words = await asker(shop, desk, role, lang), texts(lang)
     denied = words.find("errors.role_denied", "").split("\n")[0]
     for name in commands.usable(role, plans=True):
@@ -124,7 +120,7 @@ def test_the_list_and_the_menu_promise_no_more_than_the_role_may_do(name: str, r
     assert (menu[name] == words.get(f"command.{name}")) == (whole or name not in manual.LOOKED_AT)
 
 
-async def test_a_word_that_is_nearly_a_command_is_asked_for_again(shop: Shop, desk: HouseDesk) -> None:
+async def test_a_word_that_is_nearly_a_command_is_asked_for_again(shop: Shop, desk: Desk) -> None:
     who = await asker(shop, desk, Role.OPERATOR, "en")
     assert await who.say("/help statsu") == "There is no command statsu. Did you mean /help status?"
     assert "Chinese: 状态" in await who.say("/help 状态")

@@ -10,7 +10,7 @@ from bot.chat.cards import FilmOrder
 from bot.chat.history import film_card, ranges, read_asking, read_replay
 from bot.chat.texts import texts
 from bot.desk.actors import Role
-from bot.desk.history_port import HistoryAsked
+from bot.desk.history_views import HistoryAsked
 from storage.events import Events
 from storage.retention import Retention
 from storage.runs import NewRun, Runs

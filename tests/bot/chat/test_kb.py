@@ -16,17 +16,17 @@ from bot.chat.kb import LONG_IMPORT
 from bot.chat.kb_cards import import_card
 from bot.chat.texts import LANGUAGES, Lang, texts
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef, Role
-from bot.desk.desk import HouseDesk
-from bot.desk.knowledge_port import ImportView
-from bot.desk.port import QuestionView
+from bot.desk.desk import Desk
+from bot.desk.knowledge_views import ImportView
+from bot.desk.views import QuestionView
 from bot.telegram import render
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.importing.plan import Change, ImportPlan
 from storage.knowledge_index import KnowledgeIndex
 from storage.people import People
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import Shop, shop, url  # noqa: F401 - fixtures
+from tests.support.talker import shown
 
 PRIVATE = ChatRef("telegram", "1")
 SHEET = "问题,答案\n怎么退货,十五天内可退\n几天发货,当天发货\n,没有问题\n".encode()
@@ -118,9 +118,9 @@ def drawer() -> Drawer:
 
 
 @dataclass
-class Desk:
+class KnowledgeShop:
     shop: Shop
-    desk: HouseDesk
+    desk: Desk
     drawer: Drawer
 
     async def talker(self, role: Role, name: str, lang: str = "zh") -> Talker:
@@ -131,22 +131,22 @@ class Desk:
 
 
 @pytest.fixture
-def desk(shop: Shop, store: EmbeddedKnowledge, drawer: Drawer) -> Desk:  # noqa: F811 - the fixture
-    return Desk(shop, HouseDesk(replace(shop.desk.house, store=store)), drawer)
+def desk(shop: Shop, store: EmbeddedKnowledge, drawer: Drawer) -> KnowledgeShop:  # noqa: F811 - the fixture
+    return KnowledgeShop(shop, Desk(replace(shop.desk.house, store=store)), drawer)
 
 
 @pytest.fixture
-async def owner(desk: Desk) -> Talker:
+async def owner(desk: KnowledgeShop) -> Talker:
     return await desk.talker(Role.OWNER, "Owner A")
 
 
 @pytest.fixture
-async def operator(desk: Desk, owner: Talker) -> Talker:
+async def operator(desk: KnowledgeShop, owner: Talker) -> Talker:
     return await desk.talker(Role.OPERATOR, "Operator A", "en")
 
 
 @pytest.fixture
-async def viewer(desk: Desk, owner: Talker) -> Talker:
+async def viewer(desk: KnowledgeShop, owner: Talker) -> Talker:
     return await desk.talker(Role.VIEWER, "Viewer A")
 
 
@@ -166,8 +166,10 @@ class TestLooking:
         assert "/kb pending: see what waits, edit or reject it" in await operator.say("知识库")
         assert "/kb 添加" not in (await viewer.say("/kb")).replace("用 /kb 添加 问题", "")
 
-    async def test_a_provider_that_does_not_use_them_is_told(self, desk: Desk, store: EmbeddedKnowledge) -> None:
-        desk.desk = HouseDesk(replace(desk.shop.desk.house, store=store, provider="dify"))
+    async def test_a_provider_that_does_not_use_them_is_told(
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge
+    ) -> None:
+        desk.desk = Desk(replace(desk.shop.desk.house, store=store, provider="dify"))
         talker = await desk.talker(Role.OWNER, "Owner B")
         assert "PHONEDESK_KNOWLEDGE__PROVIDER=embedded,dify" in await talker.say("/kb 统计")
 
@@ -333,7 +335,7 @@ class TestPending:
         await add(store, answer="请打 13812345678", live=False)
         assert "13812345678。请先修改再通过" in await owner.say("/kb pending")
 
-    async def test_the_card_of_a_question_says_where_the_answer_is_kept(self, desk: Desk) -> None:
+    async def test_the_card_of_a_question_says_where_the_answer_is_kept(self, desk: KnowledgeShop) -> None:
         view = _question("我们下周到货", ("skip", "跳过"))
         card = cards.question_card(view, texts("zh"))
         assert card.lines[-1].text == "送达客户以后，这个回答会成为待审条目：/kb 待审"
@@ -356,7 +358,9 @@ class TestImport:
         assert owner.last is not None
         assert owner.last.card.buttons == ()
 
-    async def test_a_restart_between_forgets_nothing(self, desk: Desk, store: EmbeddedKnowledge, owner: Talker) -> None:
+    async def test_a_restart_between_forgets_nothing(
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Talker
+    ) -> None:
         await owner.send("faq.csv", SHEET, "/kb import")
         owner.conversation = Conversation(desk.desk, files=desk.drawer)
         assert "已导入" in await owner.tap("导入")
@@ -405,7 +409,7 @@ class TestImport:
         assert listed[30] == "faq.csv 第 31 行：没有答案"
 
     async def test_a_long_import_shows_how_far_it_is_in_place_of_its_buttons(
-        self, desk: Desk, store: EmbeddedKnowledge, owner: Talker
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Talker
     ) -> None:
         told: list[Outgoing] = []
 
@@ -428,7 +432,7 @@ class TestImport:
         assert len(await store.list()) == LONG_IMPORT
 
     async def test_a_long_import_that_fails_does_not_go_on_saying_that_it_is_under_way(
-        self, desk: Desk, store: EmbeddedKnowledge, owner: Talker
+        self, desk: KnowledgeShop, store: EmbeddedKnowledge, owner: Talker
     ) -> None:
         told: list[Outgoing] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.chat.kb_reading import read_entry, read_fields, read_id, read_verb
-from bot.desk.knowledge_port import EntryText
+from bot.desk.knowledge_views import EntryText
 
 
 @pytest.mark.parametrize(

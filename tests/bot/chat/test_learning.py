@@ -17,7 +17,7 @@ from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.learning import Asked, asked
 from bot.chat.turn import Said
 from bot.desk.actors import ChatRef, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.learning import CoreLearning
@@ -103,10 +103,12 @@ async def talk(
         await adb.connect(running.adb_port)
         async with open_core(load()) as core:
             house = House(core.db, RunService(core.db), core.phones, core.device, "Asia/Shanghai", page=core.page)
-            desk = HouseDesk(replace(house, learning=CoreLearning(core)))
+            desk = Desk(replace(house, learning=CoreLearning(core)))
             if role is not Role.OWNER:
-                await desk.pair("telegram", "1", "Chief", "zh", await new_code(core.db, Role.OWNER, created_by="test"))
-            await desk.pair("telegram", "11", "A", "zh", await new_code(core.db, role, created_by="test"))
+                await desk.people.pair(
+                    "telegram", "1", "Chief", "zh", await new_code(core.db, Role.OWNER, created_by="test")
+                )
+            await desk.people.pair("telegram", "11", "A", "zh", await new_code(core.db, role, created_by="test"))
             yield Talk(core, running.phone, running.address, Conversation(desk))
 
 

@@ -12,13 +12,13 @@ from bot.chat.conversation import Conversation, Incoming, Person, Said
 from bot.chat.people import Asking, Inviting, read_asking, read_invite
 from bot.chat.texts import texts
 from bot.desk.actors import ChatRef, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.pairing import Pace
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.chat.test_answers import Talker, talker
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 
@@ -120,9 +120,9 @@ async def test_limits_come_with_the_invitation(owner: Talker) -> None:
     code = re.search(r"/start (\w+)", said)
     assert code
     assert "S1" in await owner.say("/people")  # stands with the open invitation
-    new = await shop.desk.pair("telegram", "77", "New", "zh", code[1])
+    new = await shop.desk.people.pair("telegram", "77", "New", "zh", code[1])
     assert (new.phones, new.chats) == (("S1",), ("telegram:77",))
-    assert await shop.desk.actor("telegram", "77") == new
+    assert await shop.desk.people.actor("telegram", "77") == new
 
 
 async def test_an_invitation_to_a_group_is_told_in_private(owner: Talker) -> None:
@@ -135,7 +135,7 @@ async def test_an_invitation_to_a_group_is_told_in_private(owner: Talker) -> Non
     code = re.search(r"/start (\w+)", shown(Said((secret,))))
     assert code
     assert code[1] not in shown(Said((told,)))
-    new = await owner.shop.desk.pair("telegram", "77", "New", "zh", code[1])
+    new = await owner.shop.desk.people.pair("telegram", "77", "New", "zh", code[1])
     assert new.chats == (GROUP.key,)
     assert "请在要限制的群里" in await owner.say("/invite chat here")  # in private it would be the owner's own
 
@@ -154,7 +154,7 @@ async def test_a_code_is_not_used_up_by_who_is_in(owner: Talker, anna: Talker) -
     made = await owner.shop.desk.team.invite(owner.actor, Role.OWNER)
     assert "没有被用掉" in await anna.say(f"/start {made.code}")
     assert len(await owner.shop.desk.team.invites(owner.actor)) == 1
-    now = await owner.shop.desk.actor("telegram", anna.actor.user_id)
+    now = await owner.shop.desk.people.actor("telegram", anna.actor.user_id)
     assert now is not None
     assert now.role is Role.OPERATOR
 
@@ -227,19 +227,19 @@ async def test_nobody_but_an_owner(anna: Talker, words: str) -> None:
     ],
 )
 async def test_a_button_that_was_made_up_does_nothing(shop: Shop, anna: Talker, action: str) -> None:
-    before = await shop.desk.members("telegram")
+    before = await shop.desk.people.members("telegram")
     assert "这需要管理员" in await anna.tap(action)
-    assert await shop.desk.members("telegram") == before
+    assert await shop.desk.people.members("telegram") == before
     row = (await Audit(shop.db).refused(1))[0]
     assert (row.actor, row.detail["why"]) == (anna.actor.id, "role")
 
 
 @pytest.mark.parametrize("action", ["people:role:2:god", "people:", "people:what:2", "people:gone:abc", "people:role"])
 async def test_a_button_that_makes_no_sense_is_said_to(shop: Shop, owner: Talker, anna: Talker, action: str) -> None:
-    before = await shop.desk.members("telegram")
+    before = await shop.desk.people.members("telegram")
     await owner.tap(action)
     assert owner.said.alert
-    assert await shop.desk.members("telegram") == before
+    assert await shop.desk.people.members("telegram") == before
 
 
 async def test_the_owner_sees_what_was_refused(shop: Shop, owner: Talker, anna: Talker) -> None:
@@ -305,7 +305,7 @@ async def test_thoughts_as_they_come_are_a_persons_own_choice(owner: Talker) -> 
 
 
 async def test_asking_too_much_is_answered_once(shop: Shop, owner: Talker) -> None:
-    shop.desk = HouseDesk(replace(shop.desk.house, pace=Pace(2)))
+    shop.desk = Desk(replace(shop.desk.house, pace=Pace(2)))
     viewer = await talker(shop, Role.VIEWER, "Vera")
     said = [await viewer.say(text) for text in ("/help", "hello", "/whoami", "/status", "/help")]
     assert said[2].startswith("太频繁了：一分钟最多 2 条命令。\n")
@@ -317,7 +317,7 @@ async def test_asking_too_much_is_answered_once(shop: Shop, owner: Talker) -> No
 
 
 async def test_people_who_talk_in_a_group_are_not_counted(shop: Shop, owner: Talker) -> None:
-    shop.desk = HouseDesk(replace(shop.desk.house, pace=Pace(1)))
+    shop.desk = Desk(replace(shop.desk.house, pace=Pace(1)))
     viewer = there(await talker(shop, Role.VIEWER, "Vera"))
     for _ in range(5):
         assert await viewer.say("nice weather") == ""

@@ -18,8 +18,8 @@ from bot.chat.cards import question_card
 from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.texts import texts
 from bot.desk.actors import MessageRef, Role
-from bot.desk.desk import HouseDesk
-from bot.desk.port import QuestionView
+from bot.desk.desk import Desk
+from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.learning import Learning
@@ -35,9 +35,9 @@ RECORDS = (Record("ship", "两天内", "几天能发货", 0.6, source="embedded:
 
 
 @dataclass
-class Desk:
+class KnowledgeShop:
     shop: Shop
-    desk: HouseDesk
+    desk: Desk
     store: EmbeddedKnowledge
     asked: int = 0
 
@@ -98,7 +98,7 @@ class Desk:
         return chosen.text if chosen is not None else ""
 
     async def view(self, question: Question) -> QuestionView:
-        view = await self.desk.question(question.id)
+        view = await self.desk.questions.get(question.id)
         assert view is not None
         return view
 
@@ -108,20 +108,20 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[Desk]:  # noqa: F811 - the fixture
+async def desk(shop: Shop, tmp_path: Path) -> AsyncIterator[KnowledgeShop]:  # noqa: F811 - the fixture
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
     await store.add(SHIP)
-    yield Desk(shop, HouseDesk(replace(shop.desk.house, store=store)), store)
+    yield KnowledgeShop(shop, Desk(replace(shop.desk.house, store=store)), store)
     await store.close()
 
 
 @pytest.fixture
-async def owner(desk: Desk) -> Talker:
+async def owner(desk: KnowledgeShop) -> Talker:
     return await desk.talker(Role.OWNER)
 
 
 @pytest.fixture
-async def operator(desk: Desk, owner: Talker) -> Talker:
+async def operator(desk: KnowledgeShop, owner: Talker) -> Talker:
     return await desk.talker(Role.OPERATOR, "en")
 
 
@@ -131,7 +131,9 @@ def action(view: QuestionView, label: str) -> str:
 
 
 class TestToAnswerLikeThisAlways:
-    async def test_a_picked_record_learns_the_customers_words_by_one_tap(self, desk: Desk, owner: Talker) -> None:
+    async def test_a_picked_record_learns_the_customers_words_by_one_tap(
+        self, desk: KnowledgeShop, owner: Talker
+    ) -> None:
         question = await desk.ask("亲，啥时候寄？谢谢")
         await owner.press(f"q:{question.id}:0")
         view = await desk.sent(question)
@@ -143,15 +145,15 @@ class TestToAnswerLikeThisAlways:
         assert (await desk.view(question)).learnt is None
         assert await owner.press(action(view, "是")) == "(这一条已经处理过了。)"
 
-    async def test_ones_own_answer_becomes_an_entry_by_one_tap(self, desk: Desk, owner: Talker) -> None:
+    async def test_ones_own_answer_becomes_an_entry_by_one_tap(self, desk: KnowledgeShop, owner: Talker) -> None:
         question = await desk.ask("你家有彩虹绳没")
-        await desk.desk.answer(owner.actor, question.id, text="有的，9 元")
+        await desk.desk.questions.answer(owner.actor, question.id, text="有的，9 元")
         view = await desk.sent(question)
         assert await desk.told("你家有彩虹绳没") == ""
         await owner.press(action(view, "是"))
         assert await desk.told("你家有彩虹绳没") == "有的，9 元"
 
-    async def test_no_throws_it_away_and_can_be_taken_back(self, desk: Desk, owner: Talker) -> None:
+    async def test_no_throws_it_away_and_can_be_taken_back(self, desk: KnowledgeShop, owner: Talker) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
         view = await desk.sent(question)
@@ -160,7 +162,7 @@ class TestToAnswerLikeThisAlways:
         await owner.tap("撤销")
         assert [entry.question for entry in await desk.store.pending()] == ["啥时候寄"]
 
-    async def test_what_nobody_approves_waits(self, desk: Desk, owner: Talker, operator: Talker) -> None:
+    async def test_what_nobody_approves_waits(self, desk: KnowledgeShop, owner: Talker, operator: Talker) -> None:
         question = await desk.ask("啥时候寄")
         await operator.press(f"q:{question.id}:0")
         view = await desk.sent(question)
@@ -168,9 +170,11 @@ class TestToAnswerLikeThisAlways:
         assert [entry.question for entry in await desk.store.pending()] == ["啥时候寄"]
         assert await desk.told("啥时候寄") == ""
 
-    async def test_what_was_changed_since_is_shown_before_it_is_approved(self, desk: Desk, owner: Talker) -> None:
+    async def test_what_was_changed_since_is_shown_before_it_is_approved(
+        self, desk: KnowledgeShop, owner: Talker
+    ) -> None:
         question = await desk.ask("你家有彩虹绳没")
-        await desk.desk.answer(owner.actor, question.id, text="有的")
+        await desk.desk.questions.answer(owner.actor, question.id, text="有的")
         view = await desk.sent(question)
         assert view.learnt is not None
         await desk.store.edit(view.learnt.id, answer="没有了")
@@ -179,7 +183,9 @@ class TestToAnswerLikeThisAlways:
         assert "答: 没有了" in said
         assert len(await desk.store.pending()) == 1
 
-    async def test_a_wording_that_means_another_entry_by_now_is_refused(self, desk: Desk, owner: Talker) -> None:
+    async def test_a_wording_that_means_another_entry_by_now_is_refused(
+        self, desk: KnowledgeShop, owner: Talker
+    ) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
         view = await desk.sent(question)
@@ -188,20 +194,22 @@ class TestToAnswerLikeThisAlways:
         assert "#other" in said
         assert len(await desk.store.pending()) == 1
 
-    async def test_nothing_is_offered_if_the_entries_answer_nobody(self, desk: Desk, owner: Talker) -> None:
+    async def test_nothing_is_offered_if_the_entries_answer_nobody(self, desk: KnowledgeShop, owner: Talker) -> None:
         question = await desk.ask("啥时候寄")
         await owner.press(f"q:{question.id}:0")
-        desk.desk = HouseDesk(replace(desk.desk.house, provider="dify"))
+        desk.desk = Desk(replace(desk.desk.house, provider="dify"))
         assert (await desk.sent(question)).learnt is None
 
 
 class TestToAnswerOthersWhoAskAlike:
-    async def test_the_others_are_told_of_and_offered_with_their_words(self, desk: Desk, owner: Talker) -> None:
+    async def test_the_others_are_told_of_and_offered_with_their_words(
+        self, desk: KnowledgeShop, owner: Talker
+    ) -> None:
         first, second = await desk.ask("怎么退货", "11"), await desk.ask("亲，怎么退货呀", "12")
         third, far = await desk.ask("请问怎么退货？", "13"), await desk.ask("怎么换货", "14")
         assert "另有 2 个还没回答的问题问得差不多" in await owner.press(f"ask:{first.id}")
         assert "问得差不多" not in await owner.press(f"ask:{far.id}")
-        await desk.desk.answer(owner.actor, far.id, choice="skip")
+        await desk.desk.questions.answer(owner.actor, far.id, choice="skip")
         said = await owner.press(f"q:{first.id}:0")
         assert said.startswith("(收到，已采用你的回答。)\n还有 2 个问题问得差不多，也这样答吗？\n回答: 两天内")
         assert "1. 12: 亲，怎么退货呀" in said
@@ -213,10 +221,10 @@ class TestToAnswerOthersWhoAskAlike:
         rows = [await Questions(desk.shop.db).get(question.id) for question in (first, second, third)]
         assert len({row.run_id for row in rows if row is not None}) == 3  # each goes on by its own run
 
-    async def test_own_words_go_to_all_that_were_seen(self, desk: Desk, owner: Talker) -> None:
+    async def test_own_words_go_to_all_that_were_seen(self, desk: KnowledgeShop, owner: Talker) -> None:
         first, others = await desk.ask("怎么退货"), [await desk.ask("怎么退货呀", name) for name in ("12", "13")]
         card = MessageRef(PRIVATE, "55")
-        await desk.desk.set_question_ref(first.id, card)
+        await desk.desk.questions.set_card(first.id, card)
         person = Person(owner.actor.user_id, owner.actor.name, "zh")
         reply = Incoming("reply", person, PRIVATE, "r1", "今天就给您退", message_id="56", reply_to=card)
         said = await owner.hear(reply)
@@ -224,7 +232,7 @@ class TestToAnswerOthersWhoAskAlike:
         await owner.tap("2 个都这样答")
         assert await desk.answers(*others) == [{"choice": "", "text": "今天就给您退"}] * 2
 
-    async def test_all_are_not_answered_if_there_is_one_more_by_now(self, desk: Desk, owner: Talker) -> None:
+    async def test_all_are_not_answered_if_there_is_one_more_by_now(self, desk: KnowledgeShop, owner: Talker) -> None:
         first, others = await desk.ask("怎么退货"), [await desk.ask("怎么退货呀", name) for name in ("12", "13")]
         await owner.press(f"q:{first.id}:0")
         new = await desk.ask("请问怎么退货", "15")
@@ -234,25 +242,27 @@ class TestToAnswerOthersWhoAskAlike:
         await owner.tap("3 个都这样答")
         assert None not in await desk.answers(*others, new)
 
-    async def test_a_record_that_the_other_was_not_offered_goes_as_words(self, desk: Desk, owner: Talker) -> None:
+    async def test_a_record_that_the_other_was_not_offered_goes_as_words(
+        self, desk: KnowledgeShop, owner: Talker
+    ) -> None:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12", records=())
         await owner.press(f"q:{first.id}:0")
         await owner.tap("答第 1 个")
         assert await desk.answers(other) == [{"choice": "", "text": "两天内"}]
 
-    async def test_skipping_says_nothing_for_others(self, desk: Desk, owner: Talker) -> None:
+    async def test_skipping_says_nothing_for_others(self, desk: KnowledgeShop, owner: Talker) -> None:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12")
         skip = len(first.choices) - 1
         assert await owner.press(f"q:{first.id}:{skip}") == "(已跳过，这一条不再发送。)"
         assert "找不到这个问题" in await owner.press(f"same:{first.id}:{other.id}")
         assert await desk.answers(other) == [None]
 
-    async def test_the_same_contact_is_not_told_twice(self, desk: Desk, owner: Talker) -> None:
+    async def test_the_same_contact_is_not_told_twice(self, desk: KnowledgeShop, owner: Talker) -> None:
         first = await desk.ask("怎么退货")
         await desk.ask("怎么退货呀")
         assert "也这样答" not in await owner.press(f"q:{first.id}:0")
 
-    async def test_only_what_one_may_see(self, desk: Desk, owner: Talker, operator: Talker) -> None:
+    async def test_only_what_one_may_see(self, desk: KnowledgeShop, owner: Talker, operator: Talker) -> None:
         first, other = await desk.ask("怎么退货"), await desk.ask("怎么退货呀", "12", serial="S2")
         await People(desk.shop.db).update(int(operator.actor.id), serials=[PHONE])
         assert "ask nearly the same" not in await operator.press(f"q:{first.id}:0")
@@ -260,11 +270,11 @@ class TestToAnswerOthersWhoAskAlike:
         assert await desk.answers(other) == [None]
 
 
-async def test_customers_who_sent_pictures_are_not_answered_together(desk: Desk) -> None:
+async def test_customers_who_sent_pictures_are_not_answered_together(desk: KnowledgeShop) -> None:
     words = "能换新的吗？\n[图片]"
     first = await desk.ask(words, "11", whole=False)
     await desk.ask(words, "12", whole=False)
-    assert await desk.desk.alike_questions(first.id) == []
+    assert await desk.desk.questions.alike(first.id) == []
     second = await desk.ask("能换新的吗？", "13")
     await desk.ask("能换新的吗", "14")
-    assert [view.question.data["contact"] for view in await desk.desk.alike_questions(second.id)] == ["14"]
+    assert [view.question.data["contact"] for view in await desk.desk.questions.alike(second.id)] == ["14"]

@@ -12,13 +12,13 @@ from bot.chat.schedule_reading import ScheduleRequest, read_schedule
 from bot.chat.schedules import news_card
 from bot.chat.texts import LANGUAGES, texts
 from bot.desk.actors import BadRequest, Role
-from bot.desk.schedules_port import ScheduleWish
+from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
 from storage.events import Events
 from storage.runs import Runs
 from tests.bot.chat.test_answers import talker
-from tests.bot.chat.test_conversation import shown
 from tests.bot.desk.conftest import PHONE, Shop, make_shop, shop, url
+from tests.support.talker import shown
 
 __all__ = ["make_shop", "shop", "url"]  # fixtures
 
@@ -203,7 +203,7 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
     shop.clock.time -= timedelta(minutes=30)
     await Clock(shop.db).look()
     (event,) = [event for event in await Events(shop.db).after(0) if event.kind == "schedule"]
-    news = await shop.desk.schedule_news(event.data)
+    news = await shop.desk.schedules.news(event.data)
     assert news is not None
     assert (news.chat, news.count, news.caught_up) == (owner.chat, 7, False)
     card = news_card(news, texts("zh"))
@@ -211,11 +211,11 @@ async def test_what_was_missed_is_told(shop: Shop) -> None:
     assert "错过 7 次：03-01 18:00 – 03-02 00:00" in card.lines[1].text
     boss = await talker(shop, Role.OWNER, "Boss")
     await shop.desk.team.remove(boss.actor, f"#{owner.actor.id}")
-    news = await shop.desk.schedule_news(event.data)
+    news = await shop.desk.schedules.news(event.data)
     assert news is not None
     assert news.chat == boss.chat  # whoever is gone is told nothing
     await boss.say("/schedule remove 1")
-    assert await shop.desk.schedule_news(event.data) is None
+    assert await shop.desk.schedules.news(event.data) is None
 
 
 async def test_a_watch_by_command_and_in_words(shop: Shop) -> None:

@@ -17,8 +17,8 @@ from bot.chat.conversation import Conversation, Incoming, Person
 from bot.chat.page_reading import page_lines
 from bot.chat.screen import Wish, read_screen
 from bot.chat.texts import texts
-from bot.desk.actors import Actor, ChatRef, Role
-from tests.bot.chat.memory_desk import NOW, MemoryDesk
+from bot.desk.actors import ChatRef, Role
+from tests.support.stage import NOW, Stage
 
 CHAT = ChatRef("telegram", "11")
 
@@ -49,10 +49,9 @@ def test_buttons_are_short_enough_and_read_back(serial: str) -> None:
         assert read_screen(action.partition(":")[2]) == (serial if len(serial) < 50 else "", wish)
 
 
-async def test_a_photo_and_the_file_of_it() -> None:
-    desk = MemoryDesk(picture=b"jpeg")
-    desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.VIEWER)
-    conversation = Conversation(desk, clock=lambda: NOW)
+async def test_a_photo_and_the_file_of_it(stage: Stage) -> None:
+    stage.image = Image.new("RGB", (1080, 2400), "green")
+    conversation = await talk(stage)
 
     async def card_of(**incoming: str) -> Card:
         kind = "button" if "action" in incoming else "text"
@@ -60,21 +59,25 @@ async def test_a_photo_and_the_file_of_it() -> None:
         return said.messages[0].card
 
     photo = await card_of(text="/screen S1")
-    assert (photo.picture, photo.document) == (b"jpeg", None)
+    assert photo.document is None
+    assert photo.picture is not None
+    with Image.open(io.BytesIO(photo.picture)) as small:
+        assert small.size == (540, 1200)  # made smaller for the chat
     labels = [button.label for row in photo.buttons for button in row]
     assert labels == ["看屏幕", "原图"]
     for asked in ({"action": "screen:S1 file"}, {"text": "/screen S1 file"}):
         file = await card_of(**asked)
         assert file.picture is None
         assert file.document is not None
-        assert (file.document.name, file.document.data) == ("screen-20261120-093000.jpg", b"jpeg")
-    assert (await card_of(action="screen")).picture == b"jpeg"
+        assert file.document.name == "screen-20261120-093000.jpg"
+        with Image.open(io.BytesIO(file.document.data)) as full:
+            assert full.size == stage.image.size
+    assert (await card_of(action="screen")).picture == photo.picture
 
 
-def talk() -> tuple[MemoryDesk, Conversation]:
-    desk = MemoryDesk()
-    desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.VIEWER)
-    return desk, Conversation(desk, clock=lambda: NOW)
+async def talk(stage: Stage) -> Conversation:
+    await stage.join(11, "Operator A", Role.VIEWER)
+    return Conversation(stage.desk, clock=lambda: NOW)
 
 
 async def answered(conversation: Conversation, text: str) -> Card:
@@ -82,8 +85,8 @@ async def answered(conversation: Conversation, text: str) -> Card:
     return said.messages[0].card
 
 
-async def test_what_is_read_is_summed_up_and_marked_on_the_picture() -> None:
-    desk, conversation = talk()
+async def test_what_is_read_is_summed_up_and_marked_on_the_picture(stage: Stage) -> None:
+    conversation = await talk(stage)
     asked = Box(40, 200, 300, 260)
     chat = ChatScreen(
         title="11",
@@ -97,7 +100,7 @@ async def test_what_is_read_is_summed_up_and_marked_on_the_picture() -> None:
         input_box=Box(20, 740, 260, 780),
         send_state=SendState.ABSENT,
     )
-    desk.page = SeenPage(Image.new("RGB", (360, 800), "white"), Page(chat), "QQ")
+    stage.page = SeenPage(Image.new("RGB", (360, 800), "white"), Page(chat), "QQ")
     card = await answered(conversation, "/screen S1 识别")
     told = [f"{line.label}: {line.text}" if line.label else line.text for line in card.lines]
     assert told == [
@@ -121,8 +124,8 @@ async def test_what_is_read_is_summed_up_and_marked_on_the_picture() -> None:
     assert inside == (255, 255, 255)
 
 
-async def test_of_a_page_of_no_chat_app_the_picture_comes_as_it_is() -> None:
-    _, conversation = talk()
+async def test_of_a_page_of_no_chat_app_the_picture_comes_as_it_is(stage: Stage) -> None:
+    conversation = await talk(stage)
     card = await answered(conversation, "/screen read")
     assert [line.text for line in card.lines] == ["不是聊天，也不是消息列表"]
     assert card.picture is not None

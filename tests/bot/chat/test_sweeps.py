@@ -7,22 +7,22 @@ from datetime import timedelta
 
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
-from bot.desk.port import RunStatus, RunView
-from bot.desk.sweeps_port import SweepView, SweptView
-from tests.bot.chat.memory_desk import NOW, MemoryDesk
-from tests.bot.chat.test_conversation import Talker, desk, talker, wang  # noqa: F401 - fixtures
+from bot.desk.views import ContactView, RunStatus, RunView, SweepView, SweptView
+from tests.support.stage import NOW, Stage
+from tests.support.talker import Talker, talker
 
 
-async def test_a_sweep_in_words_and_by_command(desk: MemoryDesk, wang: Talker) -> None:  # noqa: F811 - fixtures
+async def test_a_sweep_in_words_and_by_command(stage: Stage, wang: Talker) -> None:
     assert await wang.say("巡检 11 小王") == (
         "巡检：排队中\n任务: 巡检 11 小王\n手机: Pixel\n发起人: Operator A\n队列中第 1 位\n[停止]"
     )
+    await stage.desk.contacts.add(await stage.actor(11), ContactView("qq", "老王", tags=("老客户",)))
     for written in ("/sweep", "扫一遍", "/巡检 #老客户"):
         assert "巡检：排队中" in await wang.say(written)
-    viewer = talker(desk, "13", "Viewer")
+    viewer = talker(stage.desk, "13", "Viewer")
     await viewer.say("/start 1234")
     assert "巡检：排队中" not in await viewer.say("/sweep")
-    stopped = await wang.tap(f"stop:{list(desk.runs)[-1]}")
+    stopped = await wang.tap(f"stop:{await stage.newest()}")
     assert stopped.startswith("(")
 
 

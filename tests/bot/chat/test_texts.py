@@ -12,7 +12,7 @@ from agent_core.session import QuestionKind
 from agent_core.texts import kept_language, language_of, rule_words
 from bot.chat import commands
 from bot.chat.texts import LANGUAGES, Lang, Texts, catalogue
-from bot.desk import actors, port
+from bot.desk import actors, views
 
 
 def placeholders(text: str) -> set[str]:
@@ -34,7 +34,7 @@ def test_both_languages_say_the_same_things() -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_nothing_that_can_be_shown_lacks_its_text(lang: Lang) -> None:
     needed = {f"question.{kind.value}" for kind in QuestionKind}
-    needed |= {f"card.{status.value}" for status in port.RunStatus}
+    needed |= {f"card.{status.value}" for status in views.RunStatus}
     needed |= {f"role.{role.value}" for role in actors.Role}
     needed |= {f"command.{name}" for name in commands.COMMANDS}
     needed |= {f"error.{kind}" for kind in kinds(errors.PhonedeskError)}

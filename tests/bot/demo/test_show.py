@@ -73,7 +73,7 @@ async def test_both_acts_without_a_schedule(tmp_path: Path, lines: list[str], se
 async def test_the_third_act_is_a_tick_that_starts_one_run() -> None:
     """The test is the clock: it takes the tick that the minute would bring."""
     async with stage(printed(), None, "zh", says()) as on:
-        await on.operator(f"/start {await on.running.desk.first_code()}")
+        await on.operator(f"/start {await on.running.desk.people.first_code()}")
         await on.until(lambda: bool(on.user.chat.from_bot), "/start")
         db = on.running.desk.house.db
         act = asyncio.create_task(third_act(on, "0 0 1 1 *"))  # not due within this test

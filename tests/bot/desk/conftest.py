@@ -10,7 +10,7 @@ from agent_core.devices.adb.device import AdbDevice
 from agent_core.devices.adb.server import DeviceEntry
 from agent_core.errors import DeviceOffline
 from bot.desk.actors import Actor, ChatRef, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.people import new_code
 from scheduler.runs import RunService
@@ -32,7 +32,7 @@ class Shop:
 
     db: Database
     clock: Clock
-    desk: HouseDesk
+    desk: Desk
     service: RunService
     attached: list[DeviceEntry] = field(default_factory=list)
     devices: dict[str, AdbDevice] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Shop:
     async def person(self, role: Role, name: str = "") -> Actor:
         self._next_user += 1
         code = await new_code(self.db, role, created_by="test")
-        return await self.desk.pair("telegram", str(self._next_user), name or role.value, "en", code)
+        return await self.desk.people.pair("telegram", str(self._next_user), name or role.value, "en", code)
 
 
 async def make_shop(url: str, clock: Clock) -> Shop:
@@ -61,7 +61,7 @@ async def make_shop(url: str, clock: Clock) -> Shop:
     await Phones(db).saw(dict.fromkeys(SEEN, ""))
     for chat_id in USED:
         await TopicTable(db).put(chat_id, "S1", thread_id="9", name="S1")
-    desk = HouseDesk(House(db, service, entries, device, "Asia/Shanghai"))
+    desk = Desk(House(db, service, entries, device, "Asia/Shanghai"))
     return Shop(db, clock, desk, service, attached, devices)
 
 

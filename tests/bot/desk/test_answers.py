@@ -13,7 +13,7 @@ from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.session import ReplyRecord, Session
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.answers import moment
-from bot.desk.answers_port import AnswersAsked
+from bot.desk.answers_views import AnswersAsked
 from scheduler.ports import StoredRuns
 from storage.answers import Answers
 from storage.people import Audit
@@ -51,17 +51,17 @@ async def test_an_answer_in_full(shop: Shop) -> None:
     run_id = await run_in(shop)
     await tell(shop, replace(SENT, state=ReplyState.PLANNED, sent="", provenance=""), run_id, b"before")
     answer_id = await tell(shop, replace(SENT, records=None), run_id, b"after")
-    view = await shop.desk.answer_entry(viewer, f"#{answer_id}")
+    view = await shop.desk.answers.get(viewer, f"#{answer_id}")
     assert (view.run_id, view.serial, view.app, view.contact) == (run_id, PHONE, "qq", "11")
     assert (view.question, view.query, view.records) == ("怎么退货？", "退货", (RECORD,))
     assert (view.sent, view.provenance, view.record_id, view.score) == ("七天内可退", "knowledge", "r7", 0.91)
     assert (view.state, view.rating, view.rated_by, view.before, view.after) == ("sent", 0, "", True, True)
     assert view.asked_at.isoformat() == "2026-03-01T17:00:00+08:00"
-    assert await shop.desk.answer_pictures(viewer, answer_id) == (b"before", b"after")
-    assert (await shop.desk.answers(viewer, AnswersAsked())).answers == (view,)
+    assert await shop.desk.answers.pictures(viewer, answer_id) == (b"before", b"after")
+    assert (await shop.desk.answers.find(viewer, AnswersAsked())).answers == (view,)
     for unknown in ("999", "x", "", "9" * 30):
         with pytest.raises(NotFound):
-            await shop.desk.answer_entry(viewer, unknown)
+            await shop.desk.answers.get(viewer, unknown)
 
 
 async def test_pages_back_and_forth(shop: Shop) -> None:
@@ -69,7 +69,7 @@ async def test_pages_back_and_forth(shop: Shop) -> None:
     ids = [await asked(shop, f"问题{number}") for number in range(5)]
 
     async def page(**at: str) -> tuple[list[str], bool, bool, int]:
-        found = await shop.desk.answers(viewer, AnswersAsked(), limit=2, **at)
+        found = await shop.desk.answers.find(viewer, AnswersAsked(), limit=2, **at)
         return [answer.id for answer in found.answers], found.newer, found.older, found.total
 
     assert await page() == ([ids[4], ids[3]], False, True, 5)
@@ -85,7 +85,7 @@ async def test_words_are_a_contact_or_a_text(shop: Shop) -> None:
     of_text = await asked(shop, "11号发货吗", contact="12")
 
     async def found(**given: Any) -> list[str]:
-        return [answer.id for answer in (await shop.desk.answers(viewer, AnswersAsked(**given))).answers]
+        return [answer.id for answer in (await shop.desk.answers.find(viewer, AnswersAsked(**given))).answers]
 
     assert await found(words="11") == [of_contact]
     assert await found(words="11号") == [of_text]
@@ -135,22 +135,22 @@ async def test_thumbs(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER, "Desk Owner")
     first, second = await shop.person(Role.OPERATOR, "Desk A"), await shop.person(Role.OPERATOR, "Desk B")
     answer_id = await tell(shop, SENT)
-    view = await shop.desk.rate_answer(first, answer_id, 1, key="tap-1")
+    view = await shop.desk.answers.rate(first, answer_id, 1, key="tap-1")
     assert (view.rating, view.rated_by, view.rated_at) == (1, "Desk A", shop.clock().astimezone(SHANGHAI))
-    assert (await shop.desk.rate_answer(first, answer_id, 1, key="tap-1")).rating == 1  # handed in again
+    assert (await shop.desk.answers.rate(first, answer_id, 1, key="tap-1")).rating == 1  # handed in again
     with pytest.raises(AccessDenied, match="Somebody else"):
-        await shop.desk.rate_answer(second, answer_id, -1)
-    view = await shop.desk.rate_answer(first, answer_id, -1)
+        await shop.desk.answers.rate(second, answer_id, -1)
+    view = await shop.desk.answers.rate(first, answer_id, -1)
     assert (view.rating, view.rated_by) == (-1, "Desk A")
-    assert (await shop.desk.rate_answer(owner, answer_id, 1)).rated_by == "Desk Owner"
-    assert (await shop.desk.rate_answer(owner, answer_id, 1)).rating == 0
-    view = await shop.desk.rate_answer(second, answer_id, -1, toggle=False)
-    assert (await shop.desk.rate_answer(second, answer_id, -1, toggle=False)).rating == -1
+    assert (await shop.desk.answers.rate(owner, answer_id, 1)).rated_by == "Desk Owner"
+    assert (await shop.desk.answers.rate(owner, answer_id, 1)).rating == 0
+    view = await shop.desk.answers.rate(second, answer_id, -1, toggle=False)
+    assert (await shop.desk.answers.rate(second, answer_id, -1, toggle=False)).rating == -1
     assert view.rated_by == "Desk B"
     with pytest.raises(BadRequest):
-        await shop.desk.rate_answer(owner, answer_id, 2)
+        await shop.desk.answers.rate(owner, answer_id, 2)
     with pytest.raises(NotFound):
-        await shop.desk.rate_answer(owner, "999", 1)
+        await shop.desk.answers.rate(owner, "999", 1)
     rated = [row for row in await Audit(shop.db).last() if row.command == "answers rate"]
     assert rated[-1].detail == {"answer": answer_id, "rating": 1}
     assert rated[-1].actor == first.id
@@ -160,10 +160,10 @@ async def test_a_viewer_looks_and_does_not_rate(shop: Shop) -> None:
     await shop.person(Role.OWNER)
     viewer = await shop.person(Role.VIEWER)
     answer_id = await tell(shop, SENT)
-    await shop.desk.unanswered(viewer)
+    await shop.desk.answers.unanswered(viewer)
     with pytest.raises(AccessDenied):
-        await shop.desk.rate_answer(viewer, answer_id, 1)
-    assert (await shop.desk.answer_entry(viewer, answer_id)).rating == 0
+        await shop.desk.answers.rate(viewer, answer_id, 1)
+    assert (await shop.desk.answers.get(viewer, answer_id)).rating == 0
     assert (await Audit(shop.db).last())[1].allowed is False
 
 
@@ -175,17 +175,17 @@ async def test_what_had_no_answer_is_grouped_by_what_was_meant(shop: Shop) -> No
     await asked(shop, "几点关门", state="sent", provenance="knowledge", sent="八点", record_id="k")
     newest = await asked(shop, "能刻字么", contact="11")
     await asked(shop, "？？", contact="13")
-    groups = await shop.desk.unanswered(viewer)
+    groups = await shop.desk.answers.unanswered(viewer)
     assert [(group.example, group.count, group.contacts, group.answer) for group in groups] == [
         ("能刻字么", 3, ("11", "12"), ""),
         ("？？", 1, ("13",), ""),
         ("运费多少", 1, ("11",), "包邮"),
     ]
     assert groups[0].answer_id == newest
-    assert groups[0].newest == (await shop.desk.answer_entry(viewer, newest)).asked_at
+    assert groups[0].newest == (await shop.desk.answers.get(viewer, newest)).asked_at
     shop.clock.move(days=31)
-    assert await shop.desk.unanswered(viewer) == []
-    assert len(await shop.desk.unanswered(viewer, "60d")) == 3
+    assert await shop.desk.answers.unanswered(viewer) == []
+    assert len(await shop.desk.answers.unanswered(viewer, "60d")) == 3
 
 
 async def test_a_run_shows_what_it_sent(shop: Shop) -> None:
@@ -197,6 +197,6 @@ async def test_a_run_shows_what_it_sent(shop: Shop) -> None:
     await tell(shop, replace(SENT, ledger_id=2, state=ReplyState.SKIPPED), run_id)
     second = await tell(shop, replace(SENT, ledger_id=3), run_id)
     await tell(shop, replace(SENT, ledger_id=4), "another")
-    run = await shop.desk.run(run_id)
+    run = await shop.desk.runs.get(run_id)
     assert run is not None
     assert [answer.id for answer in run.answers] == [first, second]

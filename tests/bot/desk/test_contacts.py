@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
-from bot.desk.contacts_port import ContactView
+from bot.desk.views import ContactView
 from tests.bot.desk.conftest import Shop
 
 ELEVEN = ContactView("qq", "11", "", "12345678", ("老客户",), "n")
@@ -17,31 +17,31 @@ ELEVEN = ContactView("qq", "11", "", "12345678", ("老客户",), "n")
 async def test_add_list_edit_remove(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     written = ContactView("QQ", " 11 ", "", "１２３４５６７８", ("老客户 ", "老客户"), " n ")
-    assert await shop.desk.add_contact(owner, written) == ELEVEN
-    here = await shop.desk.add_contact(owner, replace(ELEVEN, serial="S1", number="", tags=(), note=""))
-    assert await shop.desk.contacts(owner) == [ELEVEN, here]
-    assert await shop.desk.contacts(owner, text="3456") == [ELEVEN]
-    assert await shop.desk.contacts(owner, tag="老") == []
-    changed = await shop.desk.edit_contact(owner, "11", rename="客户11", number="", tags=["批发"])
+    assert await shop.desk.contacts.add(owner, written) == ELEVEN
+    here = await shop.desk.contacts.add(owner, replace(ELEVEN, serial="S1", number="", tags=(), note=""))
+    assert await shop.desk.contacts.find(owner) == [ELEVEN, here]
+    assert await shop.desk.contacts.find(owner, text="3456") == [ELEVEN]
+    assert await shop.desk.contacts.find(owner, tag="老") == []
+    changed = await shop.desk.contacts.edit(owner, "11", rename="客户11", number="", tags=["批发"])
     assert changed == replace(ELEVEN, name="客户11", number="", tags=("批发",))
-    assert await shop.desk.remove_contact(owner, "11", serial="S1") == here
-    assert await shop.desk.remove_contact(owner, "客户11") == changed
-    assert await shop.desk.contacts(owner) == []
+    assert await shop.desk.contacts.remove(owner, "11", serial="S1") == here
+    assert await shop.desk.contacts.remove(owner, "客户11") == changed
+    assert await shop.desk.contacts.find(owner) == []
 
 
 async def test_rights(shop: Shop) -> None:
     owner, operator, viewer = [await shop.person(role) for role in (Role.OWNER, Role.OPERATOR, Role.VIEWER)]
-    await shop.desk.add_contact(owner, ELEVEN)
-    assert await shop.desk.contacts(operator) == [ELEVEN]
+    await shop.desk.contacts.add(owner, ELEVEN)
+    assert await shop.desk.contacts.find(operator) == [ELEVEN]
     with pytest.raises(AccessDenied):
-        await shop.desk.contacts(viewer)
+        await shop.desk.contacts.find(viewer)
     with pytest.raises(AccessDenied):
-        await shop.desk.add_contact(operator, replace(ELEVEN, name="12"))
+        await shop.desk.contacts.add(operator, replace(ELEVEN, name="12"))
     with pytest.raises(AccessDenied):
-        await shop.desk.edit_contact(operator, "11", note="x")
+        await shop.desk.contacts.edit(operator, "11", note="x")
     with pytest.raises(AccessDenied):
-        await shop.desk.remove_contact(operator, "11")
-    assert await shop.desk.contacts(owner) == [ELEVEN]
+        await shop.desk.contacts.remove(operator, "11")
+    assert await shop.desk.contacts.find(owner) == [ELEVEN]
 
 
 @pytest.mark.parametrize(
@@ -55,19 +55,19 @@ async def test_rights(shop: Shop) -> None:
 async def test_what_cannot_be_right(shop: Shop, wrong: dict[str, Any]) -> None:
     owner = await shop.person(Role.OWNER)
     with pytest.raises(BadRequest) as caught:
-        await shop.desk.add_contact(owner, replace(ELEVEN, **wrong))
+        await shop.desk.contacts.add(owner, replace(ELEVEN, **wrong))
     assert caught.value.advice
-    assert await shop.desk.contacts(owner) == []
+    assert await shop.desk.contacts.find(owner) == []
 
 
 async def test_a_name_that_is_taken_or_unknown(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    await shop.desk.add_contact(owner, ELEVEN)
-    await shop.desk.add_contact(owner, replace(ELEVEN, name="12"))
+    await shop.desk.contacts.add(owner, ELEVEN)
+    await shop.desk.contacts.add(owner, replace(ELEVEN, name="12"))
     with pytest.raises(BadRequest, match="there already"):
-        await shop.desk.add_contact(owner, ELEVEN)
+        await shop.desk.contacts.add(owner, ELEVEN)
     with pytest.raises(BadRequest, match="there already"):
-        await shop.desk.edit_contact(owner, "12", rename="11")
-    for call in (shop.desk.remove_contact(owner, "13"), shop.desk.edit_contact(owner, "11", serial="S1", note="")):
+        await shop.desk.contacts.edit(owner, "12", rename="11")
+    for call in (shop.desk.contacts.remove(owner, "13"), shop.desk.contacts.edit(owner, "11", serial="S1", note="")):
         with pytest.raises(NotFound):
             await call

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from bot.desk.actors import NotFound, Role
-from bot.desk.port import EventView
+from bot.desk.views import EventView
 from storage.events import Events
 from tests.bot.desk.conftest import CHAT, PHONE, Shop, make_shop
 from tests.support.lab import lab
@@ -53,8 +53,8 @@ async def test_what_comes_later_is_told_at_once(shop: Shop) -> None:
 
 async def test_a_run_tells_its_status_by_itself(shop: Shop) -> None:
     who = await shop.person(Role.OPERATOR)
-    view = await shop.desk.start_run(who, "打开设置", chat=CHAT)
-    await shop.desk.stop_run(who)
+    view = await shop.desk.runs.start(who, "打开设置", chat=CHAT)
+    await shop.desk.runs.stop(who)
     told = await read(shop, "card", 2)
     assert [(event.run_id, event.kind, event.data["status"]) for event in told] == [
         (view.id, "status", "queued"),
@@ -66,20 +66,20 @@ async def test_the_screen_as_jpeg(shop: Shop) -> None:
     who = await shop.person(Role.VIEWER)
     async with lab() as bench:
         shop.devices[""] = shop.devices[PHONE] = bench.device
-        jpeg = await shop.desk.screenshot(who, PHONE)
+        jpeg = await shop.desk.phones.screenshot(who, PHONE)
         with Image.open(io.BytesIO(jpeg)) as image:
             assert image.format == "JPEG"
             assert image.height > image.width
-        assert (await shop.desk.screenshot(who))[:2] == jpeg[:2]
-        seen = await shop.desk.screen_page(who, PHONE)
+        assert (await shop.desk.phones.screenshot(who))[:2] == jpeg[:2]
+        seen = await shop.desk.phones.page(who, PHONE)
         assert (seen.app, seen.page.chat, seen.page.rows) == ("", None, ())  # the home screen
         await bench.open_chat()
-        seen = await shop.desk.screen_page(who)
+        seen = await shop.desk.phones.page(who)
         assert seen.app == "QQ"
         assert seen.page.chat is not None
         assert seen.page.chat.title == "11"
     for made_up in ("ghost", "10.0.0.1:5555"):  # nothing is connected to because somebody wrote it
         with pytest.raises(NotFound, match=made_up):
-            await shop.desk.screenshot(who, made_up)
+            await shop.desk.phones.screenshot(who, made_up)
         with pytest.raises(NotFound, match=made_up):
-            await shop.desk.screen_page(who, made_up)
+            await shop.desk.phones.page(who, made_up)

@@ -12,8 +12,8 @@ import pytest
 from agent_core.model.prices import Price, Prices
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from bot.desk.actors import AccessDenied, Actor, BadRequest, ChatRef, Role
-from bot.desk.desk import HouseDesk
-from bot.desk.digest_port import Often, Period
+from bot.desk.desk import Desk
+from bot.desk.digest_views import Often, Period
 from bot.desk.house import chat_data
 from scheduler.digests import DigestWatch, digest_times
 from scheduler.ports import StoredRuns
@@ -81,7 +81,7 @@ async def day(shop: Shop) -> Day:
 
 
 async def look(shop: Shop, period: Period = "today", **changes: Any) -> Any:
-    desk = HouseDesk(replace(shop.desk.house, **changes))
+    desk = Desk(replace(shop.desk.house, **changes))
     return await desk.digest.look(await shop.person(Role.VIEWER), period)
 
 
@@ -228,7 +228,7 @@ async def test_who_is_told_of_what_is_down(shop: Shop) -> None:
     owner, other = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
     await shop.person(Role.OPERATOR)
     assert {to.chat for to in await shop.desk.digest.alerted()} == {own(owner), own(other)}
-    named = HouseDesk(replace(shop.desk.house, alert_chat="-1009"))
+    named = Desk(replace(shop.desk.house, alert_chat="-1009"))
     (to,) = await named.digest.alerted()
     assert (to.chat, to.lang) == (ChatRef("telegram", "-1009", kind="group"), "zh")
     data = {"subject": "phone:1:2", "state": "down", "since": "2026-11-20T01:00:00+00:00", "why": "offline"}

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
-from bot.desk.history_port import HistoryAsked
-from bot.desk.port import RunStatus
+from bot.desk.history_views import HistoryAsked
+from bot.desk.views import RunStatus
 from storage.events import Events
 from storage.retention import Retention
 from storage.runs import NewRun, Runs

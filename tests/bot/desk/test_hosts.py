@@ -41,18 +41,18 @@ async def test_phones_of_another_machine_are_listed_with_it_and_away_when_it_die
 async def test_a_run_says_which_machine_its_phone_is_away_with(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     hosts = await a_host(shop, S1="device")
-    run = await shop.desk.start_run(owner, "task", chat=CHAT, serial="S1")
+    run = await shop.desk.runs.start(owner, "task", chat=CHAT, serial="S1")
     assert (run.away, run.position) == ("", 1)
     assert away_lines(run, texts("en")) == []
     shop.clock.move(seconds=LEASE_SECONDS)
-    run = await shop.desk.run(run.id) or run
+    run = await shop.desk.runs.get(run.id) or run
     assert (run.away, run.away_host, run.away_until) == ("host", "counter-2", None)
     said = [line.text for line in away_lines(run, texts("en"))]
     assert said[0] == "It waits for the phone S1; its host counter-2 has not been heard since 03-01 17:00."
     assert "another host" in said[-1]
     await hosts.register("counter-3", "token")
     await hosts.sees("counter-3", "token", {"S1": "device"})
-    assert (await shop.desk.run(run.id) or run).away == ""
+    assert (await shop.desk.runs.get(run.id) or run).away == ""
 
 
 async def test_the_screen_of_a_phone_at_another_machine(shop: Shop) -> None:
@@ -68,12 +68,12 @@ async def test_the_screen_of_a_phone_at_another_machine(shop: Shop) -> None:
 
     async with asyncio.TaskGroup() as group:
         group.create_task(answer())
-        picture = await shop.desk.screenshot(owner, "S1", full=True)
+        picture = await shop.desk.phones.screenshot(owner, "S1", full=True)
     assert Image.open(io.BytesIO(picture)).size == (40, 80)
     with pytest.raises(DeviceOffline, match="counter-2, which does not reach it"):
-        await shop.desk.screenshot(owner, "S2")
+        await shop.desk.phones.screenshot(owner, "S2")
     with pytest.raises(BadRequest, match="counter-2"):
-        await shop.desk.screen_page(owner, "S1")
+        await shop.desk.phones.page(owner, "S1")
     assert await hosts.wanted("counter-2") == []
 
 
@@ -81,7 +81,7 @@ async def test_a_phone_that_only_another_machine_reaches_is_that_ones(shop: Shop
     owner = await shop.person(Role.OWNER)
     hosts = await a_host(shop, **{PHONE: "device"})
     shop.attached[:] = [DeviceEntry(PHONE, "offline")]
-    assert [(phone.state, phone.host) for phone in await shop.desk.phones()] == [("free", "counter-2")]
+    assert [(phone.state, phone.host) for phone in await shop.desk.phones.all()] == [("free", "counter-2")]
 
     async def answer() -> None:
         while not (asked := await hosts.wanted("counter-2")):
@@ -91,9 +91,9 @@ async def test_a_phone_that_only_another_machine_reaches_is_that_ones(shop: Shop
     async with asyncio.TaskGroup() as group:
         group.create_task(answer())
         with pytest.raises(DeviceOffline, match="counter-2 says: asked"):
-            await shop.desk.screenshot(owner, PHONE)
+            await shop.desk.phones.screenshot(owner, PHONE)
     await hosts.sees("counter-2", "token", {})
-    assert [(phone.state, phone.host) for phone in await shop.desk.phones()] == [("offline", "")]
+    assert [(phone.state, phone.host) for phone in await shop.desk.phones.all()] == [("offline", "")]
 
 
 async def test_a_machine_that_does_not_answer_in_time(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,5 +101,5 @@ async def test_a_machine_that_does_not_answer_in_time(shop: Shop, monkeypatch: p
     owner = await shop.person(Role.OWNER)
     hosts = await a_host(shop, S1="device")
     with pytest.raises(DeviceOffline, match="gave no picture of the phone S1 within"):
-        await shop.desk.screenshot(owner, "S1")
+        await shop.desk.phones.screenshot(owner, "S1")
     assert await hosts.wanted("counter-2") == [], "nobody waits for it any more"

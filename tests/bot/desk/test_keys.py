@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.desk.actors import AccessDenied, Role
-from bot.desk.history_port import HistoryAsked
-from bot.desk.keys import KeysDesk
+from bot.desk.history_views import HistoryAsked
+from bot.desk.keys import DeskKeys
 from bot.web.keys import actor_of_key
 from storage.api_keys import ApiKeys
 from storage.people import Audit
@@ -25,7 +25,7 @@ async def test_a_key_is_an_actor_with_its_role_and_its_phones(shop: Shop) -> Non
 async def test_runs_name_the_key_that_began_them(shop: Shop) -> None:
     _, row = await ApiKeys(shop.db).add("ide", role="operator")
     run_id = await shop.service.submit("打开设置", requested_by=f"key:{row.id}")
-    view = await shop.desk.run(run_id)
+    view = await shop.desk.runs.get(run_id)
     assert view is not None
     assert view.by == "ide"
     owner = await shop.person(Role.OWNER)
@@ -42,7 +42,7 @@ async def test_anything_else_is_nobody(shop: Shop, form: str) -> None:
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
 async def test_only_an_owner_has_keys(shop: Shop, role: Role) -> None:
-    who, keys = await shop.person(role), KeysDesk(shop.desk.house)
+    who, keys = await shop.person(role), DeskKeys(shop.desk.house)
     for call in (keys.add(who, "x", Role.VIEWER), keys.all(who), keys.remove(who, "x")):
         with pytest.raises(AccessDenied):
             await call

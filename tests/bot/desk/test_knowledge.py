@@ -11,8 +11,9 @@ import pytest
 
 from agent_core.errors import ConfigMissing, InputRejected
 from bot.desk.actors import AccessDenied, Actor, BadRequest, DoubleEntry, NotFound, Role
-from bot.desk.desk import HouseDesk
-from bot.desk.knowledge_port import EntryText, KnowledgeDesk, KnowledgeFile
+from bot.desk.desk import Desk
+from bot.desk.knowledge import DeskKnowledge
+from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from storage.people import Audit
@@ -30,8 +31,8 @@ async def store(tmp_path: Path) -> AsyncIterator[EmbeddedKnowledge]:
 
 
 @pytest.fixture
-def kb(shop: Shop, store: EmbeddedKnowledge) -> KnowledgeDesk:
-    return HouseDesk(replace(shop.desk.house, store=store)).kb
+def kb(shop: Shop, store: EmbeddedKnowledge) -> DeskKnowledge:
+    return Desk(replace(shop.desk.house, store=store)).kb
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ async def viewer(shop: Shop) -> Actor:
 
 class TestRights:
     async def test_a_viewer_looks_at_what_is_live(
-        self, kb: KnowledgeDesk, owner: Actor, operator: Actor, viewer: Actor
+        self, kb: DeskKnowledge, owner: Actor, operator: Actor, viewer: Actor
     ) -> None:
         live = await kb.add(owner, RETURN)
         waiting = await kb.add(operator, EntryText("退货地址", "见订单"))
@@ -71,7 +72,7 @@ class TestRights:
         with pytest.raises(AccessDenied):
             await kb.approve(viewer, waiting.id)
 
-    async def test_an_operator_keeps_what_waits(self, kb: KnowledgeDesk, owner: Actor, operator: Actor) -> None:
+    async def test_an_operator_keeps_what_waits(self, kb: DeskKnowledge, owner: Actor, operator: Actor) -> None:
         live = await kb.add(owner, RETURN)
         waiting = await kb.add(operator, EntryText("退货地址", "见订单"))
         assert (waiting.live, waiting.origin) == (False, "telegram:Operator A")
@@ -94,7 +95,7 @@ class TestRights:
             await kb.export(operator, "csv")
         assert (await kb.entry(owner, live.id)).answer == "七天内可退"
 
-    async def test_it_is_all_in_the_log(self, shop: Shop, kb: KnowledgeDesk, owner: Actor, viewer: Actor) -> None:
+    async def test_it_is_all_in_the_log(self, shop: Shop, kb: DeskKnowledge, owner: Actor, viewer: Actor) -> None:
         entry = await kb.add(owner, RETURN)
         await kb.delete(owner, entry.id)
         with pytest.raises(AccessDenied):
@@ -114,12 +115,12 @@ class TestRights:
 
 
 class TestKeeping:
-    async def test_asked_twice_with_one_key_is_one_entry(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_asked_twice_with_one_key_is_one_entry(self, kb: DeskKnowledge, owner: Actor) -> None:
         first = await kb.add(owner, RETURN, key="telegram:7")
         assert await kb.add(owner, RETURN, key="telegram:7") == first
         assert (await kb.stats(owner)).entries.live == 1
 
-    async def test_a_question_is_answered_by_one_entry(self, kb: KnowledgeDesk, owner: Actor, operator: Actor) -> None:
+    async def test_a_question_is_answered_by_one_entry(self, kb: DeskKnowledge, owner: Actor, operator: Actor) -> None:
         first = await kb.add(owner, RETURN)
         with pytest.raises(DoubleEntry, match=first.id):
             await kb.add(owner, EntryText("能退吗", "不能"))
@@ -131,7 +132,7 @@ class TestKeeping:
             await kb.undo(owner, other.id)
 
     async def test_a_waiting_double_is_not_approved(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         first = await kb.add(owner, RETURN)
         waiting = await store.add(Entry(question="能退吗？", answer="可以", live=False))
@@ -140,7 +141,7 @@ class TestKeeping:
         assert [record.id for record in await store.retrieve("怎么退货")] == [first.id]
 
     async def test_another_wording_goes_to_the_entry_that_it_means(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         first = await kb.add(owner, RETURN)
         wording = await store.add(
@@ -150,7 +151,7 @@ class TestKeeping:
         assert (approved.id, approved.aliases) == (first.id, ("能退吗", "可以退回去吗"))
 
     @pytest.mark.parametrize("entry_id", ["none", "#none", ""])
-    async def test_what_is_not_there(self, kb: KnowledgeDesk, owner: Actor, entry_id: str) -> None:
+    async def test_what_is_not_there(self, kb: DeskKnowledge, owner: Actor, entry_id: str) -> None:
         for call in (kb.entry, kb.delete, kb.approve, kb.reject):
             with pytest.raises(NotFound):
                 await call(owner, entry_id)
@@ -158,7 +159,7 @@ class TestKeeping:
             await kb.edit(owner, entry_id, EntryText(answer="x"))
 
     async def test_the_beginning_of_an_id_is_enough(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         for entry_id in ("abc1", "abd2", "ab"):
             await store.add(Entry(id=entry_id, question=f"问{entry_id}", answer="答", live=False))
@@ -172,14 +173,14 @@ class TestKeeping:
         with pytest.raises(NotFound):
             await kb.approve(owner, "#")
 
-    async def test_what_is_live_is_not_rejected(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_what_is_live_is_not_rejected(self, kb: DeskKnowledge, owner: Actor) -> None:
         entry = await kb.add(owner, RETURN)
         with pytest.raises(BadRequest, match="live already"):
             await kb.reject(owner, entry.id)
         assert (await kb.entry(owner, entry.id)).live
 
     async def test_what_was_decided_is_told_with_who_did(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor, operator: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor, operator: Actor
     ) -> None:
         first = await kb.add(owner, RETURN)
         own = await kb.add(operator, EntryText("退货地址", "见订单"))
@@ -197,7 +198,7 @@ class TestKeeping:
         with pytest.raises(NotFound):
             await kb.reject(owner, own.id)
 
-    async def test_blank_fields_are_refused(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_blank_fields_are_refused(self, kb: DeskKnowledge, owner: Actor) -> None:
         with pytest.raises(InputRejected, match="answer"):
             await kb.add(owner, EntryText("怎么退货", " "))
         entry = await kb.add(owner, RETURN)
@@ -207,29 +208,29 @@ class TestKeeping:
 
 class TestUndo:
     async def test_a_deletion_comes_back_after_a_restart(
-        self, shop: Shop, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, shop: Shop, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         entry = await kb.add(owner, RETURN)
         await kb.delete(owner, entry.id)
         assert await store.get(entry.id) is None
-        again = HouseDesk(replace(shop.desk.house, store=store)).kb
+        again = Desk(replace(shop.desk.house, store=store)).kb
         assert await again.undo(owner, entry.id) == entry
         assert await store.get(entry.id) == entry
         with pytest.raises(BadRequest, match="nothing to undo"):
             await again.undo(owner, entry.id)
 
-    async def test_an_edit_is_taken_back(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_an_edit_is_taken_back(self, kb: DeskKnowledge, owner: Actor) -> None:
         entry = await kb.add(owner, RETURN)
         await kb.edit(owner, entry.id, EntryText(answer="不能退", tags=()))
         assert await kb.undo(owner, entry.id) == entry
 
-    async def test_a_rejection_is_taken_back_by_an_operator(self, kb: KnowledgeDesk, operator: Actor) -> None:
+    async def test_a_rejection_is_taken_back_by_an_operator(self, kb: DeskKnowledge, operator: Actor) -> None:
         entry = await kb.add(operator, RETURN)
         await kb.reject(operator, entry.id)
         assert await kb.undo(operator, entry.id) == entry
 
     async def test_a_waiting_wording_with_a_new_answer_too(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         first = await kb.add(owner, RETURN)
         wording = await store.add(Entry(question="退回去", answer=first.answer, live=False, alias_of=first.id))
@@ -237,7 +238,7 @@ class TestUndo:
         assert (await kb.undo(owner, wording.id)).alias_of == first.id
 
     async def test_only_ones_own_newest_change(
-        self, shop: Shop, kb: KnowledgeDesk, owner: Actor, operator: Actor
+        self, shop: Shop, kb: DeskKnowledge, owner: Actor, operator: Actor
     ) -> None:
         first = await kb.add(owner, RETURN)
         second = await kb.add(owner, EntryText("几天发货", "当天"))
@@ -248,7 +249,7 @@ class TestUndo:
         with pytest.raises(BadRequest, match="nothing to undo"):
             await kb.undo(operator, second.id)
 
-    async def test_what_somebody_else_changed_since_stays(self, shop: Shop, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_what_somebody_else_changed_since_stays(self, shop: Shop, kb: DeskKnowledge, owner: Actor) -> None:
         entry = await kb.add(owner, RETURN)
         await kb.edit(owner, entry.id, EntryText(answer="甲"))
         other = await shop.person(Role.OWNER, "Owner B")
@@ -258,7 +259,7 @@ class TestUndo:
         assert (await kb.entry(owner, entry.id)).answer == "乙"
 
     async def test_not_where_another_answers_that_now(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         entry = await kb.add(owner, RETURN)
         await kb.delete(owner, entry.id)
@@ -274,20 +275,20 @@ class TestUndo:
 class TestAtOnce:
     """Two people, or two processes, at the same time: one question has one live entry."""
 
-    async def test_two_add_the_same(self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor) -> None:
+    async def test_two_add_the_same(self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor) -> None:
         done = await asyncio.gather(*(kb.add(owner, RETURN) for _ in range(4)), return_exceptions=True)
         assert sum(isinstance(one, DoubleEntry) for one in done) == 3
         assert len(await store.list(live=True)) == 1
 
     async def test_two_waiting_ones_are_approved(
-        self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor, operator: Actor
+        self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor, operator: Actor
     ) -> None:
         waiting = [await kb.add(operator, RETURN) for _ in range(3)]
         done = await asyncio.gather(*(kb.approve(owner, one.id) for one in waiting), return_exceptions=True)
         assert sum(isinstance(one, DoubleEntry) for one in done) == 2
         assert len(await store.list(live=True)) == 1
 
-    async def test_two_are_edited_to_the_same(self, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor) -> None:
+    async def test_two_are_edited_to_the_same(self, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor) -> None:
         entries = [await kb.add(owner, EntryText(f"问题{n}", "答")) for n in "甲乙丙"]
         same = EntryText("怎么退货")
         done = await asyncio.gather(*(kb.edit(owner, one.id, same) for one in entries), return_exceptions=True)
@@ -295,7 +296,7 @@ class TestAtOnce:
         assert sum(one.question == "怎么退货" for one in await store.list()) == 1
 
     async def test_one_is_taken_back_while_another_is_added(
-        self, shop: Shop, kb: KnowledgeDesk, store: EmbeddedKnowledge, owner: Actor
+        self, shop: Shop, kb: DeskKnowledge, store: EmbeddedKnowledge, owner: Actor
     ) -> None:
         other = await shop.person(Role.OWNER, "Owner B")
         for n in range(8):
@@ -310,7 +311,7 @@ class TestAtOnce:
 
 class TestFiles:
     async def test_a_plan_writes_nothing_and_is_carried_out_as_it_was_shown(
-        self, kb: KnowledgeDesk, owner: Actor
+        self, kb: DeskKnowledge, owner: Actor
     ) -> None:
         entry = await kb.add(owner, RETURN)
         view = await kb.plan_import(owner, [SHEET])
@@ -322,7 +323,7 @@ class TestFiles:
         assert (await kb.entry(owner, entry.id)).answer == "十五天内可退"
         assert (await kb.stats(owner)).entries.live == 2
 
-    async def test_a_base_that_changed_meanwhile_is_planned_anew(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_a_base_that_changed_meanwhile_is_planned_anew(self, kb: DeskKnowledge, owner: Actor) -> None:
         entry = await kb.add(owner, RETURN)
         view = await kb.plan_import(owner, [SHEET])
         await kb.edit(owner, entry.id, EntryText(answer="十四天内可退"))
@@ -332,7 +333,7 @@ class TestFiles:
         assert (await kb.carry_out(owner, [SHEET], mark=again.mark)).done
         assert not (await kb.carry_out(owner, [SHEET], mark=again.mark)).done  # tapped twice
 
-    async def test_what_doubles_between_two_files_is_seen(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_what_doubles_between_two_files_is_seen(self, kb: DeskKnowledge, owner: Actor) -> None:
         for answer, doubles, unclear in (("当天发货", ["几天发货"], []), ("三天", [], ["当天发货", "三天"])):
             other = KnowledgeFile("more.csv", f"问题,答案\n几天发货,{answer}\n".encode())
             plan = (await kb.plan_import(owner, [SHEET, other])).plan
@@ -340,14 +341,14 @@ class TestFiles:
             assert [one.answer for one in plan.unclear] == unclear
 
     @pytest.mark.parametrize("form", ["csv", "jsonl", "md", "xlsx"])
-    async def test_an_export_comes_back_without_a_change(self, kb: KnowledgeDesk, owner: Actor, form: str) -> None:
+    async def test_an_export_comes_back_without_a_change(self, kb: DeskKnowledge, owner: Actor, form: str) -> None:
         await kb.add(owner, RETURN)
         file = await kb.export(owner, form)
         assert file.name.endswith(f".{form}")
         view = await kb.plan_import(owner, [file])
         assert (len(view.plan.same), view.plan.writes, len(view.plan.doubles)) == (1, 0, 0)
 
-    async def test_a_form_that_is_none(self, kb: KnowledgeDesk, owner: Actor) -> None:
+    async def test_a_form_that_is_none(self, kb: DeskKnowledge, owner: Actor) -> None:
         with pytest.raises(BadRequest, match="docx"):
             await kb.export(owner, "docx")
 
@@ -359,5 +360,5 @@ async def test_whether_the_entries_answer_customers(
     shop: Shop, store: EmbeddedKnowledge, viewer: Actor, provider: str, used: bool
 ) -> None:
     house = replace(shop.desk.house, store=store, provider=provider)
-    stats = await HouseDesk(house).kb.stats(viewer)
+    stats = await Desk(house).kb.stats(viewer)
     assert (stats.provider, stats.used) == (provider, used)

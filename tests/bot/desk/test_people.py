@@ -17,7 +17,7 @@ PRIVATE = ChatRef("telegram", "9")
 
 
 async def guess(shop: Shop, user: str, code: str = "WRONG") -> Actor:
-    return await shop.desk.pair("telegram", user, "Guesser", "zh", code)
+    return await shop.desk.people.pair("telegram", user, "Guesser", "zh", code)
 
 
 async def guess_wrong(shop: Shop, user: str, times: int) -> None:
@@ -27,21 +27,21 @@ async def guess_wrong(shop: Shop, user: str, times: int) -> None:
 
 
 async def test_the_first_code_makes_an_owner_and_is_used_up(shop: Shop) -> None:
-    code = await shop.desk.first_code()
+    code = await shop.desk.people.first_code()
     assert code is not None
     assert len(code) == CODE_LENGTH
     assert set(code) <= set(CODE_ALPHABET)
-    owner = await shop.desk.pair("telegram", "42", "Chief", "zh-hans", f" {code.lower()} ")
+    owner = await shop.desk.people.pair("telegram", "42", "Chief", "zh-hans", f" {code.lower()} ")
     assert (owner.role, owner.name, owner.lang, owner.user_id) == (Role.OWNER, "Chief", "zh", "42")
-    assert await shop.desk.actor("telegram", "42") == owner
-    assert await shop.desk.first_code() is None
+    assert await shop.desk.people.actor("telegram", "42") == owner
+    assert await shop.desk.people.first_code() is None
     with pytest.raises(AccessDenied):
         await guess(shop, "43", code)
 
 
 async def test_with_the_owner_there_the_codes_of_earlier_starts_open_nothing(shop: Shop) -> None:
-    earlier = await shop.desk.first_code()
-    code = await shop.desk.first_code()
+    earlier = await shop.desk.people.first_code()
+    code = await shop.desk.people.first_code()
     assert earlier is not None
     assert code is not None
     with pytest.raises(AccessDenied):
@@ -63,11 +63,11 @@ async def test_a_code_has_its_role_and_its_day(shop: Shop) -> None:
 async def test_strangers_are_nobody(shop: Shop) -> None:
     await shop.person(Role.OWNER)
     for channel, user in [("telegram", "999"), ("web", "101"), ("telegram", "abc"), ("telegram", "")]:
-        assert await shop.desk.actor(channel, user) is None
+        assert await shop.desk.people.actor(channel, user) is None
     code = await new_code(shop.db, Role.OWNER, created_by="test")
     for channel, user in [("web", "5"), ("telegram", "abc")]:
         with pytest.raises(AccessDenied):
-            await shop.desk.pair(channel, user, "X", "en", code)
+            await shop.desk.people.pair(channel, user, "X", "en", code)
     assert (await guess(shop, "5", code)).role is Role.OWNER  # the code was not used up by them
 
 
@@ -161,15 +161,15 @@ async def test_the_chat_says_it_politely(shop: Shop, lang: str, said: str) -> No
 
 
 CALLS: dict[str, tuple[Role, Callable[[Shop, Actor], Awaitable[object]]]] = {
-    "run": (Role.OPERATOR, lambda shop, who: shop.desk.start_run(who, "打开设置", chat=CHAT)),
-    "stop": (Role.OPERATOR, lambda shop, who: shop.desk.stop_run(who)),
-    "answer": (Role.OPERATOR, lambda shop, who: shop.desk.answer(who, "q", choice="x")),
+    "run": (Role.OPERATOR, lambda shop, who: shop.desk.runs.start(who, "打开设置", chat=CHAT)),
+    "stop": (Role.OPERATOR, lambda shop, who: shop.desk.runs.stop(who)),
+    "answer": (Role.OPERATOR, lambda shop, who: shop.desk.questions.answer(who, "q", choice="x")),
     "status": (Role.VIEWER, lambda shop, who: shop.desk.status(who)),
-    "schedule add": (Role.OWNER, lambda shop, who: shop.desk.add_schedule(who, "* * * * *", "x", chat=CHAT)),
-    "schedule list": (Role.VIEWER, lambda shop, who: shop.desk.list_schedules(who)),
-    "schedule pause": (Role.OWNER, lambda shop, who: shop.desk.pause_schedule(who, "1")),
-    "schedule resume": (Role.OWNER, lambda shop, who: shop.desk.resume_schedule(who, "1")),
-    "schedule remove": (Role.OWNER, lambda shop, who: shop.desk.remove_schedule(who, "1")),
+    "schedule add": (Role.OWNER, lambda shop, who: shop.desk.schedules.add(who, "* * * * *", "x", chat=CHAT)),
+    "schedule list": (Role.VIEWER, lambda shop, who: shop.desk.schedules.all(who)),
+    "schedule pause": (Role.OWNER, lambda shop, who: shop.desk.schedules.pause(who, "1")),
+    "schedule resume": (Role.OWNER, lambda shop, who: shop.desk.schedules.resume(who, "1")),
+    "schedule remove": (Role.OWNER, lambda shop, who: shop.desk.schedules.remove(who, "1")),
 }
 
 
@@ -179,7 +179,7 @@ async def test_rights_hold_for_each_call_and_are_written_down(shop: Shop, comman
     for role, rank in {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}.items():
         who = await shop.person(role)
         if command in {"schedule pause", "schedule resume", "schedule remove"} and role is Role.OWNER:
-            await shop.desk.add_schedule(who, "0 9 * * *", "打开设置", chat=CHAT)
+            await shop.desk.schedules.add(who, "0 9 * * *", "打开设置", chat=CHAT)
         denied = rank < {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}[least]
         if denied:
             with pytest.raises(AccessDenied, match=least.value):
@@ -193,14 +193,14 @@ async def test_rights_hold_for_each_call_and_are_written_down(shop: Shop, comman
 async def test_what_is_no_task_is_refused(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     with pytest.raises(InputRejected):
-        await shop.desk.start_run(owner, " ", chat=CHAT)
+        await shop.desk.runs.start(owner, " ", chat=CHAT)
     with pytest.raises(InputRejected):
-        await shop.desk.add_schedule(owner, "* * * * *", "a\x07b", chat=CHAT)
+        await shop.desk.schedules.add(owner, "* * * * *", "a\x07b", chat=CHAT)
 
 
 async def test_an_operator_who_pairs_first_does_not_void_the_owners_code(shop: Shop) -> None:
-    code = await shop.desk.first_code()
+    code = await shop.desk.people.first_code()
     assert code is not None
     await guess(shop, "50", await new_code(shop.db, Role.OPERATOR, created_by="terminal"))
     assert (await guess(shop, "51", code)).role is Role.OWNER
-    assert await shop.desk.first_code() is None
+    assert await shop.desk.people.first_code() is None

@@ -10,21 +10,18 @@ from typing import Any
 
 import pytest
 
+from agent_core.apps.profile import profile
 from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
-from bot.desk.answers_port import AnswersAsked
-from bot.desk.contacts_port import ContactView
-from bot.desk.desk import HouseDesk
-from bot.desk.digest import DigestPart
-from bot.desk.history import HistoryPart
-from bot.desk.history_port import HistoryAsked
-from bot.desk.knowledge import KnowledgePart
-from bot.desk.knowledge_port import EntryText, KnowledgeFile
+from bot.desk.answers_views import AnswersAsked
+from bot.desk.desk import Desk
+from bot.desk.history_views import HistoryAsked
+from bot.desk.house import DeskService
+from bot.desk.knowledge_views import EntryText, KnowledgeFile
 from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, Pace
-from bot.desk.plans import PlansPart
-from bot.desk.team import TeamPart
+from bot.desk.views import ContactView
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.ports import StoredHuman, StoredRuns
 from storage.ids import new_id
@@ -44,7 +41,7 @@ class Busy:
     """A shop with something of everything on PHONE."""
 
     shop: Shop
-    desk: HouseDesk
+    desk: Desk
     run_id: str
     answer_id: str
 
@@ -52,7 +49,7 @@ class Busy:
 @pytest.fixture
 async def busy(shop: Shop, tmp_path: Path) -> AsyncIterator[Busy]:
     store = EmbeddedKnowledge(tmp_path / "knowledge.sqlite3")
-    desk = HouseDesk(replace(shop.desk.house, store=store))
+    desk = Desk(replace(shop.desk.house, store=store))
     run_id = await Runs(shop.db).create(NewRun("QQ回复联系人11", PHONE))
     assert run_id is not None
     await Runs(shop.db).begin_leg(run_id, 1, serial=PHONE)
@@ -71,22 +68,25 @@ Call = Callable[[Busy, Actor], Awaitable[Any]]
 
 # What is about the phone, whatever is named.
 ON_THE_PHONE: dict[str, Call] = {
-    "start_run": lambda at, who: at.desk.start_run(who, "打开设置", chat=CHAT, serial=PHONE),
-    "start_sweep": lambda at, who: at.desk.start_sweep(who, "未读", chat=CHAT, serial=PHONE),
+    "runs.start": lambda at, who: at.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE),
+    "runs.submit": lambda at, who: at.desk.runs.submit(
+        who, "run", "打开设置", chat=CHAT, serial=PHONE, options={}, key=""
+    ),
+    "sweeps.start": lambda at, who: at.desk.sweeps.start(who, "未读", chat=CHAT, serial=PHONE),
     "plans.start": lambda at, who: at.desk.plans.start(who, "打开设置", chat=CHAT, serial=PHONE),
-    "stop_run": lambda at, who: at.desk.stop_run(who, at.run_id),
-    "hold_run": lambda at, who: at.desk.hold_run(who, at.run_id),
-    "resume_run": lambda at, who: at.desk.resume_run(who, at.run_id),
-    "screenshot": lambda at, who: at.desk.screenshot(who, PHONE),
-    "screen_page": lambda at, who: at.desk.screen_page(who, PHONE),
-    "answer": lambda at, who: at.desk.answer(who, QUESTION.id, choice="skip"),
-    "question_to_answer": lambda at, who: at.desk.question_to_answer(who, QUESTION.id),
-    "show_question": lambda at, who: at.desk.show_question(who, QUESTION.id, chat=CHAT, name="again"),
-    "answer_entry": lambda at, who: at.desk.answer_entry(who, at.answer_id),
-    "answer_pictures": lambda at, who: at.desk.answer_pictures(who, at.answer_id),
-    "rate_answer": lambda at, who: at.desk.rate_answer(who, at.answer_id, 1),
-    "find_schedule": lambda at, who: at.desk.find_schedule(who, "1"),
-    "run_schedule": lambda at, who: at.desk.run_schedule(who, "1", chat=CHAT),
+    "runs.stop": lambda at, who: at.desk.runs.stop(who, at.run_id),
+    "runs.hold": lambda at, who: at.desk.runs.hold(who, at.run_id),
+    "runs.resume": lambda at, who: at.desk.runs.resume(who, at.run_id),
+    "phones.screenshot": lambda at, who: at.desk.phones.screenshot(who, PHONE),
+    "phones.page": lambda at, who: at.desk.phones.page(who, PHONE),
+    "questions.answer": lambda at, who: at.desk.questions.answer(who, QUESTION.id, choice="skip"),
+    "questions.to_answer": lambda at, who: at.desk.questions.to_answer(who, QUESTION.id),
+    "questions.show": lambda at, who: at.desk.questions.show(who, QUESTION.id, chat=CHAT, name="again"),
+    "answers.get": lambda at, who: at.desk.answers.get(who, at.answer_id),
+    "answers.pictures": lambda at, who: at.desk.answers.pictures(who, at.answer_id),
+    "answers.rate": lambda at, who: at.desk.answers.rate(who, at.answer_id, 1),
+    "schedules.get": lambda at, who: at.desk.schedules.get(who, "1"),
+    "schedules.run": lambda at, who: at.desk.schedules.run(who, "1", chat=CHAT),
     "history.run": lambda at, who: at.desk.history.run(who, "1"),
     "history.replay": lambda at, who: at.desk.history.replay(who, "1"),
 }
@@ -99,8 +99,8 @@ async def _status(at: Busy, who: Actor) -> int:
 
 async def _questions_here(at: Busy, who: Actor) -> int:
     """With a card of the question in the chat."""
-    await at.desk.show_question(await at.shop.person(Role.OWNER), QUESTION.id, chat=CHAT, name="here")
-    return len(await at.desk.questions_here(who, CHAT))
+    await at.desk.questions.show(await at.shop.person(Role.OWNER), QUESTION.id, chat=CHAT, name="here")
+    return len(await at.desk.questions.here(who, CHAT))
 
 
 async def _alike_questions(at: Busy, who: Actor) -> int:
@@ -111,25 +111,25 @@ async def _alike_questions(at: Busy, who: Actor) -> int:
     alike = QUESTION.model_copy(update={"id": new_id(), "data": {"contact": "12"}})
     await StoredHuman(at.shop.db, hold_seconds=0).ask(Session(run_id=run_id, task="x"), alike)
     await Runs(at.shop.db).wait_leg(run_id, 1)
-    return len(await at.desk.alike_questions(alike.id, actor=who))
+    return len(await at.desk.questions.alike(alike.id, actor=who))
 
 
 # What lists things that are on phones, with how many there are for somebody who may see them all.
 LISTS: dict[str, tuple[Callable[[Busy, Actor], Awaitable[int]], int]] = {
-    "going": (lambda at, who: _count(at.desk.going(who)), 1),
+    "runs.going": (lambda at, who: _count(at.desk.runs.going(who)), 1),
     "status": (_status, 3),
-    "list_questions": (lambda at, who: _count(at.desk.list_questions(who)), 1),
-    "questions_here": (_questions_here, 1),
-    "open_questions": (lambda at, who: _count(at.desk.open_questions(who)), 1),
-    "alike_questions": (_alike_questions, 1),
-    "list_schedules": (lambda at, who: _count(at.desk.list_schedules(who)), 1),
-    "answers": (lambda at, who: _total(at.desk.answers(who, AnswersAsked())), 1),
-    "unanswered": (lambda at, who: _count(at.desk.unanswered(who)), 1),
+    "questions.all_open": (lambda at, who: _count(at.desk.questions.all_open(who)), 1),
+    "questions.here": (_questions_here, 1),
+    "questions.seen_by": (lambda at, who: _count(at.desk.questions.seen_by(who)), 1),
+    "questions.alike": (_alike_questions, 1),
+    "schedules.all": (lambda at, who: _count(at.desk.schedules.all(who)), 1),
+    "answers.find": (lambda at, who: _total(at.desk.answers.find(who, AnswersAsked())), 1),
+    "answers.unanswered": (lambda at, who: _count(at.desk.answers.unanswered(who)), 1),
     "history.runs": (lambda at, who: _total(at.desk.history.runs(who, HistoryAsked())), 1),
 }
 # What is the same on every phone.
 THE_REST: dict[str, Call] = {
-    "contacts": lambda at, who: at.desk.contacts(who),
+    "contacts.find": lambda at, who: at.desk.contacts.find(who),
     "kb.search": lambda at, who: at.desk.kb.search(who, "x"),
     "kb.entry": lambda at, who: at.desk.kb.entry(who, "a1"),
     "kb.add": lambda at, who: at.desk.kb.add(who, EntryText("问", "答")),
@@ -147,15 +147,15 @@ THE_REST: dict[str, Call] = {
 }
 # For owners, who are never limited.
 OWNERS: dict[str, Call] = {
-    "add_schedule": lambda at, who: at.desk.add_schedule(who, "* * * * *", "x", chat=CHAT),
-    "pause_schedule": lambda at, who: at.desk.pause_schedule(who, "1"),
-    "resume_schedule": lambda at, who: at.desk.resume_schedule(who, "1"),
-    "remove_schedule": lambda at, who: at.desk.remove_schedule(who, "1"),
-    "put_back_schedule": lambda at, who: at.desk.put_back_schedule(who, "1"),
-    "edit_schedule": lambda at, who: at.desk.edit_schedule(who, "1", task="打开设置"),
-    "add_contact": lambda at, who: at.desk.add_contact(who, ContactView("qq", "12")),
-    "edit_contact": lambda at, who: at.desk.edit_contact(who, "12"),
-    "remove_contact": lambda at, who: at.desk.remove_contact(who, "12"),
+    "schedules.add": lambda at, who: at.desk.schedules.add(who, "* * * * *", "x", chat=CHAT),
+    "schedules.pause": lambda at, who: at.desk.schedules.pause(who, "1"),
+    "schedules.resume": lambda at, who: at.desk.schedules.resume(who, "1"),
+    "schedules.remove": lambda at, who: at.desk.schedules.remove(who, "1"),
+    "schedules.put_back": lambda at, who: at.desk.schedules.put_back(who, "1"),
+    "schedules.edit": lambda at, who: at.desk.schedules.edit(who, "1", task="打开设置"),
+    "contacts.add": lambda at, who: at.desk.contacts.add(who, ContactView("qq", "12")),
+    "contacts.edit": lambda at, who: at.desk.contacts.edit(who, "12"),
+    "contacts.remove": lambda at, who: at.desk.contacts.remove(who, "12"),
     "kb.edit": lambda at, who: at.desk.kb.edit(who, "a1", EntryText("问", "答")),  # what waits: an operator, too
     "kb.approve": lambda at, who: at.desk.kb.approve(who, "a1"),
     "kb.delete": lambda at, who: at.desk.kb.delete(who, "a1"),
@@ -163,6 +163,14 @@ OWNERS: dict[str, Call] = {
     "kb.plan_import": lambda at, who: at.desk.kb.plan_import(who, [FILE]),
     "kb.carry_out": lambda at, who: at.desk.kb.carry_out(who, [FILE]),
     "kb.export": lambda at, who: at.desk.kb.export(who, "csv"),
+    "keys.add": lambda at, who: at.desk.keys.add(who, "ERP", Role.VIEWER),
+    "keys.all": lambda at, who: at.desk.keys.all(who),
+    "keys.remove": lambda at, who: at.desk.keys.remove(who, "ERP"),
+    "learning.show": lambda at, who: at.desk.learning.show(who, profile("qq"), "11"),
+    "learning.attempt": lambda at, who: at.desk.learning.attempt(who, "0", "x", send=False),
+    "learning.choose": lambda at, who: at.desk.learning.choose(who, "0", "button"),
+    "learning.correct": lambda at, who: at.desk.learning.correct(who, "0", "title"),
+    "learning.shown": lambda at, who: at.desk.learning.shown(who, "0"),
     "history.recording": lambda at, who: at.desk.history.recording(who, "1"),
     "team.people": lambda at, who: at.desk.team.people(who),
     "team.find": lambda at, who: at.desk.team.find(who, "#1"),
@@ -175,9 +183,9 @@ OWNERS: dict[str, Call] = {
     "team.undo_remove": lambda at, who: at.desk.team.undo_remove(who, "1"),
     "team.refused": lambda at, who: at.desk.team.refused(who),
 }
-# ``admit`` counts; ``kb.undo`` looks first whether there is something, and then is as ``kb.edit``;
-# ``open_questions`` and ``alike_questions`` are for those who have been let in.
-NO_RIGHTS_OF_THEIR_OWN = {"admit", "kb.undo", "open_questions", "alike_questions"}
+# ``people.admit`` counts; ``kb.undo`` looks first whether there is something, and then is as ``kb.edit``;
+# ``questions.seen_by`` and ``questions.alike`` are for those who have been let in.
+NO_RIGHTS_OF_THEIR_OWN = {"people.admit", "kb.undo", "questions.seen_by", "questions.alike"}
 
 
 async def _count(listing: Awaitable[Any]) -> int:
@@ -188,20 +196,19 @@ async def _total(page: Awaitable[Any]) -> int:
     return int((await page).total)
 
 
-def every_call() -> set[str]:
-    parts = {"": HouseDesk, "kb.": KnowledgePart, "team.": TeamPart, "history.": HistoryPart, "digest.": DigestPart}
-    parts["plans."] = PlansPart
+def every_call(desk: Desk) -> set[str]:
+    services = {f"{name}.": type(part) for name, part in vars(desk).items() if isinstance(part, DeskService)}
     return {
         prefix + name
-        for prefix, part in parts.items()
-        for name, method in inspect.getmembers(part, inspect.isfunction)
+        for prefix, service in {"": Desk, **services}.items()
+        for name, method in inspect.getmembers(service, inspect.isfunction)
         if not name.startswith("_") and "actor" in inspect.signature(method).parameters
     }
 
 
-def test_every_call_of_the_desk_is_looked_at_here() -> None:
+def test_every_call_of_the_desk_is_looked_at_here(shop: Shop) -> None:
     looked_at = {*ON_THE_PHONE, *LISTS, *THE_REST, *OWNERS, *NO_RIGHTS_OF_THEIR_OWN}
-    assert every_call() == looked_at
+    assert every_call(shop.desk) == looked_at
 
 
 async def refused(busy: Busy, call: Awaitable[Any], why: str) -> None:
@@ -246,12 +253,13 @@ async def test_another_chat_is_refused(busy: Busy, name: str) -> None:
     who = replace(await busy.shop.person(Role.OPERATOR), chats=(CHAT.key,))
     for where in (ELSEWHERE, None):  # None: a channel without chats
         if where is None and name in {
-            "start_run",
+            "runs.start",
+            "runs.submit",
             "plans.start",
-            "start_sweep",
-            "run_schedule",
-            "show_question",
-            "questions_here",
+            "sweeps.start",
+            "schedules.run",
+            "questions.show",
+            "questions.here",
             "digest.setting",
             "digest.switch",
         }:
@@ -268,7 +276,7 @@ async def test_an_owner_is_never_limited_and_nobody_else_gets_there(busy: Busy, 
         await busy.shop.person(Role.OWNER), "operator", phones=[OTHER], chats=["telegram:1"]
     )
     await busy.shop.desk.team.set_role(await busy.shop.person(Role.OWNER), "#1", Role.OWNER)
-    raised = await busy.shop.desk.actor("telegram", operator.user_id)
+    raised = await busy.shop.desk.people.actor("telegram", operator.user_id)
     assert raised is not None
     assert (raised.role, raised.phones, raised.chats) == (Role.OWNER, (), ())
     await let_in(busy, OWNERS[name](busy, replace(raised, chat=ELSEWHERE)))
@@ -276,42 +284,42 @@ async def test_an_owner_is_never_limited_and_nobody_else_gets_there(busy: Busy, 
 
 async def test_a_card_is_not_put_into_a_chat_that_is_not_theirs(busy: Busy) -> None:
     who = replace(await busy.shop.person(Role.OPERATOR), chats=(CHAT.key,), chat=CHAT)
-    await refused(busy, busy.desk.start_run(who, "打开设置", chat=ELSEWHERE), "chat")
+    await refused(busy, busy.desk.runs.start(who, "打开设置", chat=ELSEWHERE), "chat")
 
 
 async def test_where_no_phone_is_named_it_is_their_own(busy: Busy) -> None:
     who = replace(await busy.shop.person(Role.OPERATOR), phones=(PHONE,))
-    assert (await busy.desk.start_run(who, "打开设置", chat=CHAT)).serial == PHONE
+    assert (await busy.desk.runs.start(who, "打开设置", chat=CHAT)).serial == PHONE
     of_two = replace(who, phones=(OTHER, PHONE))
     with pytest.raises(AccessDenied, match=r"Which phone is meant\? Yours: 127.0.0.1:16002, 127.0.0.1:16001"):
-        await busy.desk.start_run(of_two, "打开设置", chat=CHAT)
-    usual = HouseDesk(replace(busy.desk.house, serial=PHONE))
-    assert (await usual.start_run(of_two, "打开设置", chat=CHAT)).serial == PHONE
+        await busy.desk.runs.start(of_two, "打开设置", chat=CHAT)
+    usual = Desk(replace(busy.desk.house, serial=PHONE))
+    assert (await usual.runs.start(of_two, "打开设置", chat=CHAT)).serial == PHONE
 
 
 async def test_stop_without_a_name_passes_over_what_is_not_theirs(busy: Busy) -> None:
     who = await busy.shop.person(Role.OPERATOR)
-    run = await busy.desk.start_run(who, "打开设置", chat=CHAT, serial=PHONE)
-    assert await busy.desk.stop_run(replace(who, phones=(OTHER,))) is None
-    stopped = await busy.desk.stop_run(who)
+    run = await busy.desk.runs.start(who, "打开设置", chat=CHAT, serial=PHONE)
+    assert await busy.desk.runs.stop(replace(who, phones=(OTHER,))) is None
+    stopped = await busy.desk.runs.stop(who)
     assert stopped is not None
     assert stopped.id == run.id
 
 
 async def test_a_run_that_has_no_phone_yet_is_not_for_the_limited(busy: Busy) -> None:
     who = await busy.shop.person(Role.OPERATOR)
-    run = await busy.desk.start_run(who, "打开设置", chat=CHAT)
+    run = await busy.desk.runs.start(who, "打开设置", chat=CHAT)
     assert run.serial == ""
     limited = replace(who, phones=(PHONE,))
     assert run.id not in {listed.id for listed in (await busy.desk.status(limited)).runs}
-    await refused(busy, busy.desk.stop_run(limited, run.id), "phone")
+    await refused(busy, busy.desk.runs.stop(limited, run.id), "phone")
 
 
 # How much a person may ask --------------------------------------------------------------------------------------------
 
 
-def paced(shop: Shop, per_minute: int) -> HouseDesk:
-    return HouseDesk(replace(shop.desk.house, pace=Pace(per_minute)))
+def paced(shop: Shop, per_minute: int) -> Desk:
+    return Desk(replace(shop.desk.house, pace=Pace(per_minute)))
 
 
 async def test_one_line_then_silence_until_it_is_over(shop: Shop) -> None:
@@ -343,7 +351,7 @@ async def test_an_owner_may_ask_more_and_zero_is_no_limit(shop: Shop) -> None:
     with pytest.raises(RateLimited):
         await desk.status(owner)
     for _ in range(100):
-        await paced(shop, 0).admit(owner)
+        await paced(shop, 0).people.admit(owner)
 
 
 async def test_one_request_counts_once(shop: Shop) -> None:
@@ -351,14 +359,14 @@ async def test_one_request_counts_once(shop: Shop) -> None:
     for request in ("a", "b"):
         asked = replace(who, request=request)
         for _ in range(4):
-            await desk.admit(asked)
+            await desk.people.admit(asked)
             await desk.status(asked)
     for _ in range(2):  # handed in again: not known to be answered
         with pytest.raises(RateLimited) as told:
-            await desk.admit(replace(who, request="c"))
+            await desk.people.admit(replace(who, request="c"))
         assert not isinstance(told.value, StillLimited)
     with pytest.raises(StillLimited):
-        await desk.admit(replace(who, request="d"))
+        await desk.people.admit(replace(who, request="d"))
 
 
 # Strangers ------------------------------------------------------------------------------------------------------------
@@ -366,14 +374,14 @@ async def test_one_request_counts_once(shop: Shop) -> None:
 
 async def test_what_strangers_try_is_written_down_up_to_a_point(shop: Shop) -> None:
     for _ in range(NOTED_OF_ONE + 3):
-        await shop.desk.turned_away("telegram", "9", "Evil\u202e\nowner", "run")
+        await shop.desk.people.turned_away("telegram", "9", "Evil\u202e\nowner", "run")
     who = await shop.person(Role.VIEWER, "Anna")
-    await shop.desk.turned_away("telegram", who.user_id, "Anna", "forwarded")
+    await shop.desk.people.turned_away("telegram", who.user_id, "Anna", "forwarded")
     rows = await Audit(shop.db).refused(50)
     assert [(row.actor, row.command, row.detail) for row in rows] == [
         (who.id, "forwarded", {"name": "Anna", "why": "forwarded"}),
         *[("telegram:9", "run", {"name": "Evil owner", "why": "stranger"})] * NOTED_OF_ONE,
     ]
     shop.clock.move(hours=1)
-    await shop.desk.turned_away("telegram", "9", "Evil", "run")
+    await shop.desk.people.turned_away("telegram", "9", "Evil", "run")
     assert len(await Audit(shop.db).refused(50)) == len(rows) + 1

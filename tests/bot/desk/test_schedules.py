@@ -9,8 +9,8 @@ import pytest
 from agent_core.session import Elsewhere, Session, Status
 from agent_core.tasks import TaskRules
 from bot.desk.actors import BadRequest, ChatRef, NotFound, Role
-from bot.desk.port import RunStatus
-from bot.desk.schedules_port import ScheduleWish
+from bot.desk.schedules_views import ScheduleWish
+from bot.desk.views import RunStatus
 from scheduler.clock import Clock
 from storage.runs import Runs
 from tests.bot.desk.conftest import CHAT, PHONE, Shop
@@ -20,11 +20,11 @@ TASK = "QQ回复联系人11"
 
 async def test_a_new_schedule_shows_its_next_three_times(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    view = await shop.desk.add_schedule(owner, "*/5 9-18 * * 1-5", TASK, chat=CHAT)
+    view = await shop.desk.schedules.add(owner, "*/5 9-18 * * 1-5", TASK, chat=CHAT)
     assert (view.expression, view.task, view.chat, view.paused) == ("*/5 9-18 * * 1-5", TASK, CHAT, False)
     shanghai = [moment.strftime("%a %H:%M %z") for moment in view.next_times]  # now is Sunday, 17:00 there
     assert shanghai == ["Mon 09:00 +0800", "Mon 09:05 +0800", "Mon 09:10 +0800"]
-    assert await shop.desk.list_schedules(owner) == [view]
+    assert await shop.desk.schedules.all(owner) == [view]
 
 
 async def test_once(shop: Shop) -> None:
@@ -32,58 +32,58 @@ async def test_once(shop: Shop) -> None:
     local = shop.clock.time.astimezone(ZoneInfo("Asia/Shanghai"))
     coming = (local + timedelta(hours=1)).strftime("at %Y-%m-%d %H:%M")
     over = (local - timedelta(minutes=1)).strftime("at %Y-%m-%d %H:%M")
-    assert len((await shop.desk.add_schedule(owner, coming, TASK, chat=None)).next_times) == 1
+    assert len((await shop.desk.schedules.add(owner, coming, TASK, chat=None)).next_times) == 1
     with pytest.raises(BadRequest, match="over"):
-        await shop.desk.add_schedule(owner, over, TASK, chat=None)
+        await shop.desk.schedules.add(owner, over, TASK, chat=None)
 
 
 @pytest.mark.parametrize("expression", ["", "every", "every 5s", "60 * * * *", "* * *", "0 0 30 2 *", "at 25:00"])
 async def test_what_cannot_be_read_says_why(shop: Shop, expression: str) -> None:
     owner = await shop.person(Role.OWNER)
     with pytest.raises(BadRequest) as caught:
-        await shop.desk.add_schedule(owner, expression, TASK, chat=CHAT)
+        await shop.desk.schedules.add(owner, expression, TASK, chat=CHAT)
     assert caught.value.message
-    assert await shop.desk.list_schedules(owner) == []
+    assert await shop.desk.schedules.all(owner) == []
 
 
 async def test_the_same_request_makes_one(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    first = await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m1")
-    assert (await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m1")).id == first.id
-    assert len(await shop.desk.list_schedules(owner)) == 1
+    first = await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT, key="m1")
+    assert (await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT, key="m1")).id == first.id
+    assert len(await shop.desk.schedules.all(owner)) == 1
 
 
 async def test_the_same_schedule_twice_is_refused(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    first = await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m1")
+    first = await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT, key="m1")
     with pytest.raises(BadRequest, match=f"Schedule {first.id} does the same"):
-        await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m2")
-    await shop.desk.add_schedule(owner, "every 5m", "QQ回复联系人12", chat=CHAT, key="m3")
-    await shop.desk.remove_schedule(owner, first.id)
-    assert await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT, key="m4")
+        await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT, key="m2")
+    await shop.desk.schedules.add(owner, "every 5m", "QQ回复联系人12", chat=CHAT, key="m3")
+    await shop.desk.schedules.remove(owner, first.id)
+    assert await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT, key="m4")
 
 
 async def test_a_watch_for_a_tag_that_nobody_has_is_refused(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     with pytest.raises(BadRequest, match="No contact has the tag #vip"):
-        await shop.desk.add_schedule(owner, "", "盯着 #vip", chat=CHAT)
+        await shop.desk.schedules.add(owner, "", "盯着 #vip", chat=CHAT)
 
 
 async def test_pause_resume_remove(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    number = (await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT)).id
-    assert (await shop.desk.pause_schedule(owner, f" #{number} ")).paused
-    assert [view.paused for view in await shop.desk.list_schedules(owner)] == [True]
-    assert not (await shop.desk.resume_schedule(owner, number)).paused
-    assert (await shop.desk.remove_schedule(owner, number)).id == number
-    assert await shop.desk.list_schedules(owner) == []
+    number = (await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT)).id
+    assert (await shop.desk.schedules.pause(owner, f" #{number} ")).paused
+    assert [view.paused for view in await shop.desk.schedules.all(owner)] == [True]
+    assert not (await shop.desk.schedules.resume(owner, number)).paused
+    assert (await shop.desk.schedules.remove(owner, number)).id == number
+    assert await shop.desk.schedules.all(owner) == []
 
 
 @pytest.mark.parametrize("number", ["2", "x", "", "-1", "1.0", "²", "9" * 30])
 async def test_a_number_that_is_none(shop: Shop, number: str) -> None:
     owner = await shop.person(Role.OWNER)
-    await shop.desk.add_schedule(owner, "every 5m", TASK, chat=CHAT)
-    for call in (shop.desk.pause_schedule, shop.desk.resume_schedule, shop.desk.remove_schedule):
+    await shop.desk.schedules.add(owner, "every 5m", TASK, chat=CHAT)
+    for call in (shop.desk.schedules.pause, shop.desk.schedules.resume, shop.desk.schedules.remove):
         with pytest.raises(NotFound):
             await call(owner, number)
 
@@ -91,72 +91,72 @@ async def test_a_number_that_is_none(shop: Shop, number: str) -> None:
 async def test_what_is_added_outside_any_chat_is_told_to_the_first_owner(shop: Shop) -> None:
     await shop.person(Role.OPERATOR)
     first, second = await shop.person(Role.OWNER), await shop.person(Role.OWNER)
-    view = await shop.desk.add_schedule(second, "every 5m", TASK, chat=None)
+    view = await shop.desk.schedules.add(second, "every 5m", TASK, chat=None)
     assert view.chat == ChatRef("telegram", first.user_id)
 
 
 async def test_edit_changes_what_is_given_and_nothing_else(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
     rules = TaskRules("careful", ("设置", "微信"))
-    first = await shop.desk.add_schedule(owner, "每天9点", "打开设置", chat=CHAT, rules=rules)
-    again = await shop.desk.edit_schedule(owner, first.id, wish=ScheduleWish(quiet="22:00-7:00", missed="catch_up"))
+    first = await shop.desk.schedules.add(owner, "每天9点", "打开设置", chat=CHAT, rules=rules)
+    again = await shop.desk.schedules.edit(owner, first.id, wish=ScheduleWish(quiet="22:00-7:00", missed="catch_up"))
     assert again == replace(first, quiet="22:00-07:00", missed="catch_up")
-    other = await shop.desk.edit_schedule(
+    other = await shop.desk.schedules.edit(
         owner, first.id, expression="every 5m", task="打开微信", wish=ScheduleWish(PHONE)
     )
     assert (other.expression, other.means, other.task, other.rules) == ("every 5m", "every 5m", "打开微信", rules)
     assert (other.serial, other.quiet, other.chat) == (PHONE, "22:00-07:00", CHAT)
     with pytest.raises(BadRequest):
-        await shop.desk.edit_schedule(owner, first.id, expression="every x")
-    assert (await shop.desk.find_schedule(owner, first.id)).expression == "every 5m"
+        await shop.desk.schedules.edit(owner, first.id, expression="every x")
+    assert (await shop.desk.schedules.get(owner, first.id)).expression == "every 5m"
 
 
 async def test_what_was_meant_by_tomorrow_stays(shop: Shop) -> None:
     """Counted from the day when it was said; in another time zone it is the same time of the same day."""
     owner = await shop.person(Role.OWNER)
-    first = await shop.desk.add_schedule(owner, "明天9点", TASK, chat=CHAT)
+    first = await shop.desk.schedules.add(owner, "明天9点", TASK, chat=CHAT)
     shop.clock.move(hours=3)
-    view = await shop.desk.edit_schedule(owner, first.id, wish=ScheduleWish(timezone="Europe/Berlin"))
+    view = await shop.desk.schedules.edit(owner, first.id, wish=ScheduleWish(timezone="Europe/Berlin"))
     assert (view.expression, view.means, view.elsewhere) == ("明天9点", "at 2026-03-02 09:00", True)
     assert [moment.isoformat() for moment in view.next_times] == ["2026-03-02T09:00:00+01:00"]
 
 
 async def test_other_times_are_not_missed_ones(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    view = await shop.desk.add_schedule(owner, "@yearly", TASK, chat=CHAT)
+    view = await shop.desk.schedules.add(owner, "@yearly", TASK, chat=CHAT)
     shop.clock.move(days=3)
-    await shop.desk.edit_schedule(owner, view.id, expression="every 5m")
+    await shop.desk.schedules.edit(owner, view.id, expression="every 5m")
     await Clock(shop.db).look()
-    assert (await shop.desk.find_schedule(owner, view.id)).skipped_missed == 0
+    assert (await shop.desk.schedules.get(owner, view.id)).skipped_missed == 0
 
 
 async def test_what_was_removed_can_be_put_back_for_a_week(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    numbers = [(await shop.desk.add_schedule(owner, "every 5m", f"QQ回复联系人{n}", chat=CHAT)).id for n in (11, 12)]
-    await shop.desk.remove_schedule(owner, numbers[0])
+    numbers = [(await shop.desk.schedules.add(owner, "every 5m", f"QQ回复联系人{n}", chat=CHAT)).id for n in (11, 12)]
+    await shop.desk.schedules.remove(owner, numbers[0])
     shop.clock.move(days=6)
-    assert (await shop.desk.put_back_schedule(owner, numbers[0])).skipped_missed == 0
+    assert (await shop.desk.schedules.put_back(owner, numbers[0])).skipped_missed == 0
     await Clock(shop.db).look()
-    assert (await shop.desk.find_schedule(owner, numbers[0])).skipped_missed == 0, "while it was gone nothing was due"
-    await shop.desk.remove_schedule(owner, numbers[1])
+    assert (await shop.desk.schedules.get(owner, numbers[0])).skipped_missed == 0, "while it was gone nothing was due"
+    await shop.desk.schedules.remove(owner, numbers[1])
     shop.clock.move(days=8)
     with pytest.raises(BadRequest):
-        await shop.desk.put_back_schedule(owner, numbers[1])
+        await shop.desk.schedules.put_back(owner, numbers[1])
 
 
 async def test_run_now_twice_under_one_key_is_one_run(shop: Shop) -> None:
     owner, operator = await shop.person(Role.OWNER), await shop.person(Role.OPERATOR)
-    view = await shop.desk.add_schedule(owner, "每天9点", TASK, chat=CHAT, wish=ScheduleWish(PHONE))
-    runs = [await shop.desk.run_schedule(operator, f"#{view.id}", chat=CHAT, key="m7") for _ in range(2)]
+    view = await shop.desk.schedules.add(owner, "每天9点", TASK, chat=CHAT, wish=ScheduleWish(PHONE))
+    runs = [await shop.desk.schedules.run(operator, f"#{view.id}", chat=CHAT, key="m7") for _ in range(2)]
     assert runs[0].id == runs[1].id
     assert (runs[0].task, runs[0].serial, runs[0].by) == (TASK, PHONE, operator.name)
-    last = (await shop.desk.find_schedule(owner, view.id)).last
+    last = (await shop.desk.schedules.get(owner, view.id)).last
     assert last is not None
     assert (last.what, last.run_id, last.status) == ("by_hand", runs[0].id, RunStatus.QUEUED)
     await Runs(shop.db).begin_leg(runs[0].id, 1, serial=PHONE)
     left = Session(run_id=runs[0].id, task=TASK, status=Status.FAILED, elsewhere=Elsewhere(run_id="older"))
     await Runs(shop.db).save_session(runs[0].id, left.model_dump_json())
     await Runs(shop.db).end_leg(runs[0].id, 1, status="failed")
-    last = (await shop.desk.find_schedule(owner, view.id)).last
+    last = (await shop.desk.schedules.get(owner, view.id)).last
     assert last is not None
     assert last.status is RunStatus.WAITING  # for a person, whom the older run has asked

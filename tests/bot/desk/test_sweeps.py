@@ -11,7 +11,7 @@ from agent_core.tasks import TaskRules
 from bot.chat.sweeps import sweep_card
 from bot.chat.texts import texts
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Role
-from bot.desk.port import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView
 from scheduler.ports import StoredHuman
 from scheduler.sweeps.leg import QUIET_HOURS
 from scheduler.sweeps.order import SweepOrder
@@ -44,13 +44,13 @@ async def looked(shop: Shop, sweep: str, *contacts: str, **details: object) -> l
 
 
 async def view(shop: Shop, run_id: str) -> RunView:
-    found = await shop.desk.run(run_id)
+    found = await shop.desk.runs.get(run_id)
     assert found is not None
     return found
 
 
 async def started(shop: Shop, who: Actor, words: str = "") -> RunView:
-    return await shop.desk.start_sweep(who, words, chat=CHAT, serial=PHONE)
+    return await shop.desk.sweeps.start(who, words, chat=CHAT, serial=PHONE)
 
 
 async def scheduled(shop: Shop) -> str:
@@ -74,23 +74,23 @@ async def test_who_may_start_one_and_what_cannot_be_read(shop: Shop) -> None:
         await started(shop, await shop.person(Role.VIEWER))
     with pytest.raises(InputRejected):
         await started(shop, owner, "unread 11")
-    again = await shop.desk.start_sweep(owner, "", chat=CHAT, key="k")
-    assert (await shop.desk.start_sweep(owner, "", chat=CHAT, key="k")).id == again.id
+    again = await shop.desk.sweeps.start(owner, "", chat=CHAT, key="k")
+    assert (await shop.desk.sweeps.start(owner, "", chat=CHAT, key="k")).id == again.id
 
 
 async def test_a_run_for_several_or_everybody_is_a_sweep_and_one_for_nobody_is_refused(shop: Shop) -> None:
     operator = await shop.person(Role.OPERATOR)
     for task, names in (("QQ回复11和12", ("11", "12")), ("QQ 智能客服回复", ()), ("巡检 11", ("11",))):
-        made = await shop.desk.start_run(operator, task, chat=CHAT, serial=PHONE)
+        made = await shop.desk.runs.start(operator, task, chat=CHAT, serial=PHONE)
         row = await Runs(shop.db).get(made.id)
         assert row is not None
         assert (made.task, made.sweep is not None) == (task, True)
         assert SweepOrder.of(row.options) == SweepOrder(names)
-    one = await shop.desk.start_run(operator, "QQ回复11", chat=CHAT, serial=PHONE)
-    careful = await shop.desk.start_run(operator, "QQ回复11和12", chat=CHAT, serial=PHONE, rules=TaskRules("careful"))
+    one = await shop.desk.runs.start(operator, "QQ回复11", chat=CHAT, serial=PHONE)
+    careful = await shop.desk.runs.start(operator, "QQ回复11和12", chat=CHAT, serial=PHONE, rules=TaskRules("careful"))
     assert (one.sweep, careful.sweep) == (None, None)
     with pytest.raises(InputRejected) as caught:
-        await shop.desk.start_run(operator, "QQ回复刚才那个客户", chat=CHAT, serial=PHONE)
+        await shop.desk.runs.start(operator, "QQ回复刚才那个客户", chat=CHAT, serial=PHONE)
     assert caught.value.key == "reply_whom"
 
 
@@ -145,7 +145,7 @@ async def test_one_view_tells_every_contact(shop: Shop) -> None:
     await Runs(shop.db).begin_leg(runs[4], 1, serial=PHONE)
     await Runs(shop.db).end_leg(runs[4], 1, status="succeeded")
     assert (await view(shop, sweep)).status is RunStatus.WAITING
-    await shop.desk.stop_run(who)  # what they began, not the contact
+    await shop.desk.runs.stop(who)  # what they began, not the contact
     assert (await view(shop, sweep)).status is RunStatus.STOPPED
     assert (await view(shop, runs[3])).stopped_by == who.name
 
@@ -183,16 +183,16 @@ async def test_by_the_clock_nothing_is_told_where_nothing_happened(shop: Shop) -
 
 async def test_a_schedule_whose_task_is_a_sweep_is_one(shop: Shop) -> None:
     owner = await shop.person(Role.OWNER)
-    made = await shop.desk.add_schedule(owner, "every 5m", "巡检 11", chat=CHAT)
+    made = await shop.desk.schedules.add(owner, "every 5m", "巡检 11", chat=CHAT)
     assert made.kind == "sweep"
-    changed = await shop.desk.edit_schedule(owner, made.id, task="QQ回复联系人11")
+    changed = await shop.desk.schedules.edit(owner, made.id, task="QQ回复联系人11")
     assert changed.kind == "sweep"  # of one contact
-    changed = await shop.desk.edit_schedule(owner, made.id, task="打开QQ")
+    changed = await shop.desk.schedules.edit(owner, made.id, task="打开QQ")
     assert changed.kind == "run"
     with pytest.raises(BadRequest, match="#viip"):
-        await shop.desk.add_schedule(owner, "every 5m", "巡检 #viip", chat=CHAT)
+        await shop.desk.schedules.add(owner, "every 5m", "巡检 #viip", chat=CHAT)
     with pytest.raises(BadRequest, match="#viip"):
-        await shop.desk.edit_schedule(owner, made.id, task="巡检 #viip")
+        await shop.desk.schedules.edit(owner, made.id, task="巡检 #viip")
 
 
 async def test_a_tick_in_the_quiet_hours_has_not_looked(shop: Shop) -> None:

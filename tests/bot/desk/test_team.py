@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.errors import RateLimited
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.pairing import WRONG_OF_ONE
 from bot.desk.people import new_code, plain_name
 from storage.people import Audit, People
@@ -22,7 +22,7 @@ async def owner(shop: Shop) -> Actor:
 
 
 async def comes(shop: Shop, user: str, code: str) -> Actor:
-    return await shop.desk.pair("telegram", user, f"Person {user}", "zh", code)
+    return await shop.desk.people.pair("telegram", user, f"Person {user}", "zh", code)
 
 
 async def test_an_invitation_has_its_role_and_its_time_and_is_used_once(shop: Shop, owner: Actor) -> None:
@@ -105,9 +105,9 @@ async def test_a_name_that_two_have_is_refused(shop: Shop, owner: Actor) -> None
 async def test_a_role_holds_at_once(shop: Shop, owner: Actor) -> None:
     anna = await shop.person(Role.VIEWER, "Anna")
     assert (await shop.desk.team.set_role(owner, "Anna", Role.OPERATOR)).role is Role.OPERATOR
-    now = await shop.desk.actor("telegram", anna.user_id)
+    now = await shop.desk.people.actor("telegram", anna.user_id)
     assert now is not None
-    await shop.desk.start_run(now, "打开设置", chat=CHAT, serial=PHONE)
+    await shop.desk.runs.start(now, "打开设置", chat=CHAT, serial=PHONE)
 
 
 async def test_the_last_owner_stays_owner(shop: Shop, owner: Actor) -> None:
@@ -140,7 +140,7 @@ async def test_limits_are_set_lifted_and_kept_apart(shop: Shop, owner: Actor) ->
     await shop.desk.team.limit(owner, "Anna", phones=["S1", "S2", "S1"])
     view = await shop.desk.team.limit(owner, "Anna", chats=[CHAT.key])
     assert (view.phones, view.chats) == (("S1", "S2"), (CHAT.key,))
-    now = await shop.desk.actor("telegram", anna.user_id)
+    now = await shop.desk.people.actor("telegram", anna.user_id)
     assert now is not None
     assert (now.phones, now.chats) == (view.phones, view.chats)
     view = await shop.desk.team.limit(owner, "Anna", phones=[])
@@ -168,7 +168,7 @@ async def test_what_names_no_phone_and_no_chat(shop: Shop, owner: Actor, limits:
 
 async def test_phones_are_named_as_people_call_them_and_may_be_away(shop: Shop, owner: Actor) -> None:
     await shop.person(Role.OPERATOR, "Anna")
-    desk = HouseDesk(replace(shop.desk.house, names={"S2": "Front desk"}))
+    desk = Desk(replace(shop.desk.house, names={"S2": "Front desk"}))
     shop.attached.clear()
     view = await desk.team.limit(owner, "Anna", phones=["front desk", "S1"])
     assert (view.phones, view.phone_names) == (("S2", "S1"), ("Front desk", "S1"))
@@ -177,7 +177,7 @@ async def test_phones_are_named_as_people_call_them_and_may_be_away(shop: Shop, 
 
 
 async def test_what_was_refused_is_told_in_the_owners_zone(shop: Shop, owner: Actor) -> None:
-    await shop.desk.turned_away("telegram", "9", "Nobody", "run")
+    await shop.desk.people.turned_away("telegram", "9", "Nobody", "run")
     (row,) = await shop.desk.team.refused(owner)
     assert row.at == shop.clock.time
     assert str(row.at.tzinfo) == "Asia/Shanghai"
@@ -186,16 +186,16 @@ async def test_what_was_refused_is_told_in_the_owners_zone(shop: Shop, owner: Ac
 async def test_a_removal_takes_hold_at_once_and_can_be_undone(shop: Shop, owner: Actor) -> None:
     anna = await shop.person(Role.OPERATOR, "Anna")
     await shop.desk.team.limit(owner, "Anna", phones=["S1"], chats=[CHAT.key])
-    before = await shop.desk.actor("telegram", anna.user_id)
+    before = await shop.desk.people.actor("telegram", anna.user_id)
     since = (await shop.desk.team.find(owner, "Anna")).since
     gone = await shop.desk.team.remove(owner, "Anna")
     assert gone.id == anna.id
-    assert await shop.desk.actor("telegram", anna.user_id) is None
+    assert await shop.desk.people.actor("telegram", anna.user_id) is None
     with pytest.raises(NotFound):
         await shop.desk.team.remove(owner, "Anna")
     back = await shop.desk.team.undo_remove(owner, gone.id)
     assert (back.id, back.since) == (anna.id, since)
-    assert await shop.desk.actor("telegram", anna.user_id) == before
+    assert await shop.desk.people.actor("telegram", anna.user_id) == before
     with pytest.raises(BadRequest, match="in again"):
         await shop.desk.team.undo_remove(owner, gone.id)
 
@@ -211,14 +211,14 @@ async def test_only_ones_own_newest_removal_can_be_undone(shop: Shop, owner: Act
     await comes(shop, bert.user_id, await new_code(shop.db, Role.VIEWER, created_by="test"))
     with pytest.raises(BadRequest, match="in again"):
         await shop.desk.team.undo_remove(owner, bert.id)
-    now = await shop.desk.actor("telegram", bert.user_id)
+    now = await shop.desk.people.actor("telegram", bert.user_id)
     assert now is not None
     assert now.role is Role.VIEWER
 
 
 async def test_a_person_chooses_their_language(shop: Shop, owner: Actor) -> None:
     assert (await shop.desk.team.speak(owner, "zh")).lang == "zh"
-    now = await shop.desk.actor("telegram", owner.user_id)
+    now = await shop.desk.people.actor("telegram", owner.user_id)
     assert now is not None
     assert now.lang == "zh"
     with pytest.raises(BadRequest):
@@ -231,7 +231,7 @@ async def test_a_person_chooses_whether_thoughts_are_shown_as_they_come(shop: Sh
     assert owner.streams
     assert not (await shop.desk.team.stream(owner, False)).streams
     for kept in (False, True):
-        now = await shop.desk.actor("telegram", owner.user_id)
+        now = await shop.desk.people.actor("telegram", owner.user_id)
         assert now is not None
         assert now.streams is kept
         await shop.desk.team.stream(owner, True)

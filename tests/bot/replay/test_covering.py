@@ -6,8 +6,8 @@ from agent_core.devices.base import Window
 from agent_core.model.profile import model_profile
 from agent_core.session import Session, StepRecord
 from agent_core.trajectory import Asked
-from bot.desk.history_port import RecordedStep, RecordingView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.history_views import RecordedStep, RecordingView
+from bot.desk.views import RunStatus, RunView
 from bot.replay.covering import covered
 from bot.replay.dry_run import messages_for
 

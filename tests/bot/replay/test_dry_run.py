@@ -10,9 +10,9 @@ from agent_core.model.profile import model_profile
 from agent_core.session import Status
 from agent_core.settings import AgentSettings, new_session
 from agent_core.trajectory import Trajectory
-from bot.desk.history_port import RecordingView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.history_views import RecordingView
 from bot.desk.recordings import recorded_steps
+from bot.desk.views import RunStatus, RunView
 from bot.replay.dry_run import messages_for, try_again
 from scheduler.ports import StoredRuns
 from storage.engine import Database

@@ -12,8 +12,8 @@ from agent_core.devices.base import Window
 from agent_core.session import ReplyRecord, Session, StepRecord, StepVerdict
 from agent_core.trajectory import Asked
 from bot.chat.texts import texts
-from bot.desk.history_port import PastRun, RecordedStep, RecordingView
-from bot.desk.port import RunStatus, RunView
+from bot.desk.history_views import PastRun, RecordedStep, RecordingView
+from bot.desk.views import RunStatus, RunView
 from bot.replay.page import page_of
 from tests.bot.desk.past import screen
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from agent_core.errors import DeviceOffline
 from bot.chat.commands import usable
 from bot.desk.actors import Actor, Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
@@ -48,15 +48,15 @@ class Door:
         async def no_phone(serial: str) -> Any:
             raise DeviceOffline("no phone")
 
-        self.desk = HouseDesk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai"))
+        self.desk = Desk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai"))
 
     async def open(self) -> Actor:
-        code = await self.desk.first_code()
+        code = await self.desk.people.first_code()
         assert code is not None
-        owner = self.owner = await self.desk.pair("telegram", "10", "Chief", "zh", code)
+        owner = self.owner = await self.desk.people.pair("telegram", "10", "Chief", "zh", code)
         for user, role in ((OPERATOR, Role.OPERATOR), (12, Role.VIEWER)):
             made = await self.desk.team.invite(owner, role)
-            await self.desk.pair("telegram", str(user), f"Person {user}", "zh", made.code)
+            await self.desk.people.pair("telegram", str(user), f"Person {user}", "zh", made.code)
         return owner
 
     async def user(self, number: int, lang: str = "zh") -> FakeUser:
@@ -213,10 +213,10 @@ NOBODY_GETS_IN: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize("name", NOBODY_GETS_IN)
 async def test_nobody_gets_in_and_it_is_written_down(door: Door, name: str) -> None:
     raw, rows = NOBODY_GETS_IN[name]
-    people = await door.desk.members("telegram")
+    people = await door.desk.people.members("telegram")
     await door.comes_in(raw)
     assert await Runs(door.db).find() == []
-    assert await door.desk.members("telegram") == people
+    assert await door.desk.people.members("telegram") == people
     assert await door.refused() == rows
 
 
@@ -276,7 +276,7 @@ async def test_an_expired_invitation_lets_nobody_in(tg: FakeTelegram, db: Databa
     owner = await door.open()
     made = await door.desk.team.invite(owner, Role.OPERATOR, 1e-6)
     await door.comes_in({"message": message(STRANGER, f"/start {made.code}")})
-    assert await door.desk.actor("telegram", str(STRANGER)) is None
+    assert await door.desk.people.actor("telegram", str(STRANGER)) is None
     assert await door.refused() == [("telegram:99", "pair", "")]
     assert made.code not in str(await Audit(db).last())
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import io
 import itertools
 import json
 import logging
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ import pytest
 import sqlalchemy as sa
 import structlog
 from aiohttp import web
+from PIL import Image
 
 from agent_core.session import QuestionKind, ReplyRecord, StepRecord
 from bot.desk.actors import Actor, Role
@@ -27,12 +29,15 @@ from bot.telegram.options import TelegramOptions
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from simulator.telegram.people import transcript
 from simulator.telegram.world import Content
+from storage.cards import QUESTION
 from storage.engine import Database
+from storage.events import Events
 from storage.inbox import InboxRow, InboxTable
 from storage.outbox import OutboxTable
-from storage.tables import outbox
+from storage.runs import NewRun, Runs
+from storage.tables import cards, outbox
 from storage.topics import TopicTable
-from tests.bot.chat.memory_desk import NOW, MemoryDesk
+from tests.support.stage import Stage
 from tests.support.telegram import picture
 
 FAST: dict[str, Any] = {"edit_private": 0.05, "edit_group": 0.05, "retry": (0.02, 0.05), "poll_seconds": 5}
@@ -60,21 +65,40 @@ async def db(tmp_path: Path, empty_database: Path) -> AsyncIterator[Database]:
     await database.close()
 
 
-@pytest.fixture
-def desk() -> MemoryDesk:
-    desk = MemoryDesk(picture=picture(colour="green"))
-    desk.people["telegram", "11"] = Actor("p1", "telegram", "11", "Operator A", "zh", Role.OWNER)
-    return desk
-
-
 class House:
     """A desk, a store and a server, in which the adapter is started and ended."""
 
-    def __init__(self, tg: FakeTelegram, desk: MemoryDesk, db: Database) -> None:
+    def __init__(self, tg: FakeTelegram, stage: Stage) -> None:
         self.tg = tg
-        self.desk = desk
-        self.db = db
+        self.stage = stage
+        self.desk = stage.desk
+        self.db = stage.db
         self.updates: list[InboxRow] = []
+
+    async def is_answered(self, question_id: str) -> bool:
+        return not (await self.stage.question(question_id)).open
+
+    async def question_cards(self) -> list[str]:
+        """Return the names of the questions' cards that are remembered."""
+        async with self.db.read() as connection:
+            found = await connection.execute(sa.select(cards.c.subject_id).where(cards.c.subject == QUESTION))
+            return list(found.scalars())
+
+    async def has_cards(self, number: int) -> bool:
+        return len(await self.question_cards()) == number
+
+    async def has_runs(self, number: int) -> bool:
+        return len(await self.stage.runs()) == number
+
+    async def forget_card(self, question_id: str) -> None:
+        """Have a card not be remembered, as if we had been killed before that."""
+        async with self.db.write() as connection:
+            await connection.execute(sa.delete(cards).where(cards.c.subject_id == question_id))
+
+    async def has_told_all(self) -> bool:
+        """Whether the channel has dealt with every event of the log."""
+        log = Events(self.db)
+        return not await log.after(await log.position("telegram"), limit=1)
 
     @asynccontextmanager
     async def adapter(self, **options: Any) -> AsyncIterator[TelegramAdapter]:
@@ -82,7 +106,11 @@ class House:
             self.tg.token, base_url=self.tg.url, base_file_url=self.tg.file_url, **{**FAST, **options}
         )
         adapter = TelegramAdapter(
-            self.desk, InboxTable(self.db), OutboxTable(self.db), chosen, topics=TopicTable(self.db), clock=lambda: NOW
+            self.desk,
+            InboxTable(self.db),
+            OutboxTable(self.db),
+            chosen,
+            topics=TopicTable(self.db),
         )
         async with adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
@@ -106,7 +134,11 @@ class House:
             self.tg.token, base_url=self.tg.url, webhook_url=url, webhook_secret="s-e-c", **{**FAST, **options}
         )
         adapter = TelegramAdapter(
-            self.desk, InboxTable(self.db), OutboxTable(self.db), chosen, topics=TopicTable(self.db), clock=lambda: NOW
+            self.desk,
+            InboxTable(self.db),
+            OutboxTable(self.db),
+            chosen,
+            topics=TopicTable(self.db),
         )
         holder.append(adapter)
         try:
@@ -118,8 +150,12 @@ class House:
 
 
 @pytest.fixture
-def house(tg: FakeTelegram, desk: MemoryDesk, db: Database) -> House:
-    return House(tg, desk, db)
+async def house(tg: FakeTelegram, db: Database) -> House:
+    """Operator A, 11, is its owner."""
+    stage = Stage(db)
+    await stage.prepare()
+    await stage.join(11, "Operator A", Role.OWNER)
+    return House(tg, stage)
 
 
 @pytest.fixture
@@ -128,25 +164,37 @@ def operator(tg: FakeTelegram) -> FakeUser:
 
 
 async def until(met: Callable[[], Any], seconds: float = 10) -> Any:
-    """For what is in the house, not in the chat."""
+    """For what is in the house, not in the chat. ``met`` may have to be awaited."""
     async with asyncio.timeout(seconds):
-        while not (value := met()):
+        while True:
+            value = met()
+            if inspect.isawaitable(value):
+                value = await value
+            if value:
+                return value
             await asyncio.sleep(0.005)
-    return value
 
 
 def card_of(chat: Chat, words: str) -> Message:
     return chat.saying(words)[-1]
 
 
+def is_green(photo: bytes | None) -> bool:
+    """Whether a photo is the screen that the stage's phone shows."""
+    with Image.open(io.BytesIO(photo or picture())) as shown:
+        pixel = shown.convert("RGB").getpixel((5, 5))
+    assert isinstance(pixel, tuple)
+    return pixel[1] > 100 > pixel[0]
+
+
 class TestCommands:
-    async def test_the_first_person_pairs_and_runs_a_task(self, house: House, operator: FakeUser) -> None:
-        house.desk.people.clear()
+    async def test_a_stranger_pairs_and_runs_a_task(self, house: House) -> None:
+        operator = house.tg.user(21, "Operator B", "zh")
         async with house.adapter():
             await operator.send("hello")
             await operator.sees(lambda chat: chat.saying("只服务于已配对的成员"))
             await operator.send("/start 4711")
-            await operator.sees(lambda chat: chat.saying("配对成功，Operator A。你的身份：管理员。"))
+            await operator.sees(lambda chat: chat.saying("配对成功，Operator B。你的身份：管理员。"))
             assert operator.chat.saying("发 /run QQ回复联系人11 试试")
             await operator.send("/run QQ回复联系人11")
             card = await operator.sees(lambda chat: card_of(chat, "任务：QQ回复联系人11"))
@@ -170,13 +218,13 @@ class TestCommands:
             await until(lambda: house.tg.world.updates == [])
             await until_handled(house)
         assert len(stranger.chat.from_bot) == 1, transcript(stranger.chat)
-        assert house.desk.runs == {}
+        assert await house.stage.runs() == []
 
     async def test_the_screen_comes_as_a_photo(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             await operator.send("截图")
             photo = await operator.sees(lambda chat: card_of(chat, "手机屏幕"))
-            assert photo.photo == picture(colour="green")
+            assert is_green(photo.photo)
             await operator.tap(photo, "看屏幕")
             await operator.sees(lambda chat: len(chat.saying("手机屏幕")) == 2)
 
@@ -186,10 +234,10 @@ class TestCommands:
             offer = await operator.sees(lambda chat: card_of(chat, "作为任务执行吗"))
             assert (await operator.tap(offer, "执行")).text == "已安排。"
             await operator.sees(lambda chat: "排队中" in offer.words)
-            (run,) = house.desk.runs.values()
+            (run,) = await house.stage.runs()
             assert run.task == "打开微信 <b>&"
-            assert (await until(lambda: house.desk.cards.get(run.id))).message_id == str(offer.id)
-            house.desk.happen(run.id, "outcome", {"status": "succeeded", "message": "好了"})
+            assert (await until(lambda: house.desk.runs.card(run.id))).message_id == str(offer.id)
+            await house.stage.tell(run.id, "outcome", {"status": "succeeded", "message": "好了"})
             await operator.sees(lambda chat: "已完成" in offer.words)
 
     async def test_what_is_passed_over(self, house: House, operator: FakeUser) -> None:
@@ -204,7 +252,8 @@ class TestCommands:
             house.tg.world.push("message", {**message.json(), "from": {"id": 5, "is_bot": True, "first_name": "B"}})
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("账号"))
-        assert house.desk.runs == {}
+            await operator.sees(lambda chat: chat.saying("改过的消息不算数"))
+        assert await house.stage.runs() == []
         assert len(operator.chat.saying("改过的消息不算数")) == 1
         assert len(operator.chat.from_bot) == 3
 
@@ -216,14 +265,14 @@ class TestCommands:
             await operator.send("/run@desk_bot QQ回复联系人11", chat=group, thread_id=topic)
             card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"), chat=group)
             assert card.thread_id == topic
-            (run,) = house.desk.runs.values()
+            (run,) = await house.stage.runs()
             assert run.chat is not None
             assert (run.chat.kind, run.chat.thread_id) == ("group", str(topic))
-            question_id = house.desk.ask(run.id, QuestionKind.INTERACT, text="哪一个？")
+            question_id = await house.stage.ask(run.id, QuestionKind.INTERACT, text="哪一个？")
             question = await operator.sees(lambda chat: card_of(chat, "哪一个"), chat=group)
             await operator.send("第二个", chat=group, reply_to=question, thread_id=topic)
             await operator.sees(lambda chat: chat.saying("已采用你的回答"), chat=group)
-            assert house.desk.questions[question_id].answer == "第二个"
+            assert (await house.stage.question(question_id)).answer == "第二个"
 
 
 async def until_handled(house: House) -> None:
@@ -243,14 +292,13 @@ class WithARun:
     async def start(self, house: House, operator: FakeUser) -> tuple[str, Message]:
         await operator.send("/run QQ回复联系人11")
         card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
-        run_id = await until(lambda: next(iter(house.desk.runs), ""))
-        await until(lambda: run_id in house.desk.cards)
-        house.desk.begin(run_id)
+        run_id = await until(house.stage.newest)
+        await until(lambda: house.desk.runs.card(run_id))
+        await house.stage.begin(run_id)
         return run_id, card
 
-    def step(self, number: int, **more: Any) -> dict[str, Any]:
-        step = StepRecord(index=number, thinking=f"想法{number}", action={"kind": "launch", "app": "QQ"})
-        return {"steps": number, "last_step": step, **more}
+    def step(self, number: int) -> StepRecord:
+        return StepRecord(index=number, thinking=f"想法{number}", action={"kind": "launch", "app": "QQ"})
 
 
 class TestCards(WithARun):
@@ -258,14 +306,14 @@ class TestCards(WithARun):
         async with house.adapter():
             run_id, card = await self.start(house, operator)
             await operator.sees(lambda chat: "执行中" in card.words)
-            house.desk.happen(run_id, "thinking", {"text": "先打开 QQ"})
+            await house.stage.tell(run_id, "thinking", {"text": "先打开 QQ"})
             await operator.sees(lambda chat: "先打开 QQ" in card.words)
-            house.desk.happen(run_id, "step", picture=picture(colour="red"), **self.step(1))
+            await house.stage.step(run_id, self.step(1), picture=picture(colour="red"))
             await operator.sees(lambda chat: card.photo == picture(colour="red") and "第 1 步" in card.caption)
-            house.desk.happen(run_id, "step", picture=picture(colour="blue"), **self.step(2))
+            await house.stage.step(run_id, self.step(2), picture=picture(colour="blue"))
             await operator.sees(lambda chat: card.photo == picture(colour="blue") and "想法2" in card.caption)
             reply = ReplyRecord(contact="11", question="怎么退货", text="七天", provenance="knowledge", score=0.9)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "已回复"}, replies=(reply,))
+            await house.stage.end(run_id, "succeeded", "已回复", replies=(reply,))
             await operator.sees(lambda chat: "已完成" in card.caption and "七天" in card.caption)
             assert card.buttons == [["🎬 回放"]]
             assert operator.chat.from_bot == [card]
@@ -274,10 +322,10 @@ class TestCards(WithARun):
         async with house.adapter(edit_private=0.3):
             run_id, card = await self.start(house, operator)
             for number in range(1, 21):
-                house.desk.happen(run_id, "step", **self.step(number))
+                await house.stage.step(run_id, self.step(number))
                 await asyncio.sleep(0.01)
             await operator.sees(lambda chat: "第 20 步" in card.words)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            await house.stage.end(run_id, "succeeded", "好了")
             await operator.sees(lambda chat: "已完成" in card.words)
         assert len(card.edits) <= 6
         times = [edit.at for edit in card.edits]
@@ -286,11 +334,11 @@ class TestCards(WithARun):
     async def test_a_run_that_is_over_is_forgotten(self, house: House, operator: FakeUser) -> None:
         async with house.adapter() as adapter:
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
-            house.desk.happen(run_id, "status", {"status": "succeeded"})
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.end(run_id, "succeeded", "好了")
+            await house.stage.tell(run_id, "status", {"status": "succeeded"})
+            await house.stage.step(run_id, self.step(1))
             await operator.sees(lambda chat: "已完成" in card.words)
-            await until(lambda: house.desk.positions["telegram"] == house.desk.log[-1].id)
+            await until(house.has_told_all)
             assert adapter._feed._seen == {}
             assert adapter._outbox._live == {}
 
@@ -298,18 +346,18 @@ class TestCards(WithARun):
         async with house.adapter():
             run_id, card = await self.start(house, operator)
             house.tg.world.delete(card)
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.step(run_id, self.step(1))
             anew = await operator.sees(lambda chat: card_of(chat, "第 1 步"))
-            house.desk.happen(run_id, "step", **self.step(2))
+            await house.stage.step(run_id, self.step(2))
             await operator.sees(lambda chat: "第 2 步" in anew.words)
 
     async def test_a_restart_goes_on_with_the_same_card(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "step", picture=picture(), **self.step(1))
+            await house.stage.step(run_id, self.step(1), picture=picture())
             await operator.sees(lambda chat: card.photo is not None)
-        house.desk.happen(run_id, "step", picture=picture(colour="blue"), **self.step(2))
-        house.desk.happen(run_id, "outcome", {"status": "failed", "message": "没有电"})
+        await house.stage.step(run_id, self.step(2), picture=picture(colour="blue"))
+        await house.stage.end(run_id, "failed", "没有电")
         async with house.adapter():
             await operator.sees(lambda chat: "失败" in card.words and "没有电" in card.words)
         assert operator.chat.from_bot == [card]
@@ -317,19 +365,19 @@ class TestCards(WithARun):
     async def test_a_run_from_elsewhere_has_no_card(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            other = replace(house.desk.runs[run_id], id="api", chat=None)
-            house.desk.runs["api"] = other
-            house.desk.happen("api", "step", **self.step(1))
-            house.desk.happen("gone", "step")
-            house.desk.happen(run_id, "step", **self.step(2))
-            await operator.sees(lambda chat: "第 2 步" in card.words)
+            other = await Runs(house.db).create(NewRun("QQ回复联系人12", "S1"))  # by nobody, in no chat
+            assert other is not None
+            await house.stage.step(other, self.step(1))
+            await house.stage.tell("gone", "step")
+            await house.stage.step(run_id, self.step(1))
+            await operator.sees(lambda chat: "第 1 步" in card.words)
+            await until(house.has_told_all)
         assert operator.chat.from_bot == [card]
-        assert house.desk.positions["telegram"] == len(house.desk.log)
 
     async def test_a_picture_that_telegram_refuses_is_left_out(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "step", picture=b"no picture", **self.step(1))
+            await house.stage.step(run_id, self.step(1), picture=b"no picture")
             await operator.sees(lambda chat: "第 1 步" in card.text)
 
 
@@ -340,28 +388,28 @@ class TestQuestions(WithARun):
     async def test_answered_with_a_button(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             assert asked.photo == picture()
             assert asked.buttons == [["退货", "跳过"], ["自己写"]]
             assert not (await operator.tap(asked, "自己写")).alert
             assert (await operator.tap(asked, "退货")).text == "收到，已采用你的回答。"
-            assert house.desk.questions[question_id].answer == "record:0"
+            assert (await house.stage.question(question_id)).answer == "record:0"
             await operator.sees(lambda chat: "Operator A 已回答：退货" in asked.caption)
             assert asked.buttons == []
 
     async def test_a_card_that_is_as_it_should_be_is_no_failure(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
-            await until(lambda: question_id in house.desk.question_refs)
-            house.desk.happen(run_id, "answered", {"question": question_id})
+            await until(lambda: house.desk.questions.card(question_id))
+            await house.stage.tell(run_id, "answered", {"question": question_id})
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("管理员"))
             assert [call for call in house.tg.world.calls if call.code == 400] == []
         async with house.adapter():  # which does not know what was shown before it came
-            house.desk.happen(run_id, "answered", {"question": question_id})
+            await house.stage.tell(run_id, "answered", {"question": question_id})
             await until(lambda: [call for call in house.tg.world.calls if call.code == 400])
             await operator.send("/whoami")
             await operator.sees(lambda chat: len(chat.saying("管理员")) == 2)
@@ -371,9 +419,9 @@ class TestQuestions(WithARun):
     async def test_answered_by_a_reply_after_a_restart(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
-            await until(lambda: question_id in house.desk.question_refs)
+            await until(lambda: house.desk.questions.card(question_id))
         async with house.adapter():
             await operator.send("今天就给您退", reply_to=asked)
             await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in asked.words)
@@ -383,28 +431,30 @@ class TestQuestions(WithARun):
         """Killed between sending a question and storing where it stands."""
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
-            await until(lambda: question_id in house.desk.question_refs)
-            del house.desk.question_refs[question_id]
+            await until(lambda: house.desk.questions.card(question_id))
+            await house.forget_card(question_id)
             await operator.send("今天就给您退", reply_to=asked)
-            await until(lambda: not house.desk.questions[question_id].open)
-        assert house.desk.questions[question_id].answer == "今天就给您退"
+            await until(lambda: house.is_answered(question_id))
+        assert (await house.stage.question(question_id)).answer == "今天就给您退"
 
     async def test_asked_while_we_were_away(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-        house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+        await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
         async with house.adapter():
             await operator.sees(lambda chat: chat.saying("怎么退货"))
 
     async def test_answered_elsewhere_first(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             stale, answered = operator.tapped(asked, "退货")
-            await house.desk.answer(Actor("w", "web", "w", "Operator B", "en", Role.OWNER), question_id, choice="skip")
+            await house.desk.questions.answer(
+                Actor("w", "web", "w", "Operator B", "en", Role.OWNER), question_id, choice="skip"
+            )
             await operator.sees(lambda chat: "Operator B 已回答：跳过" in asked.words)
             house.tg.world.push("callback_query", stale)
             toast = await asyncio.wait_for(answered, 10)
@@ -414,7 +464,7 @@ class TestQuestions(WithARun):
 class TestTrouble(WithARun):
     async def test_too_many_requests_hold_up_one_chat_alone(self, house: House, operator: FakeUser) -> None:
         other = house.tg.user(12, "Operator B", "en")
-        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "en", Role.OPERATOR)
+        await house.stage.join(12, "Operator B", Role.OPERATOR, "en")
         async with house.adapter():
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("管理员"))
@@ -436,7 +486,7 @@ class TestTrouble(WithARun):
             await operator.sees(lambda chat: "执行中" in card.words)
             house.tg.world.limit_next(operator.chat, 1, retry_after=1)
             for number in range(1, 5):
-                house.desk.happen(run_id, "step", **self.step(number))
+                await house.stage.step(run_id, self.step(number))
             await operator.sees(lambda chat: "第 4 步" in card.words)
         assert "第 1 步" not in "".join(edit.content.text for edit in card.edits)
 
@@ -455,7 +505,7 @@ class TestTrouble(WithARun):
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
             operator.chat.blocked = True
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            await house.stage.end(run_id, "succeeded", "好")
             await until(lambda: [call for call in house.tg.world.calls if call.code == 403])
             await operator.send("/help")
             await operator.sees(lambda chat: chat.saying("使用说明"))
@@ -482,12 +532,12 @@ class TestTrouble(WithARun):
         assert logs[-1]["event"] == "telegram_token_refused"
 
     async def test_a_handler_that_fails_is_tried_again_and_then_said(self, house: House, operator: FakeUser) -> None:
-        house.desk.broken = RuntimeError("bug")
+        house.stage.broken = RuntimeError("bug")
         with structlog.testing.capture_logs() as logs:
             async with house.adapter():
                 await operator.send("/status")
                 await operator.sees(lambda chat: chat.saying("没能处理完"))
-                house.desk.broken = None
+                house.stage.broken = None
                 await operator.send("/status")
                 await operator.sees(lambda chat: chat.saying("现状"))
         failures = [entry for entry in logs if entry["event"] == "telegram_update_failed"]
@@ -506,7 +556,7 @@ class TestOnce:
             await operator.sees(lambda chat: chat.saying("one"))
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("管理员"))
-        assert [run.task for run in house.desk.runs.values()] == ["one"]
+        assert [run.task for run in await house.stage.runs()] == ["one"]
 
     async def test_killed_between_storing_and_handling(self, house: House, operator: FakeUser) -> None:
         """What is stored is handled by the next process; what it had begun takes effect once."""
@@ -516,11 +566,13 @@ class TestOnce:
         async with house.adapter():  # Telegram, not having heard, sends it again
             await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
-        assert len(house.desk.runs) == 1
+        assert len(await house.stage.runs()) == 1
 
-    async def test_killed_in_the_middle_of_handling(self, house: House, operator: FakeUser) -> None:
+    async def test_killed_in_the_middle_of_handling(
+        self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         started = asyncio.Event()
-        original = house.desk.start_run
+        original = house.desk.runs.start
 
         async def killed_after(*args: Any, **more: Any) -> Any:
             run = await original(*args, **more)
@@ -528,7 +580,7 @@ class TestOnce:
             await asyncio.Event().wait()
             return run
 
-        house.desk.start_run = killed_after  # type: ignore[method-assign]  # the process dies before it can say so
+        monkeypatch.setattr(house.desk.runs, "start", killed_after)  # the process dies before it can say so
         adapter = TelegramAdapter(
             house.desk,
             InboxTable(house.db),
@@ -542,12 +594,12 @@ class TestOnce:
         adapter._task.cancel()
         await adapter._inbox.finish(0.01)
         await adapter.stop()
-        house.desk.start_run = original  # type: ignore[method-assign]  # the next process
+        monkeypatch.undo()  # the next process
         assert operator.chat.from_bot == []
         async with house.adapter():
             await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
-        assert [run.task for run in house.desk.runs.values()] == ["one"]
+        assert [run.task for run in await house.stage.runs()] == ["one"]
         assert len(operator.chat.from_bot) == 1
 
 
@@ -570,7 +622,7 @@ class TestWebhook:
         async with house.adapter():  # and from webhook to polling
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("管理员"))
-        assert len(house.desk.runs) == 1
+        assert len(await house.stage.runs()) == 1
 
     @pytest.mark.parametrize(
         ("headers", "body", "status"),
@@ -617,4 +669,4 @@ class TestWebhook:
                     assert response.status == 200
             await operator.sees(lambda chat: chat.saying("one"))
             await until_handled(house)
-        assert len(house.desk.runs) == 1
+        assert len(await house.stage.runs()) == 1

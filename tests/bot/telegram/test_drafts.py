@@ -24,7 +24,6 @@ from tests.bot.telegram.test_adapter import (
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -32,7 +31,7 @@ from tests.bot.telegram.test_adapter import (
 )
 from tests.support.telegram import picture
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 
 def drafts(chat: Chat) -> list[str]:
@@ -48,18 +47,18 @@ def told(card: Message, words: str, chat: Chat) -> bool:
 
 
 class TestDrafts(WithARun):
-    def think(self, house: House, run_id: str, text: str) -> None:
-        house.desk.happen(run_id, "thinking", {"text": text, "step": 1})
+    async def think(self, house: House, run_id: str, text: str) -> None:
+        await house.stage.tell(run_id, "thinking", {"text": text, "step": 1})
 
     async def test_a_thought_streams_into_one_draft(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
             for words in ("先打开", "先打开 QQ", "先打开 QQ，再找联系人"):
-                self.think(house, run_id, words)
+                await self.think(house, run_id, words)
                 await operator.sees(drafted(words))
             assert {draft.id for draft in operator.chat.drafts} == {draft_id(run_id)}
             assert [draft.animated for draft in operator.chat.drafts] == [False, True, True]
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.step(run_id, self.step(1))
             await operator.sees(lambda chat: "第 1 步" in card.words and "想法1" in card.words)
             assert operator.chat.from_bot == [card]
 
@@ -68,24 +67,24 @@ class TestDrafts(WithARun):
     ) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            self.think(house, run_id, "一")
+            await self.think(house, run_id, "一")
             await operator.sees(lambda chat: chat.draft is not None and "一" in card.words)
             await operator.sees(lambda chat: "排队" not in card.words)
-            self.think(house, run_id, "二")
+            await self.think(house, run_id, "二")
             await operator.sees(drafted("二"))
             edits = len(card.edits)  # those of the run's begin have come by now
             for words in ("三", "四", "五"):
-                self.think(house, run_id, words)
+                await self.think(house, run_id, words)
                 await operator.sees(drafted(words))
             assert len(card.edits) == edits
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.step(run_id, self.step(1))
             await operator.sees(lambda chat: "想法1" in card.words)
 
     async def test_drafts_keep_their_distance_and_the_newest_wins(self, house: House, operator: FakeUser) -> None:
         async with house.adapter(edit_private=0.3):
             run_id, _ = await self.start(house, operator)
             for number in range(1, 31):
-                self.think(house, run_id, f"想到{number}")
+                await self.think(house, run_id, f"想到{number}")
                 await asyncio.sleep(0.01)
             await operator.sees(lambda chat: f"{MARK}想到30" in drafts(chat))
         times = [draft.at for draft in operator.chat.drafts]
@@ -95,10 +94,10 @@ class TestDrafts(WithARun):
     async def test_what_is_over_is_not_sent_any_more(self, house: House, operator: FakeUser) -> None:
         async with house.adapter(edit_private=0.3):
             run_id, card = await self.start(house, operator)
-            self.think(house, run_id, "一")
+            await self.think(house, run_id, "一")
             await operator.sees(lambda chat: chat.draft is not None)
-            self.think(house, run_id, "二")  # waits for the chat's pace
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            await self.think(house, run_id, "二")  # waits for the chat's pace
+            await house.stage.end(run_id, "succeeded", "好了")
             await operator.sees(lambda chat: "已完成" in card.words)
             await asyncio.sleep(0.4)
             assert drafts(operator.chat) == [MARK + "一"]
@@ -108,18 +107,18 @@ class TestDrafts(WithARun):
         async with house.adapter():
             await operator.send("/run@desk_bot QQ回复联系人11", chat=group)
             card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"), chat=group)
-            run_id = await until(lambda: next(iter(house.desk.runs), ""))
-            house.desk.begin(run_id)
-            self.think(house, run_id, "先看看")
+            run_id = await until(house.stage.newest)
+            await house.stage.begin(run_id)
+            await self.think(house, run_id, "先看看")
             await operator.sees(lambda chat: "先看看" in card.words, chat=group)
         assert "sendMessageDraft" not in {call.method for call in house.tg.world.calls}
 
     async def test_who_does_not_want_them_reads_the_card(self, house: House, operator: FakeUser) -> None:
-        house.desk.people["telegram", "11"] = replace(house.desk.people["telegram", "11"], streams=False)
+        await house.desk.team.stream(await house.stage.actor(11), False)
         async with house.adapter():
             run_id, card = await self.start(house, operator)
             for words in ("一", "二"):
-                self.think(house, run_id, words)
+                await self.think(house, run_id, words)
                 await operator.sees(partial(told, card, words))
         assert operator.chat.drafts == []
 
@@ -131,11 +130,11 @@ class TestDrafts(WithARun):
         async with house.adapter():
             run_id, card = await self.start(house, operator)
             with capture_logs() as logs:
-                self.think(house, run_id, "一")
+                await self.think(house, run_id, "一")
                 await until(lambda: [entry for entry in logs if entry["event"] == "telegram_drafts_off"])
                 began = time.monotonic()
                 for words in ("二", "三"):
-                    self.think(house, run_id, words)
+                    await self.think(house, run_id, words)
                     await operator.sees(partial(told, card, words))
                 assert time.monotonic() - began < 0.9  # nobody waited for what was asked of the draft
             assert [entry["log_level"] for entry in logs if "draft" in entry["event"]] == ["info"]
@@ -146,9 +145,9 @@ class TestDrafts(WithARun):
         house.tg.world.refuse_drafts(0)
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            self.think(house, run_id, "一")
+            await self.think(house, run_id, "一")
             await until(lambda: house.tg.world.hanging)
-            house.desk.happen(run_id, "step", picture=picture(colour="red"), **self.step(1))
+            await house.stage.step(run_id, self.step(1), picture=picture(colour="red"))
             await operator.sees(lambda chat: card.photo == picture(colour="red"))
 
 
@@ -205,10 +204,10 @@ class TestRhythm(WithARun):
         async with house.adapter(edit_private=0.05, edit_group=0.3):
             await operator.send("/run@desk_bot QQ回复联系人11", chat=group)
             card = await operator.sees(lambda chat: card_of(chat, "QQ回复联系人11"), chat=group)
-            run_id = await until(lambda: next(iter(house.desk.runs), ""))
-            house.desk.begin(run_id)
+            run_id = await until(house.stage.newest)
+            await house.stage.begin(run_id)
             for number in range(1, 21):
-                house.desk.happen(run_id, "step", **self.step(number))
+                await house.stage.step(run_id, self.step(number))
                 await asyncio.sleep(0.01)
             await operator.sees(lambda chat: "第 20 步" in card.words, chat=group)
         times = [edit.at for edit in card.edits]

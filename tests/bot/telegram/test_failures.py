@@ -13,13 +13,13 @@ from bot.chat.cards import Card, Document, FilmOrder, Line
 from bot.chat.texts import texts
 from bot.telegram import films, render
 from simulator.telegram import FakeUser
+from storage.events import Events
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -28,7 +28,7 @@ from tests.bot.telegram.test_adapter import (
 )
 from tests.bot.telegram.test_outbox import until_out
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 LOCKED = OperationalError("", {}, Exception("database is locked"))
 FILM = Card("回放", (Line(texts("zh").get("replay.making")),), film=FilmOrder("r1", "gif", "zh"))
@@ -65,14 +65,14 @@ class TestTaken(WithARun):
     ) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            failing(monkeypatch, house.desk, "set_question_ref", *[error] * 3)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            failing(monkeypatch, house.desk.questions, "set_card", *[error] * 3)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             await until_out(house)
             await operator.tap(asked, "退货")
             await operator.sees(lambda chat: "已回答" in asked.words)
             await until_out(house)
-            assert question_id in house.desk.question_refs
+            assert await house.desk.questions.card(question_id) is not None
         assert len(operator.chat.saying("怎么退货")) == 1
         assert await refused(house) == []
 
@@ -140,12 +140,13 @@ class TestFeed(WithARun):
     async def test_an_event_that_fails_holds_up_its_own_run_alone(
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async with house.adapter(retry=(0.2, 0.2, 60)) as adapter:
+        async with house.adapter(retry=(1.0, 1.0, 60)) as adapter:
             broken, card = await self.start(house, operator)
             await operator.send("/run B")
             await operator.sees(lambda chat: card_of(chat, "B"))
-            other = await until(lambda: next((run for run in house.desk.runs if run != broken), ""))
-            real, tries = house.desk.questions_of, []
+            await until(lambda: house.has_runs(2))
+            other = await house.stage.newest()
+            real, tries = house.desk.questions.of_run, []
 
             async def fails(run_id: str) -> Any:
                 if run_id == broken:
@@ -153,14 +154,14 @@ class TestFeed(WithARun):
                     raise ValueError("a row of another release")
                 return await real(run_id)
 
-            monkeypatch.setattr(house.desk, "questions_of", fails)
-            house.desk.happen(broken, "outcome", {"status": "succeeded", "message": "好"})
+            monkeypatch.setattr(house.desk.questions, "of_run", fails)
+            await house.stage.end(broken, "succeeded", "好")
             await until(lambda: tries)
-            before = house.desk.positions["telegram"]
-            house.desk.ask(other, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            before = await Events(house.db).position("telegram")
+            await house.stage.ask(other, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             assert len(tries) == 1  # the other did not wait for the next try
-            assert house.desk.positions["telegram"] == before  # cut off now, it would come again
-            await until(lambda: house.desk.positions["telegram"] == len(house.desk.log))
+            assert await Events(house.db).position("telegram") == before  # cut off now, it would come again
+            await until(house.has_told_all)
             assert len(tries) == 3
             assert "已完成" in card.words

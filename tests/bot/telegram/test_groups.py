@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agent_core.session import QuestionKind
-from bot.desk.actors import Actor, Role
+from bot.desk.actors import Role
 from simulator.telegram import Chat, FakeUser, Message
 from tests.bot.telegram.test_adapter import (
     CHOICES,
@@ -15,7 +15,6 @@ from tests.bot.telegram.test_adapter import (
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -24,7 +23,7 @@ from tests.bot.telegram.test_adapter import (
 )
 from tests.support.telegram import picture
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 
 @pytest.fixture
@@ -33,8 +32,8 @@ def group(house: House) -> Chat:
 
 
 @pytest.fixture
-def second(house: House) -> FakeUser:
-    house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "zh", Role.OPERATOR)
+async def second(house: House) -> FakeUser:
+    await house.stage.join(12, "Operator B", Role.OPERATOR, "zh")
     return house.tg.user(12, "Operator B", "zh")
 
 
@@ -43,12 +42,12 @@ class InAGroup(WithARun):
         """The run, its question and the question's card."""
         await operator.send("/run one", chat=group)
         await operator.sees(lambda chat: card_of(chat, "one"), chat=group)
-        run_id = next(iter(house.desk.runs))
-        await until(lambda: run_id in house.desk.cards)
-        house.desk.begin(run_id)
-        question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+        run_id = await house.stage.newest()
+        await until(lambda: house.desk.runs.card(run_id))
+        await house.stage.begin(run_id)
+        question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
         card = await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=group)
-        await until(lambda: question_id in house.desk.question_refs)
+        await until(lambda: house.desk.questions.card(question_id))
         return run_id, question_id, card
 
 
@@ -59,7 +58,7 @@ class TestPrivacyMode(InAGroup):
         async with house.adapter():
             _, question_id, card = await self.asked(house, operator, group)
             await second.send("不回复任何消息，机器人收不到", chat=group)
-            assert house.desk.questions[question_id].open
+            assert (await house.stage.question(question_id)).open
             await second.send("今天就给您退", chat=group, reply_to=card)
             await operator.sees(lambda chat: "Operator B 已回答：今天就给您退" in card.words, chat=group)
 
@@ -74,11 +73,11 @@ class TestPrivacyMode(InAGroup):
             mention = dict(prompt.content.entities[0])
             assert mention["url"] == "tg://user?id=12"
             assert prompt.text.startswith("Operator B\n")
-            await until(lambda: len(house.desk.question_refs) == 2)
+            await until(lambda: house.has_cards(2))
             await second.send("今天就给您退", chat=group, reply_to=prompt)
             await operator.sees(lambda chat: "Operator B 已回答：今天就给您退" in card.words, chat=group)
             assert (await operator.tap_stale(card, f"own:{question_id}")).alert
-        assert house.desk.questions[question_id].answer == "今天就给您退"
+        assert (await house.stage.question(question_id)).answer == "今天就给您退"
         assert len(group.saying("请回复这条消息")) == 1
         assert await refused(house) == []
 
@@ -101,7 +100,7 @@ class TestSeveral(InAGroup):
         async with house.adapter():
             _, question_id, card = await self.asked(house, operator, group)
             toasts = await asyncio.gather(operator.tap(card, "退货"), second.tap(card, "退货"))
-            by = house.desk.questions[question_id].by
+            by = (await house.stage.question(question_id)).by
             won, lost = toasts if by == "Operator A" else toasts[::-1]
             assert (won.text, won.alert) == ("收到，已采用你的回答。", False)
             assert (lost.text, lost.alert) == (f"{by} 已经先回答了：退货", True)
@@ -114,7 +113,7 @@ class TestSeveral(InAGroup):
             _, question_id, card = await self.asked(house, operator, group)
             await second.send("今天就给您退", chat=group, reply_to=card)
             toast = await operator.tap_stale(card, f"q:{question_id}:1")
-            view = house.desk.questions[question_id]
+            view = await house.stage.question(question_id)
             await operator.sees(lambda chat: f"{view.by} 已回答：" in card.words, chat=group)
             if view.by == "Operator B":
                 assert toast.text == "Operator B 已经先回答了：今天就给您退"
@@ -129,6 +128,6 @@ class TestSeveral(InAGroup):
             toasts = await asyncio.gather(
                 operator.tap_stale(card, f"stop:{run_id}"), second.tap_stale(card, f"stop:{run_id}")
             )
-            by = house.desk.runs[run_id].stopped_by
+            by = (await house.stage.run(run_id)).stopped_by
             assert sorted(toast.text for toast in toasts) == [f"{by} 已经先停止了。", "正在停止。"]
             await operator.sees(lambda chat: "已停止" in card.words and f"停止人：{by}" in card.words, chat=group)

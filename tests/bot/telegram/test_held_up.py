@@ -13,11 +13,11 @@ from bot.telegram import render
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.inbox import InboxTable
-from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, desk, empty_database, house, operator, refused
+from tests.bot.telegram.test_adapter import House, WithARun, card_of, db, empty_database, house, operator, refused
 from tests.bot.telegram.test_outbox import until_out
 from tests.support.telegram import picture
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 
 class TestLate:
@@ -103,7 +103,7 @@ class TestDatabaseAway(WithARun):
                 await put(*given, **named)
 
             monkeypatch.setattr(adapter._outbox, "put", away)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            await house.stage.end(run_id, "succeeded", "好")
             if arrives:
                 await operator.sees(lambda chat: "已完成" in card.words)
             else:
@@ -126,7 +126,7 @@ class TestDatabaseAway(WithARun):
                 return await draw(*given)
 
             monkeypatch.setattr(adapter._feed, "_draw", fails)
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.step(run_id, self.step(1))
             await operator.sees(lambda chat: "第 1 步" in card.words)
 
 

@@ -19,9 +19,9 @@ from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.engine import Database
 from storage.inbox import InboxTable
-from tests.bot.telegram.test_adapter import House, db, desk, empty_database, house, operator, until, until_handled
+from tests.bot.telegram.test_adapter import House, db, empty_database, house, operator, until, until_handled
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 DEEP = '{"update_id": 7001, "message": ' + '{"reply_to_message": ' * 50_000 + "1" + "}" * 50_001
 BROKEN = ['{"update_id": 7002, "message": {"text": "half', '{"update_id": 7003, "message": {"date": 00}}', DEEP]
@@ -55,7 +55,7 @@ async def test_polling_goes_on_behind_what_cannot_be_parsed(house: House, operat
         await operator.sees(lambda chat: chat.saying("two"))
         await until(lambda: house.tg.world.updates == [])
         await until_handled(house)
-    assert [run.task for run in house.desk.runs.values()] == ["one", "two"]
+    assert [run.task for run in await house.stage.runs()] == ["one", "two"]
     rows = [await InboxTable(house.db).get(number) for number in (7001, 7002, 7003)]
     assert all(row is not None and row.state == "failed" and row.error for row in rows)
 
@@ -156,4 +156,4 @@ async def test_the_person_gets_an_apology(house: House, operator: FakeUser) -> N
         await InboxTable(house.db).begun(update["update_id"])
     async with house.adapter():
         await operator.sees(lambda chat: chat.saying("没能处理完"))
-    assert house.desk.runs == {}
+    assert await house.stage.runs() == []

@@ -16,7 +16,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from agent_core.errors import DeviceOffline
 from bot.chat.cards import Card, Document
 from bot.desk.actors import Role
-from bot.desk.desk import HouseDesk
+from bot.desk.desk import Desk
 from bot.desk.house import House
 from bot.desk.people import new_code
 from bot.telegram import render
@@ -46,11 +46,11 @@ class Shop:
         async def no_phone(serial: str) -> Any:
             raise DeviceOffline("no phone")
 
-        self.desk = HouseDesk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai", store=store))
+        self.desk = Desk(House(db, RunService(db), no_phones, no_phone, "Asia/Shanghai", store=store))
 
     async def person(self, user_id: int, role: Role, lang: str = "zh") -> FakeUser:
         code = await new_code(self.db, role, created_by="test")
-        await self.desk.pair("telegram", str(user_id), f"Person {user_id}", lang, code)
+        await self.desk.people.pair("telegram", str(user_id), f"Person {user_id}", lang, code)
         return self.tg.user(user_id, f"Person {user_id}", lang)
 
     @asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_core.session import Choice, Question, QuestionKind
-from bot.desk.actors import Actor, ChatRef, Role
+from bot.desk.actors import ChatRef, Role
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.lanes import lane, stops
 from bot.telegram.options import TelegramOptions
@@ -25,7 +25,6 @@ from tests.bot.telegram.test_adapter import (
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -34,7 +33,7 @@ from tests.bot.telegram.test_adapter import (
 )
 from tests.support.telegram import picture
 
-__all__ = ["db", "desk", "empty_database", "house", "operator", "shop", "url"]
+__all__ = ["db", "empty_database", "house", "operator", "shop", "url"]
 
 OURS = {"from": {"id": 5, "is_bot": True}}
 
@@ -91,7 +90,7 @@ class TestStop(WithARun):
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hanging = Hanging()
-        monkeypatch.setattr(house.desk, "screenshot", hanging)
+        monkeypatch.setattr(house.desk.phones, "screenshot", hanging)
         async with house.adapter():
             _, card = await self.start(house, operator)
             screen = asyncio.create_task(operator.tap(card, "看屏幕"))
@@ -105,7 +104,7 @@ class TestStop(WithARun):
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hanging = Hanging()
-        monkeypatch.setattr(house.desk, "screenshot", hanging)
+        monkeypatch.setattr(house.desk.phones, "screenshot", hanging)
         async with house.adapter():
             await operator.send("/screen")
             await asyncio.wait_for(hanging.begun.wait(), 10)
@@ -122,37 +121,39 @@ class TestStop(WithARun):
         async with house.adapter(stop_patience=0.05):
             run_id, card = await self.start(house, operator)
             hanging = Hanging()
-            monkeypatch.setattr(house.desk, "start_run", hanging)
+            monkeypatch.setattr(house.desk.runs, "start", hanging)
             first = await operator.send("/run 第一")
             second = await operator.send("/run 第二")
             await asyncio.wait_for(hanging.begun.wait(), 10)
             await operator.send("/stop")
+            await operator.sees(lambda chat: chat.saying("正在停止"))
+            await house.stage.end(run_id, "stopped")
             await operator.sees(lambda chat: "已停止" in card.words)
             await operator.sees(lambda chat: len(chat.saying("这条没有执行")) == 2)
             told = operator.chat.saying("这条没有执行")
             assert sorted(message.reply_to.id for message in told if message.reply_to) == [first.id, second.id]
             await until_handled(house)
         async with house.adapter():  # nor does it come after a restart
-            assert [*house.desk.runs] == [run_id]
+            assert [run.id for run in await house.stage.runs()] == [run_id]
 
 
 class TestOrder(WithARun):
     async def test_what_failed_once_keeps_its_place(
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        real, left = house.desk.start_run, [1]
+        real, left = house.desk.runs.start, [1]
 
         async def fails_once(*given: Any, **named: Any) -> Any:
             if left.pop() if left else 0:
                 raise OSError("database is locked")
             return await real(*given, **named)
 
-        monkeypatch.setattr(house.desk, "start_run", fails_once)
+        monkeypatch.setattr(house.desk.runs, "start", fails_once)
         async with house.adapter():
             for task in ("第一", "第二", "第三"):
                 await operator.send(f"/run {task}")
-            await until(lambda: len(house.desk.runs) == 3)
-        assert [run.task for run in house.desk.runs.values()] == ["第一", "第二", "第三"]
+            await until(lambda: house.has_runs(3))
+        assert [run.task for run in await house.stage.runs()] == ["第一", "第二", "第三"]
 
 
 class TestAnswers(WithARun):
@@ -160,21 +161,21 @@ class TestAnswers(WithARun):
         self, house: House, operator: FakeUser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         second = house.tg.user(12, "Operator B", "zh")
-        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "zh", Role.OPERATOR)
+        await house.stage.join(12, "Operator B", Role.OPERATOR, "zh")
         group = house.tg.group(-1001, "shop")
         hanging = Hanging()
-        monkeypatch.setattr(house.desk, "screenshot", hanging)
+        monkeypatch.setattr(house.desk.phones, "screenshot", hanging)
         async with house.adapter():
             await operator.send("/run one", chat=group)
             card = await operator.sees(lambda chat: card_of(chat, "one"), chat=group)
-            question_id = house.desk.ask(
-                next(iter(house.desk.runs)), QuestionKind.STUCK, ("go", "继续"), ("stop", "停下")
+            question_id = await house.stage.ask(
+                await house.stage.newest(), QuestionKind.STUCK, ("go", "继续"), ("stop", "停下")
             )
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=group)
             screens = [asyncio.create_task(person.tap(card, "看屏幕")) for person in (operator, second)]
             await asyncio.wait_for(hanging.begun.wait(), 10)
             await second.tap(asked, "停下", timeout=2)  # behind a screen of their own, too
-            assert not house.desk.questions[question_id].open
+            assert not (await house.stage.question(question_id)).open
             hanging.free.set()
             await asyncio.gather(*screens)
 
@@ -184,9 +185,9 @@ class TestAnswers(WithARun):
         actor = await shop.person(Role.OPERATOR, "A")
         person = tg.user(int(actor.user_id), "A", "zh")
         await person.send("/start")
-        run = await shop.desk.start_run(actor, "QQ回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
+        run = await shop.desk.runs.start(actor, "QQ回复联系人11", chat=ChatRef("telegram", actor.user_id), serial=PHONE)
         options = TelegramOptions(tg.token, base_url=tg.url, base_file_url=tg.file_url, **FAST)
-        questions, real, hanging = Questions(shop.db), shop.desk.question_to_answer, Hanging()
+        questions, real, hanging = Questions(shop.db), shop.desk.questions.to_answer, Hanging()
         async with TelegramAdapter(shop.desk, InboxTable(shop.db), OutboxTable(shop.db), options):
             asked = Question(
                 id="q1",
@@ -205,7 +206,7 @@ class TestAnswers(WithARun):
                 await hanging()
                 return await real(*given, **named)
 
-            monkeypatch.setattr(shop.desk, "question_to_answer", slow)
+            monkeypatch.setattr(shop.desk.questions, "to_answer", slow)
             await person.send("七天内可以退", reply_to=card)
             await asyncio.wait_for(hanging.begun.wait(), 10)
             shop.clock.move(seconds=61)

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from agent_core.session import QuestionKind, ReplyRecord
 from bot.chat.cards import Card
-from bot.desk.actors import ChatRef
 from bot.telegram import render
 from simulator.telegram import FakeUser
 from storage.inbox import InboxTable
@@ -22,7 +21,6 @@ from tests.bot.telegram.test_adapter import (
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -31,7 +29,7 @@ from tests.bot.telegram.test_adapter import (
 )
 from tests.support.telegram import picture
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
 
@@ -54,7 +52,7 @@ class TestLongTexts(WithARun):
         words = f"<b>{FAMILY} 第一句。</b> " * 500
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text=words)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text=words)
             card = await operator.sees(
                 lambda chat: next((m for m in chat.from_bot if "自己写" in str(m.buttons)), None)
             )
@@ -64,7 +62,7 @@ class TestLongTexts(WithARun):
             assert "".join(part.text for part in parts).count(FAMILY) == 500
             assert "…" not in "".join(part.text for part in parts)
             await operator.send("今天就给您退", reply_to=parts[0])  # a reply to any of them is an answer
-            await until(lambda: not house.desk.questions[question_id].open)
+            await until(lambda: house.is_answered(question_id))
             await operator.sees(lambda chat: "Operator A 已回答" in card.words)
         assert len(operator.chat.saying("第一句")) == len(parts)
         assert await refused(house) == []
@@ -72,7 +70,7 @@ class TestLongTexts(WithARun):
     async def test_a_long_caption_comes_whole_before_its_picture(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text="字" * 1500, picture=picture())
+            await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text="字" * 1500, picture=picture())
             # The run's own card has the picture, too, and may have it before.
             card = await operator.sees(
                 lambda chat: next((m for m in chat.from_bot if m.photo and "字" in m.caption), None)
@@ -91,7 +89,7 @@ class TestLongTexts(WithARun):
             await operator.sees(lambda chat: "排队" not in card.words)
             first = render.parcel(Card("⏳ 排队中", ()))
             await adapter._outbox.put("11", first, ref=f"run:{run_id}", begins=True)
-            house.desk.happen(run_id, "outcome", {"status": "failed", "message": "到此为止"})
+            await house.stage.end(run_id, "failed", "到此为止")
             await operator.sees(lambda chat: "到此为止" in card.words)
         assert not any("排队中" in edit.content.text + edit.content.caption for edit in card.edits[1:])
         assert operator.chat.from_bot == [card]
@@ -99,7 +97,7 @@ class TestLongTexts(WithARun):
     async def test_an_edit_stays_in_one_message(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "outcome", {"status": "failed", "message": "字" * 5000})
+            await house.stage.end(run_id, "failed", "字" * 5000)
             await operator.sees(lambda chat: "失败" in card.words and "…" in card.words)
         assert operator.chat.from_bot == [card]
 
@@ -113,9 +111,9 @@ class TestLongTexts(WithARun):
         )
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "step", picture=picture(), **self.step(1))
+            await house.stage.step(run_id, self.step(1), picture=picture())
             await operator.sees(lambda chat: card.photo)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"}, replies=replies)
+            await house.stage.end(run_id, "succeeded", "好", replies=replies)
             first = await operator.sees(lambda chat: card_of(chat, f"发出的全部回复：{count} 条"))
             await until_out(house)
             others = [message for message in operator.chat.from_bot if message is not card]
@@ -131,7 +129,7 @@ class TestLongTexts(WithARun):
         reply = ReplyRecord(contact="11", question="怎么退", text="七天内可以退", provenance="person")
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"}, replies=(reply,) * 3)
+            await house.stage.end(run_id, "succeeded", "好", replies=(reply,) * 3)
             await operator.sees(lambda chat: card.words.count("七天内可以退") == 3)
             await until_out(house)
         assert operator.chat.from_bot == [card]
@@ -144,11 +142,11 @@ class TestPictures(WithARun):
         tall = picture(20, 900)
         async with house.adapter():
             run_id, card = await self.start(house, operator)
-            house.desk.happen(run_id, "step", picture=tall, **self.step(1))
+            await house.stage.step(run_id, self.step(1), picture=tall)
             await operator.sees(lambda chat: "第 1 步" in card.text)
-            house.desk.happen(run_id, "step", picture=picture(colour="red"), **self.step(2))
+            await house.stage.step(run_id, self.step(2), picture=picture(colour="red"))
             await operator.sees(lambda chat: card.photo == picture(colour="red") and "第 2 步" in card.caption)
-            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=tall)
+            await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=tall)
             asked = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             assert (asked.content.media, asked.file) == ("document", tall)
         assert operator.chat.from_bot == [card, asked]
@@ -161,10 +159,10 @@ class TestShutOut(WithARun):
             run_id, card = await self.start(house, operator)
             operator.chat.blocked = True
             for number in range(1, 6):
-                house.desk.happen(run_id, "step", **self.step(number))
+                await house.stage.step(run_id, self.step(number))
                 await asyncio.sleep(0.06)
             await until(lambda: [call for call in house.tg.world.calls if call.code == 403])
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            await house.stage.end(run_id, "succeeded", "好")
             async with asyncio.timeout(10):
                 while not (why := await refused(house)):
                     await asyncio.sleep(0.005)
@@ -179,17 +177,16 @@ class TestShutOut(WithARun):
     ) -> None:
         group = house.tg.group(-1001, "shop")
         await operator.send("/start")
-        house.desk.second_chats = [ChatRef("telegram", "11")]
         async with house.adapter():
             await operator.send("/run one", chat=group)
             await operator.sees(lambda chat: card_of(chat, "one"), chat=group)
             group.kicked = True
-            run_id = next(iter(house.desk.runs))
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            run_id = await house.stage.newest()
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             assert await refused(house) == ["Forbidden: bot was kicked from the supergroup chat"]
             await operator.tap(card, "退货")
-            assert house.desk.questions[question_id].answer == "record:0"
+            assert (await house.stage.question(question_id)).answer == "record:0"
             await operator.sees(lambda chat: "已回答" in card.words)
 
 
@@ -201,27 +198,29 @@ class TestMoved(WithARun):
         async with house.adapter():
             await operator.send("/run one", chat=old)
             await operator.sees(lambda chat: card_of(chat, "one"), chat=old)
-            run_id = next(iter(house.desk.runs))
-            await until(lambda: run_id in house.desk.cards)
-            house.desk.begin(run_id)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            run_id = await house.stage.newest()
+            await until(lambda: house.desk.runs.card(run_id))
+            await house.stage.begin(run_id)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
             await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=old)
-            await until(lambda: question_id in house.desk.question_refs)
+            await until(lambda: house.desk.questions.card(question_id))
             new = house.tg.world.upgrade(old, -1005, operator.member)
             mine = house.tg.world.post(new, house.tg.world.bot, old.from_bot[0].content)
-            mine.id = int(house.desk.cards[run_id].message_id)  # another message has the number of our card
+            ours = await house.desk.runs.card(run_id)
+            assert ours is not None
+            mine.id = int(ours.message_id)  # another message has the number of our card
             if not heard:
                 house.tg.world.updates.clear()
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.step(run_id, self.step(1))
             card = await operator.sees(lambda chat: card_of(chat, "怎么退货"), chat=new)
             assert card.photo == picture()
             await operator.sees(lambda chat: chat.saying("第 1 步"), chat=new)
             await operator.tap(card, "退货")
             await operator.sees(lambda chat: "Operator A 已回答：退货" in card.words, chat=new)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好"})
+            await house.stage.end(run_id, "succeeded", "好")
             await operator.sees(lambda chat: chat.saying("已完成"), chat=new)
             await until_out(house)
-        run = house.desk.runs[run_id]
+        run = await house.stage.run(run_id)
         assert run.chat is not None
         assert run.chat.chat_id == str(new.id)
         assert not mine.edited
@@ -236,7 +235,7 @@ class TestRetries(WithARun):
             house.tg.world.break_next("sendMessage", 4, "502")
             house.tg.world.break_next("editMessageText", 3, "before")
             await operator.send("/help")
-            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("身份：管理员"))
             await until_out(house)

@@ -16,6 +16,7 @@ from storage.outbox import OutboxTable
 from storage.topics import TopicTable
 from tests.support.model_server import Hang
 from tests.support.plans import act, asks, calls, finish, plan_house
+from tests.support.talker import talker
 
 FAST: dict[str, Any] = {"edit_private": 0.05, "edit_group": 0.05, "retry": (0.02, 0.05), "poll_seconds": 5}
 
@@ -38,8 +39,9 @@ async def test_one_card_from_the_command_to_the_end(tmp_path: Path, tg: FakeTele
         ) as adapter:
             await asyncio.wait_for(adapter.ready.wait(), 10)
             user = tg.user(11, "小王", "zh")
-            await user.send(f"/start {await house.desk.first_code()}")
+            await user.send(f"/start {await house.desk.people.first_code()}")
             await user.sees(lambda chat: chat.saying("小王"))
+            assert "/plan: " in await talker(house.desk, "11", "小王").say("/help")
             await user.send("/plan")
             await user.sees(lambda chat: chat.saying("/plan 打开微信"))
             await user.send("/plan 打开微信,找张三")

@@ -94,12 +94,12 @@ async def house(tg: FakeTelegram, db: Database) -> House:  # noqa: F811 - the fi
 
 @pytest.mark.parametrize("mode", ["polling", "webhook"])
 async def test_no_kind_but_a_message_has_an_effect(house: House, mode: str) -> None:
-    people = await house.desk.members("telegram")
+    people = await house.desk.people.members("telegram")
     maker = Maker(seed=1)
     kinds = [kind for kind in KINDS if kind != "message"] * OF_EACH
     await house.bring(mode, [maker.update(kind, 10_000 + n) for n, kind in enumerate(kinds)])
     assert await Runs(house.db).find() == []
-    assert await house.desk.members("telegram") == people
+    assert await house.desk.people.members("telegram") == people
     assert await house.given_up() == []
     refused = {why for _, _, why in await house.refused()}
     assert refused >= {"inline", "edited"}
@@ -108,7 +108,7 @@ async def test_no_kind_but_a_message_has_an_effect(house: House, mode: str) -> N
 
 @pytest.mark.parametrize("mode", ["polling", "webhook"])
 async def test_what_is_broken_stops_nothing(house: House, mode: str) -> None:
-    people = await house.desk.members("telegram")
+    people = await house.desk.people.members("telegram")
     maker, chance = Maker(seed=2), random.Random(2)
     kinds = [chance.choice([*KINDS, "message", "message", "callback_query"]) for _ in range(BROKEN)]
     raws = [broken(maker.update(kind, 10_000 + n), chance) for n, kind in enumerate(kinds)]
@@ -117,7 +117,7 @@ async def test_what_is_broken_stops_nothing(house: House, mode: str) -> None:
     assert [line for line in logs if line["event"] in FAULTS] == []
     assert {tries for tries, _ in await house.given_up()} == {1}  # once, and without a fault of ours
     assert len(await house.given_up()) > BROKEN // 10
-    assert await house.desk.members("telegram") == people
+    assert await house.desk.people.members("telegram") == people
     runs = await Runs(house.db).find(limit=BROKEN)
     commands = [raw for raw in raws if COMMAND in str(raw.get("message"))]
     assert len(runs) <= len(commands)

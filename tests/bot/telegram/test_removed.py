@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from agent_core.session import Choice, Question, QuestionKind
-from bot.desk.actors import Actor, ChatRef, Role
+from bot.desk.actors import Actor, Role
 from bot.telegram.adapter import TelegramAdapter
 from bot.telegram.options import TelegramOptions
 from simulator.telegram import FakeTelegram, FakeUser
@@ -16,6 +16,7 @@ from storage.events import Events
 from storage.inbox import InboxTable
 from storage.outbox import OutboxTable
 from storage.questions import Questions
+from storage.runs import Runs
 from tests.bot.desk.conftest import PHONE, Shop, shop, url
 from tests.bot.telegram.test_adapter import FAST, card_of
 from tests.support.telegram import picture
@@ -60,9 +61,9 @@ async def test_the_owner_sees_and_answers_in_their_place(
 ) -> None:
     boss, owner = await joined(shop, tg, Role.OWNER, "Boss")
     operator, leaver = await joined(shop, tg, Role.OPERATOR, "Leaver")
-    chat = ChatRef("telegram", operator.user_id)
-    run = await shop.desk.start_run(operator, "QQ回复联系人11", chat=chat, serial=PHONE)
+    await leaver.send(f"/run -d {PHONE} QQ回复联系人11")
     await leaver.sees(lambda chat: card_of(chat, "QQ回复联系人11"))
+    (run,) = await Runs(shop.db).find()
     if asked_before:
         await ask(shop, run.id)
         await leaver.sees(lambda chat: card_of(chat, "怎么退款"))

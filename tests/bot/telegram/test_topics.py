@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from agent_core.devices.adb.server import DeviceEntry
 from agent_core.session import QuestionKind
-from bot.desk.actors import Actor, ChatRef, Role
-from bot.desk.port import RunStatus
+from bot.desk.actors import Role
+from bot.desk.house import chat_data
 from simulator.telegram import Chat, FakeUser, Message
+from storage.runs import NewRun, Runs
 from storage.topics import TopicTable
-from tests.bot.chat.memory_desk import NOW
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -27,7 +25,7 @@ from tests.bot.telegram.test_adapter import (
 )
 from tests.support.telegram import picture
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 
 @pytest.fixture
@@ -48,7 +46,10 @@ async def in_topic(operator: FakeUser, forum: Chat, words: str, topic: str = "Pi
 
 
 async def run_of(house: House, task: str) -> str:
-    return str(await until(lambda: next((run.id for run in house.desk.runs.values() if run.task == task), "")))
+    async def found() -> str:
+        return next((run.id for run in await house.stage.runs() if run.task == task), "")
+
+    return str(await until(found))
 
 
 class TestCards(WithARun):
@@ -67,14 +68,14 @@ class TestCards(WithARun):
                 ("url", f"https://t.me/c/1234/{card.thread_id}/{card.id}"),
             )
             run_id = await run_of(house, "one")
-            house.desk.begin(run_id)
-            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            await house.stage.begin(run_id)
+            await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
             asks = await in_topic(operator, forum, "怎么退货")
-            await until(lambda: house.desk.question_refs)
-            house.desk.happen(run_id, "reminder", {"question": next(iter(house.desk.question_refs)), "number": 1})
+            await until(house.question_cards)
+            await house.stage.tell(run_id, "reminder", {"question": (await house.question_cards())[0], "number": 1})
             assert (await in_topic(operator, forum, "还在等回答")).reply_to is asks
             assert (await operator.tap(asks, "退货")).text == "收到，已采用你的回答。"
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            await house.stage.end(run_id, "succeeded", "好了")
             await operator.sees(lambda chat: "已完成" in card.words, chat=forum)
         assert [topic.name for topic in forum.topics.values()] == ["Pixel"]
         assert len([m for m in forum.from_bot if not m.service]) == 4
@@ -87,10 +88,10 @@ class TestCards(WithARun):
             await operator.send("/run one", chat=forum)
             card = await in_topic(operator, forum, "one")
             run_id = await run_of(house, "one")
-            house.desk.begin(run_id)
-            house.desk.happen(run_id, "step", picture=picture(), **self.step(1))
+            await house.stage.begin(run_id)
+            await house.stage.step(run_id, self.step(1), picture=picture())
             await operator.sees(lambda chat: card.photo, chat=forum)
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            await house.stage.end(run_id, "succeeded", "好了")
             await operator.sees(lambda chat: "已完成" in card.words, chat=forum)
         assert len([m for m in forum.from_bot if not m.service]) == 2  # the card, and where it is
 
@@ -104,20 +105,21 @@ class TestCards(WithARun):
         assert len(forum.topics) == 1
 
     async def test_each_phone_has_its_own(self, house: House, operator: FakeUser, forum: Chat) -> None:
-        house.desk.phones.append(replace(house.desk.phones[0], serial="S2", name="Mate"))
+        house.stage.attached.append(DeviceEntry("S2", "device", "Mate"))
         async with house.adapter():
             await operator.send("/run one", chat=forum)
             await in_topic(operator, forum, "one")
-            run = house.desk.runs[await run_of(house, "one")]
-            other = replace(run, id="other", serial="S2", phone="Mate", task="two")
-            house.desk.runs["other"] = other
-            house.desk.happen("other", "step", **self.step(1))
+            run = await house.stage.run(await run_of(house, "one"))
+            assert run.chat is not None
+            other = await Runs(house.db).create(NewRun("two", "S2", chat=chat_data(run.chat)))
+            assert other is not None
+            await house.stage.step(other, self.step(1))
             await in_topic(operator, forum, "two", topic="Mate")
 
     async def test_in_the_topic_of_a_phone_that_phone_is_meant(
         self, house: House, operator: FakeUser, forum: Chat
     ) -> None:
-        house.desk.phones.append(replace(house.desk.phones[0], serial="S2", name="Mate"))
+        house.stage.attached.append(DeviceEntry("S2", "device", "Mate"))
         topic = operator.make_topic(forum, "Mate").id
         await TopicTable(house.db).put(str(forum.id), "S2", thread_id=str(topic), name="Mate")
         async with house.adapter():
@@ -127,12 +129,12 @@ class TestCards(WithARun):
             await in_topic(operator, forum, "first")
             await operator.send("/run second", chat=forum, thread_id=topic)
             card = await in_topic(operator, forum, "second", topic="Mate")
-            assert house.desk.runs[await run_of(house, "second")].serial == "S2"
+            assert (await house.stage.run(await run_of(house, "second"))).serial == "S2"
             await operator.send("/run -d S1 third", chat=forum, thread_id=topic)
             await in_topic(operator, forum, "third", topic="Mate")  # named: that phone, shown where it was asked for
             await operator.send("/stop", chat=forum, thread_id=topic)
             await operator.sees(lambda chat: "已停止" in card.words, chat=forum)
-            assert not house.desk.runs[await run_of(house, "first")].status.final
+            assert not (await house.stage.run(await run_of(house, "first"))).status.final
             await operator.send("/screen", chat=forum, thread_id=topic)
             assert (await in_topic(operator, forum, "手机屏幕", topic="Mate")).caption.endswith("Mate")
 
@@ -144,11 +146,11 @@ class TestCards(WithARun):
             await operator.send("/run one", chat=forum, thread_id=topic)
             card = await in_topic(operator, forum, "one", topic="orders")
             run_id = await run_of(house, "one")
-            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             await in_topic(operator, forum, "怎么退货", topic="orders")
             house.tg.world.delete_topic(forum, topic)
             assert card.deleted
-            house.desk.happen(run_id, "outcome", {"status": "succeeded", "message": "好了"})
+            await house.stage.end(run_id, "succeeded", "好了")
             await in_topic(operator, forum, "已完成")  # its topic is gone: then that of its phone
 
     async def test_a_deleted_topic_is_made_anew(self, house: House, operator: FakeUser, forum: Chat) -> None:
@@ -156,16 +158,16 @@ class TestCards(WithARun):
             await operator.send("/run one", chat=forum)
             first = await in_topic(operator, forum, "one")
             run_id = await run_of(house, "one")
-            await until(lambda: run_id in house.desk.cards)
+            await until(lambda: house.desk.runs.card(run_id))
             house.tg.world.delete_topic(forum, first.thread_id or 0)
-            house.desk.happen(run_id, "step", **self.step(1))
+            await house.stage.step(run_id, self.step(1))
             anew = await in_topic(operator, forum, "第 1 步")
             assert anew.thread_id != first.thread_id
             await operator.send("/run two", chat=forum, thread_id=anew.thread_id)
             await in_topic(operator, forum, "two")
             house.tg.world.delete_topic(forum, anew.thread_id or 0)
-            house.desk.happen(await run_of(house, "two"), "step", **self.step(2))  # it was asked for in that topic
-            await in_topic(operator, forum, "第 2 步")
+            await house.stage.step(await run_of(house, "two"), self.step(2))  # it was asked for in that topic
+            await in_topic(operator, forum, "想法2")
         assert [topic.name for topic in forum.topics.values()] == ["Pixel"]
         assert await refused(house) == []
 
@@ -176,9 +178,9 @@ class TestCards(WithARun):
             await operator.send("/run one", chat=forum)
             first = await in_topic(operator, forum, "one")
             run_id = await run_of(house, "one")
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, picture=picture())
             await in_topic(operator, forum, "怎么退货")
-            await until(lambda: question_id in house.desk.question_refs)
+            await until(lambda: house.desk.questions.card(question_id))
             house.tg.world.delete_topic(forum, first.thread_id or 0)
             await operator.send("/run two", chat=forum)  # the next message for that phone
             await in_topic(operator, forum, "two")
@@ -209,9 +211,8 @@ class TestCards(WithARun):
         async with house.adapter():
             await operator.send("/run one", chat=forum)
             await in_topic(operator, forum, "one")
-            run = house.desk.runs[await run_of(house, "one")]
-            house.desk.runs["again"] = replace(run, id="again", phone="Front desk", task="two")
-            house.desk.happen("again", "step", **self.step(1))
+            house.desk.house.names = {"S1": "Front desk"}
+            await operator.send("/run two", chat=forum)
             await in_topic(operator, forum, "two", topic="Front desk")
         assert [topic.name for topic in forum.topics.values()] == ["Front desk"]
 
@@ -219,16 +220,15 @@ class TestCards(WithARun):
         self, house: House, operator: FakeUser, forum: Chat
     ) -> None:
         async with house.adapter():
-            chat = ChatRef("telegram", str(forum.id), kind="group")
             await operator.send("/run one", chat=forum)
             await in_topic(operator, forum, "one")
-            run = house.desk.runs[await run_of(house, "one")]
-            house.desk.runs["any"] = replace(run, id="any", serial="", phone="", task="two", chat=chat)
-            house.desk.happen("any", "status", {"status": "queued"})
+            house.desk.house.serial = ""  # no phone is the usual one any more
+            await operator.send("/run two", chat=forum)
             card = await in_topic(operator, forum, "two", topic="")
             assert card.buttons
-            await until(lambda: "any" in house.desk.cards)
-            house.desk.happen("any", "started", serial="S1", phone="Pixel", status=RunStatus.RUNNING, started_at=NOW)
+            run_id = await run_of(house, "two")
+            await until(lambda: house.desk.runs.card(run_id))
+            await house.stage.begin(run_id)
             await in_topic(operator, forum, "two")
             await operator.sees(lambda _: "进展在这台手机的话题里" in card.words and not card.buttons, chat=forum)
 
@@ -238,7 +238,7 @@ class TestWithout(WithARun):
         self, house: House, operator: FakeUser, forum: Chat
     ) -> None:
         second = house.tg.user(12, "Operator B", "en")
-        house.desk.people["telegram", "12"] = Actor("p2", "telegram", "12", "Operator B", "en", Role.OPERATOR)
+        await house.stage.join(12, "Operator B", Role.OPERATOR, "en")
         await operator.send("/start")
         await second.send("/start")
         forum.manages_topics = False

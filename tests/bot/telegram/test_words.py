@@ -7,13 +7,13 @@ import pytest
 from agent_core.session import QuestionKind
 from simulator.telegram import Chat, FakeUser
 from simulator.telegram.people import MEDIA
+from storage.people import Audit
 from tests.bot.telegram.test_adapter import (
     CHOICES,
     House,
     WithARun,
     card_of,
     db,
-    desk,
     empty_database,
     house,
     operator,
@@ -22,49 +22,49 @@ from tests.bot.telegram.test_adapter import (
     until_handled,
 )
 
-__all__ = ["db", "desk", "empty_database", "house", "operator"]
+__all__ = ["db", "empty_database", "house", "operator"]
 
 
 class TestAnswers(WithARun):
     async def test_plain_words_become_the_answer_by_a_tap(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             await operator.send("今天就给您退 <b>")
             offer = await operator.sees(lambda chat: card_of(chat, "这是对这个问题的回答吗"))
             assert offer.buttons[0] == ["原样发给客户"]
         async with house.adapter():  # a restart between the offer and the tap
             assert (await operator.tap(offer, "原样发给客户")).text == "收到，已采用你的回答。"
-            assert house.desk.questions[question_id].answer == "今天就给您退 <b>"
+            assert (await house.stage.question(question_id)).answer == "今天就给您退 <b>"
             await operator.sees(lambda chat: offer.buttons == [])
         assert await refused(house) == []
 
     async def test_words_that_were_changed_since_are_not_sent(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             written = await operator.send("今天就给您退")
             offer = await operator.sees(lambda chat: card_of(chat, "这是对这个问题的回答吗"))
             await operator.edit(written, "明天再说")
             assert (await operator.tap(offer, "原样发给客户")).alert
-            assert house.desk.questions[question_id].open
+            assert (await house.stage.question(question_id)).open
 
     async def test_own_words_open_the_input_in_private_and_survive_a_restart(
         self, house: House, operator: FakeUser
     ) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
             assert (await operator.tap(card, "自己写")).text == "回复问题卡片，写下要发给客户的话。"
             prompt = await operator.sees(lambda chat: card_of(chat, "请回复这条消息"))
             assert (prompt.force_reply, prompt.selective) == (True, False)
             assert prompt.placeholder == "写下要发给客户的话"
-            await until(lambda: len(house.desk.question_refs) == 2)
+            await until(lambda: house.has_cards(2))
         async with house.adapter():
             await operator.send_media("voice", reply_to=prompt)
             await operator.sees(lambda chat: chat.saying("只能用文字回答"))
-            assert house.desk.questions[question_id].open
+            assert (await house.stage.question(question_id)).open
             await operator.send("今天就给您退", reply_to=prompt)
             await operator.sees(lambda chat: "Operator A 已回答：今天就给您退" in card.words)
 
@@ -74,8 +74,8 @@ class TestAnswers(WithARun):
         group = house.tg.group(-1001, "shop")
         async with house.adapter():
             await operator.send("/run one", chat=group)
-            run_id = await until(lambda: next(iter(house.desk.runs), ""))
-            house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text="字 " * 2500)
+            run_id = await until(house.stage.newest)
+            await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES, text="字 " * 2500)
             card = await operator.sees(
                 lambda chat: next((m for m in chat.from_bot if "自己写" in str(m.buttons)), None), chat=group
             )
@@ -94,12 +94,12 @@ class TestAnswers(WithARun):
     async def test_what_is_not_words_is_no_answer(self, house: House, operator: FakeUser, kind: str) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
-            await until(lambda: question_id in house.desk.question_refs)
+            await until(lambda: house.desk.questions.card(question_id))
             await operator.send_media(kind, reply_to=card)
             await operator.sees(lambda chat: chat.saying("只能用文字回答"))
-            assert house.desk.questions[question_id].open
+            assert (await house.stage.question(question_id)).open
             await operator.send_media(kind)
             await operator.sees(lambda chat: chat.saying("我只看得懂文字"))
 
@@ -108,9 +108,9 @@ class TestAnswers(WithARun):
     ) -> None:
         async with house.adapter():
             run_id, _ = await self.start(house, operator)
-            question_id = house.desk.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            question_id = await house.stage.ask(run_id, QuestionKind.NO_SURE_ANSWER, *CHOICES)
             card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
-            await until(lambda: question_id in house.desk.question_refs)
+            await until(lambda: house.desk.questions.card(question_id))
             await operator.send_media("photo", caption="今天就给您退", reply_to=card, album="a")
             await operator.send_media("photo", reply_to=card, album="a")
             await operator.sees(lambda chat: chat.saying("已采用你的回答"))
@@ -120,7 +120,7 @@ class TestAnswers(WithARun):
             await until_handled(house)
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("账号"))
-        assert house.desk.questions[question_id].answer == "今天就给您退"
+        assert (await house.stage.question(question_id)).answer == "今天就给您退"
         assert len(operator.chat.saying("我只看得懂文字")) == 1
         assert operator.chat.saying("只能用文字回答") == []
 
@@ -155,22 +155,23 @@ class TestEdited:
         assert len(operator.chat.saying("改过的消息不算数")) == 1
         assert operator.chat.saying("改过的消息不算数")[0].reply_to is written
         assert len(stranger.chat.from_bot) == 1
-        assert house.desk.runs == {}
-        assert house.desk.refused.count(("11", "edited")) == 2
+        assert await house.stage.runs() == []
+        mine = [row for row in await Audit(house.db).refused(50) if row.actor == (await house.stage.actor(11)).id]
+        assert [row.command for row in mine] == ["edited"] * 2
 
     async def test_an_answer_that_is_edited_stays_as_it_was(self, house: House, operator: FakeUser) -> None:
         async with house.adapter():
             await operator.send("/run one")
-            await until(lambda: house.desk.runs)
-            question_id = house.desk.ask(next(iter(house.desk.runs)), QuestionKind.NO_SURE_ANSWER, *CHOICES)
+            await until(house.stage.newest)
+            question_id = await house.stage.ask(await house.stage.newest(), QuestionKind.NO_SURE_ANSWER, *CHOICES)
             card = await operator.sees(lambda chat: card_of(chat, "怎么退货"))
-            await until(lambda: question_id in house.desk.question_refs)
+            await until(lambda: house.desk.questions.card(question_id))
             answer = await operator.send("今天就给您退", reply_to=card)
             await operator.sees(lambda chat: chat.saying("已采用你的回答"))
             await operator.edit(answer, "明天再说")
             await operator.send("/whoami")
             await operator.sees(lambda chat: chat.saying("账号"))
-        assert house.desk.questions[question_id].answer == "今天就给您退"
+        assert (await house.stage.question(question_id)).answer == "今天就给您退"
 
 
 class TestNameless:
@@ -191,5 +192,5 @@ class TestNameless:
             await until(lambda: house.tg.world.updates == [])
             await until_handled(house)
         assert len(group.saying("请用自己的名字发")) == 1
-        assert house.desk.runs == {}
-        assert house.desk.refused == []  # it names no person
+        assert await house.stage.runs() == []
+        assert await Audit(house.db).refused(50) == []  # it names no person

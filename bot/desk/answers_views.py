@@ -1,14 +1,11 @@
-"""What a channel can ask about the answers that were given. See ``bot.desk.port``."""
+"""What the desk returns of the answer log, and the filter that it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from agent_core.ports import Record
-from bot.desk.actors import Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +98,3 @@ class UnansweredView:
     entry: str = ""
     entry_question: str = ""
     entry_live: bool = False
-
-
-class AnswersDesk(Protocol):
-    async def answers(
-        self, actor: Actor, asked: AnswersAsked, *, before: str = "", after: str = "", limit: int = 10
-    ) -> AnswersPage:
-        """The answer log. ``before`` and ``after``: an answer's id, for the page of older and of newer ones.
-
-        BadRequest where a time or a state cannot be read.
-        """
-
-    async def answer_entry(self, actor: Actor, answer_id: str) -> AnswerView:
-        """NotFound where there is none."""
-
-    async def answer_pictures(self, actor: Actor, answer_id: str) -> tuple[bytes | None, bytes | None]:
-        """The screen before and after, as JPEG; None for one that was not kept, or not for so long."""
-
-    async def rate_answer(
-        self, actor: Actor, answer_id: str, rating: int, *, toggle: bool = True, key: str = ""
-    ) -> AnswerView:
-        """A thumb: 1, -1, or 0 for none. With ``toggle`` the same again takes it away. ``key`` as with ``start_run``.
-
-        Another person's thumb is changed by an owner only.
-        """
-
-    async def unanswered(self, actor: Actor, since: str = "") -> Sequence[UnansweredView]:
-        """What the knowledge base had no answer to (``since``: as in ``AnswersAsked``), the most frequent first."""

@@ -1,15 +1,14 @@
-"""What a channel can ask about runs that were: pages of them, one of them, and its pictures. See ``bot.desk.port``."""
+"""What the desk returns of past runs: pages of them, one of them, and its pictures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent_core.session import Question, Session, StepRecord
 from agent_core.trajectory import Asked, Message
-from bot.desk.actors import Actor
-from bot.desk.port import RunStatus, RunView
+from bot.desk.views import RunStatus, RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,27 +138,3 @@ class RecordingView:
 
 
 FilmKind = Literal["gif", "album", "sheet"]
-
-
-class HistoryDesk(Protocol):
-    """A viewer may look. Of a person who is limited to some phones these are the runs on these phones."""
-
-    async def runs(
-        self, actor: Actor, asked: HistoryAsked, *, before: int | None = None, after: int | None = None, limit: int = 10
-    ) -> HistoryPage:
-        """``before`` and ``after``: a run's number, for the page of older and of newer ones.
-
-        BadRequest where a time or a status cannot be read.
-        """
-
-    async def run(self, actor: Actor, name: str) -> RunView:
-        """The run with this number or id. NotFound where there is none that the person may see."""
-
-    async def replay(self, actor: Actor, name: str = "") -> ReplayView:
-        """As ``run``; without a name the newest one."""
-
-    async def recording(self, actor: Actor, name: str) -> RecordingView:
-        """All that is kept of the run with this number or id, for an owner. BadRequest where nothing of it is left."""
-
-    async def film(self, run_id: str, *, most: int) -> FilmView:
-        """At most ``most`` pictures of a run, spread over it. Rights were asked by ``replay``. NotFound."""

@@ -1,17 +1,14 @@
-"""What a channel can ask about what is done when. See ``bot.desk.port``."""
+"""What the desk takes and returns of schedules and watches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Literal
 
 from agent_core.tasks import NO_RULES, TaskRules
-from bot.desk.actors import Actor, ChatRef
-
-if TYPE_CHECKING:
-    from bot.desk.port import RunStatus, RunView
+from bot.desk.actors import ChatRef
+from bot.desk.views import RunStatus
 
 What = Literal["started", "busy", "queued", "quiet", "limit", "missed", "by_hand"]
 
@@ -93,53 +90,3 @@ class ScheduleNews:
     since: datetime
     until: datetime
     caught_up: bool
-
-
-class SchedulesDesk(Protocol):
-    async def add_schedule(
-        self,
-        actor: Actor,
-        expression: str,
-        task: str,
-        *,
-        chat: ChatRef,
-        rules: TaskRules = NO_RULES,
-        wish: ScheduleWish = NO_WISH,
-        key: str = "",
-    ) -> ScheduleView:
-        """BadRequest where the expression cannot be read. ``key`` as with ``start_run``."""
-
-    async def edit_schedule(
-        self,
-        actor: Actor,
-        schedule_id: str,
-        *,
-        expression: str | None = None,
-        task: str | None = None,
-        chat: ChatRef | None = None,
-        rules: TaskRules | None = None,
-        wish: ScheduleWish = NO_WISH,
-    ) -> ScheduleView:
-        """Change what is not None. BadRequest as with ``add_schedule``."""
-
-    async def list_schedules(self, actor: Actor) -> Sequence[ScheduleView]: ...
-
-    async def find_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        """By its number, with or without a number sign; so everywhere. NotFound."""
-
-    async def pause_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView: ...
-
-    async def resume_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView: ...
-
-    async def run_schedule(
-        self, actor: Actor, schedule_id: str, *, chat: ChatRef | None = None, key: str = ""
-    ) -> RunView:
-        """Start its task now. The card is shown in ``chat``, else where the schedule's are; ``key`` as above."""
-
-    async def remove_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView: ...
-
-    async def put_back_schedule(self, actor: Actor, schedule_id: str) -> ScheduleView:
-        """Undo ``remove_schedule``, for a week. BadRequest where there is nothing to undo."""
-
-    async def schedule_news(self, data: Mapping[str, Any]) -> ScheduleNews | None:
-        """What an event of the kind ``schedule`` tells people; None for nothing."""

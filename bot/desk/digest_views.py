@@ -1,13 +1,13 @@
-"""What a channel can ask about what a time came to, and whom it tells of what is down. See ``bot.desk.port``."""
+"""What the desk returns of a period's figures, of a chat's subscriptions, and of alerts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Literal
 
-from bot.desk.actors import Actor, ChatRef
+from bot.desk.actors import ChatRef
 
 Period = Literal["today", "yesterday", "week", "month", "daily", "weekly"]
 Lang = Literal["zh", "en"]
@@ -126,25 +126,3 @@ class AlertView:
 class Addressee:
     chat: ChatRef
     lang: Lang
-
-
-class DigestDesk(Protocol):
-    """A viewer may look, at the phones that are theirs. What a chat gets by itself is for operators to say."""
-
-    async def look(self, actor: Actor, period: Period) -> DigestView: ...
-
-    async def setting(self, actor: Actor, chat: ChatRef) -> DigestSetting: ...
-
-    async def switch(
-        self, actor: Actor, chat: ChatRef, *, daily: bool | None = None, weekly: bool | None = None
-    ) -> DigestSetting:
-        """Change what is given. From then on the chat is shown what ``actor`` may see."""
-
-    async def due(self, data: Mapping[str, Any]) -> tuple[Addressee, DigestView] | None:
-        """What an event ``digest`` stands for; None where nobody is there any more who may see it."""
-
-    async def alert(self, data: Mapping[str, Any]) -> AlertView:
-        """What an event ``alert`` tells."""
-
-    async def alerted(self) -> Sequence[Addressee]:
-        """The chat of the settings, else every owner's own."""

@@ -1,0 +1,134 @@
+"""How the runs of plans and sweeps are seen: the planner's calls, the sweep's contacts, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent_core.session import WAITS_ELSEWHERE
+from bot.desk.phonebook import PhoneBook
+from bot.desk.plans_views import PlanCallView, PlanView
+from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
+from scheduler.sweeps.leg import QUIET_HOURS
+from storage.engine import Database
+from storage.events import EventRow, Events
+from storage.history import History
+from storage.questions import Questions
+from storage.runs import FAILED, RUNNING, STOPPED, SUCCEEDED, RunRow, Runs
+from storage.sweeps import SweepRow, Sweeps, Swept
+
+TOLD = ("tool_call", "tool_result", "message")
+MOST_SHOWN = 300  # characters of an argument, and of a result
+_OVER: Mapping[str, SweptState] = {FAILED: "failed", STOPPED: "stopped"}
+RECENT = 10  # runs of a schedule among which the sweep before is found; one that failed has not looked
+NEWS = {"cut_off", "group", "look_alike"}  # who is set aside for this is told once: a person may want to see to them
+
+
+async def plan_run(db: Database, view: RunView, book: PhoneBook) -> RunView:
+    """Return the run of a plan with what it is at. It waits if one of its parts asks somebody."""
+    status = view.status
+    if not status.final:
+        parts = [run.id for run in await Runs(db).parts_of(view.id) if not run.final]
+        if parts and await History(db).asking(parts):
+            status = RunStatus.WAITING
+    return replace(view, plan=await _plan_view(db, view.id, book), status=status)
+
+
+async def _plan_view(db: Database, run_id: str, book: PhoneBook) -> PlanView:
+    """Return what the event log tells of a plan, as long as it is kept there."""
+    log, position = Events(db), 0
+    rows: list[EventRow] = []
+    while found := await log.after(position, run_id=run_id):
+        position = found[-1].id
+        rows += [row for row in found if row.kind in TOLD]
+    said = next((str(row.data.get("content") or "") for row in reversed(rows) if row.kind == "message"), "")
+    return PlanView(_calls(rows, book), said)
+
+
+def _calls(rows: Sequence[EventRow], book: PhoneBook) -> tuple[PlanCallView, ...]:
+    """The calls in the order in which they were made, each with its result."""
+    calls: dict[str, PlanCallView] = {}
+    for row in rows:
+        data = row.data
+        if row.kind == "tool_call":
+            args = {str(name): _short(value) for name, value in (data.get("args") or {}).items()}
+            calls[str(data.get("call"))] = PlanCallView(
+                str(data.get("tool")), args, phone=book.name(book.serial(args.get("device_id", "")))
+            )
+        elif row.kind == "tool_result" and (call := calls.get(str(data.get("call")))) is not None:
+            ended = replace(call, state="done" if data.get("ok") else "failed", result=_short(data.get("result")))
+            calls[str(data.get("call"))] = ended
+    return tuple(calls.values())
+
+
+def _short(value: object) -> str:
+    return one_line(str(value if value is not None else ""), MOST_SHOWN)
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a text in one line of at most ``most`` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
+
+
+async def sweep_run(db: Database, view: RunView, row: RunRow) -> RunView:
+    """Return the run of a sweep with its contacts. It is under way as long as they do not all wait for people."""
+    sweep = await _sweep_view(db, row)
+    at_work = any(one.state in ("waiting", "answering") for one in sweep.contacts)
+    status = RunStatus.RUNNING if view.status is RunStatus.WAITING and at_work else view.status
+    return replace(view, sweep=sweep, status=status)
+
+
+async def _sweep_view(db: Database, row: RunRow) -> SweepView:
+    sweeps = Sweeps(db)
+    looked = await sweeps.get(row.id)
+    swept = await sweeps.runs(row.id)
+    contacts = tuple([await _contact(db, one) for one in swept])
+    return SweepView(
+        looked.contacts if looked is not None else None,
+        contacts,
+        looked.details if looked is not None else {},
+        silent=not contacts and await _silent(db, row, looked),
+    )
+
+
+async def _contact(db: Database, one: Swept) -> SweptView:
+    return SweptView(one.contact, await _state(db, one), one.texts, one.message, one.run_id)
+
+
+async def _state(db: Database, one: Swept) -> SweptState:
+    if one.status == SUCCEEDED and one.texts:
+        return "answered"
+    if one.error == WAITS_ELSEWHERE:
+        return "elsewhere" if one.status == SUCCEEDED else "asked"
+    if one.status == SUCCEEDED:
+        return "nothing"
+    if one.status in _OVER:
+        return "quiet" if one.message == QUIET_HOURS else _OVER[one.status]
+    asked = bool(await Questions(db).find(run_id=one.run_id, state="open", limit=1))
+    if asked:
+        return "asked"
+    return "answering" if one.status == RUNNING else "waiting"
+
+
+async def _silent(db: Database, row: RunRow, looked: SweepRow | None) -> bool:
+    """Whether nobody is told: a sweep that began by itself has nothing to tell, or the same failure as before."""
+    if row.planned_at is None:  # a person wants to know
+        return False
+    if row.status == FAILED:
+        before = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=1)
+        return bool(before) and (before[0].status, before[0].message) == (FAILED, row.message)
+    details: Mapping[str, Any] = looked.details if looked is not None else {}
+    left = details.get("left") or ()
+    news = any(why == "unnamed" for _, why in left) or any(why in NEWS for _, why in details.get("aside") or ())
+    given_up = {name for name, why in left if why == "given_up"}
+    return not news and not (given_up and given_up - await _given_up_before(db, row))
+
+
+async def _given_up_before(db: Database, row: RunRow) -> set[str]:
+    """Return whom the sweep before this one told to be given up."""
+    for before in await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=RECENT):
+        if (looked := await Sweeps(db).get(before.id)) is not None:
+            return {name for name, why in looked.details.get("left") or () if why == "given_up"}
+    return set()

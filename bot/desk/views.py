@@ -1,0 +1,189 @@
+"""What the desk returns: runs, sweeps, questions, phones and contacts as a person sees them.
+
+Times are aware datetimes. Pictures are encoded JPEG. Cards and the command line load this module at their start, so it
+imports neither the database nor anything that reaches a phone or a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from agent_core.session import KeptNote, Question, ReplyRecord, Spent, StepRecord
+from bot.desk.actors import ChatRef
+from bot.desk.answers_views import AnswerView
+from bot.desk.plans_views import PlanView
+from knowledge.entries import Entry
+
+
+class RunStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"  # for a person; what waits for its phone is queued
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def final(self) -> bool:
+        return self in {RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.STOPPED}
+
+
+SweptState = Literal["waiting", "answering", "answered", "nothing", "asked", "elsewhere", "failed", "stopped", "quiet"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweptView:
+    """A contact of a sweep. ``texts``: what reached them. ``quiet``: left, since the quiet hours have begun.
+
+    ``elsewhere``: an older run has their question and goes on by itself.
+    """
+
+    contact: str
+    state: SweptState
+    texts: tuple[str, ...] = ()
+    message: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepView:
+    """What a sweep came to so far. ``looked`` None: it has not looked yet. ``details``: who was left out, and why.
+
+    ``silent``: nobody is told of it, for it began by itself and nothing happened.
+    """
+
+    looked: int | None = None
+    contacts: tuple[SweptView, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as a person sees it, made from its rows.
+
+    ``steps`` counts the steps done, ``last_step`` is the newest of them (its ``action`` is what was done after the
+    gate). ``position`` is the place in the phone's queue, 1 for the next, 0 where it is not queued. ``away``: why the
+    phone that a queued run waits for cannot be used ("none": it may have any, and there is none; "host": its host
+    ``away_host`` is not heard since ``away_since``), until when it waits (``away_until``; both in the owner's zone).
+    """
+
+    id: str
+    task: str
+    status: RunStatus
+    lang: Literal["zh", "en"] = "zh"
+    serial: str = ""
+    phone: str = ""  # the phone's name for a person
+    chat: ChatRef | None = None
+    by: str = ""  # who started it
+    schedule_id: str = ""  # of the schedule that started it
+    steps: int = 0
+    max_steps: int = 100
+    last_step: StepRecord | None = None
+    message: str = ""
+    error_kind: str = ""  # of the error that ended it, or put it off, see agent_core.errors
+    again_at: datetime | None = None  # it is queued since it was put off, and goes on then (in the owner's zone)
+    spent: Spent = field(default_factory=Spent)
+    replies: tuple[ReplyRecord, ...] = ()
+    notes: tuple[KeptNote, ...] = ()  # what the model kept of pages, and its summaries
+    answers: tuple[AnswerView, ...] = ()  # those of the log that were sent, the oldest first: to be rated
+    position: int = 0
+    stopped_by: str = ""  # who was the first to stop it
+    held: bool = False  # by a person, until Resume; while it is running it is about to park
+    away: Literal["", "offline", "unauthorized", "none", "host"] = ""
+    away_until: datetime | None = None
+    away_host: str = ""
+    away_since: datetime | None = None
+    parent: str = ""  # the sweep or plan that it belongs to, whose card tells of it
+    sweep: SweepView | None = None  # None: it is no sweep
+    plan: PlanView | None = None  # None: it is no plan
+    in_plan: bool = False  # ``parent`` is a plan
+    watch: bool = False  # a watch has started it: nobody waits for its card
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionView:
+    """An asked question. ``then`` is a text key under ``then``: what happens at the deadline, which is in the owner's
+    zone.
+
+    ``answer`` is the choice's value or the words, ``by`` a person's name; both empty while it is open, and where nobody
+    answered. ``asked_at`` and ``answered_at`` are in the owner's zone, too. ``serial``: the phone that it is about.
+    ``learnt``: the entry that its answer has become, while that waits for approval.
+    """
+
+    id: str
+    run_id: str
+    question: Question
+    chat: ChatRef | None = None
+    lang: Literal["zh", "en"] = "zh"
+    deadline: datetime | None = None
+    then: Literal["", "skip", "leave", "deny", "no", "stop", "told", "wait"] = ""
+    open: bool = True
+    answer: str = ""
+    by: str = ""
+    asked_at: datetime | None = None
+    answered_at: datetime | None = None
+    serial: str = ""
+    learnt: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneView:
+    serial: str
+    name: str
+    state: Literal["free", "busy", "offline", "unauthorized", "away"]  # away: with its host, which is not heard
+    run_id: str = ""  # of the run that has it; "" if none has, or if it is held for something else
+    host: str = ""  # the machine that it is at, "" for this one
+    since: datetime | None = None  # away since then, in the owner's zone
+
+
+@dataclass(frozen=True, slots=True)
+class ContactView:
+    """A customer who is known beforehand. ``serial`` "" is any phone; ``number`` is the account's in the app."""
+
+    app: str
+    name: str
+    serial: str = ""
+    number: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """``runs``: running, waiting and queued ones, oldest first."""
+
+    phones: tuple[PhoneView, ...] = ()
+    runs: tuple[RunView, ...] = ()
+    questions: tuple[QuestionView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """``by`` and ``answer`` are those of the answer that counts (on ``late`` somebody else's)."""
+
+    state: Literal["accepted", "late", "unknown"]
+    by: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    """One row of the event log. ``kind`` and ``data`` are those of ``agent_core.ports.Event``."""
+
+    id: int
+    run_id: str
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    picture: bytes | None = None
+    created_at: datetime | None = None
+
+
+OWN_CHAT = "own"  # in an invitation: the private chat of whoever uses it
